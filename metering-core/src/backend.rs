@@ -1,11 +1,19 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
-//! Each is stated once, here: whether an account's totals match its ledger and usage ([`Books`]), how a usage report
-//! is built ([`UsageSums`]), and where a page ends ([`page`]).
+//! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
+//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), and where a page ends ([`page`]).
 
 mod books;
 mod page;
 mod report;
+
+/// Every write except a charge, decided by a pure function of what was read.
+///
+/// A backend reads the facts in its transaction, calls the function, and writes the changes that it returns. `K` is the
+/// backend's key for an account's row. Charges are decided by [`Tally`](crate::Tally).
+pub mod decision {
+    pub use crate::decision::*;
+}
 
 use crate::credits::Credits;
 use crate::store::StoreError;

@@ -18,6 +18,7 @@ pub mod conformance;
 mod credentials;
 mod credits;
 mod decimal;
+mod decision;
 mod delivery;
 mod error;
 mod invisible;

@@ -96,14 +96,11 @@ impl Store for MemoryStore {
     }
 
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError> {
-        Ok(self.state()?.record_mut(id).map(|record| {
-            record.account.revoked_at.get_or_insert(now);
-            record.account.clone()
-        }))
+        Ok(self.state()?.revoke_account(id, now))
     }
 
-    async fn replace_key(&self, id: &AccountId, key: KeyHash, _now: Timestamp) -> Result<Option<Account>, StoreError> {
-        self.state()?.replace_key(id, key)
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError> {
+        self.state()?.replace_key(id, key, now)
     }
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError> {

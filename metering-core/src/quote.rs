@@ -72,6 +72,29 @@ pub enum QuoteState {
     },
 }
 
+impl QuoteState {
+    /// Its name in stores.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paid { .. } => "paid",
+            Self::Claimed { .. } => "claimed",
+        }
+    }
+
+    /// The state with that name. Account and transaction must be set unless it is open, and only then.
+    #[must_use]
+    pub fn from_parts(name: &str, account: Option<AccountId>, tx: Option<TxRef>) -> Option<Self> {
+        match (name, account, tx) {
+            ("open", None, None) => Some(Self::Open),
+            ("paid", Some(account), Some(tx)) => Some(Self::Paid { account, tx }),
+            ("claimed", Some(account), Some(tx)) => Some(Self::Claimed { account, tx }),
+            _ => None,
+        }
+    }
+}
+
 impl Quote {
     /// How much older than the quote a block may be: the clocks of chains and servers differ.
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);

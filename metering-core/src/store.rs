@@ -2,6 +2,7 @@
 //!
 //! The contract has three parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, and one with free signups a [`SignupStore`].
+//! [`decision`](crate::backend::decision) has the rules of every write.
 
 mod payments;
 mod signups;
@@ -57,8 +58,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Creates an account with its key and its first ledger entries.
     ///
     /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
-    /// occurs at most once. A taken email address is reported first, then a taken payer, then problems with the
-    /// entries. An id or a key that any account ever had is an error, and nothing is created.
+    /// occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
+    /// [`create_account`](crate::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account with that id, revoked or not.

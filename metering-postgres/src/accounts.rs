@@ -1,15 +1,16 @@
 use std::collections::HashSet;
 
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts, OwnerFacts};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
     Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
 };
 
-use crate::error::{Result, corrupt};
-use crate::rows::{ACCOUNT_COLUMNS, account, all, bytes, execute, exists, first};
+use crate::error::Result;
+use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, execute, exists, first, one};
 use crate::serialized::{SerializedWrite, lock_meter};
 use crate::session::GenericClient;
 use crate::{ledger, quotes};
-use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -43,15 +44,33 @@ pub(crate) async fn by_payer<C: GenericClient>(client: &C, payer: &Address) -> R
     Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
 }
 
-/// Whether an account that is not revoked has this email address. `false` without an address.
-pub(crate) async fn email_is_taken<C: GenericClient>(client: &C, email: Option<&Email>) -> Result<bool> {
-    let Some(folded) = email.map(Email::folded) else { return Ok(false) };
-    exists(client, "SELECT 1 FROM account WHERE email_folded = $1 AND revoked_at IS NULL", &[&folded]).await
+/// Whether an email address and a wallet are free for a new owner.
+pub(crate) async fn owner_facts<C: GenericClient>(
+    client: &C,
+    email: Option<&Email>,
+    payer: Option<&Address>,
+) -> Result<OwnerFacts> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM account WHERE email_folded = $1 AND revoked_at IS NULL), \
+               EXISTS (SELECT 1 FROM account WHERE payer_address = $2 AND revoked_at IS NULL)";
+    let (email, payer) = (email.map(Email::folded), payer.map(|payer| payer.as_bytes().as_slice()));
+    let row = one(client, sql, &[&email, &payer]).await?;
+    Ok(OwnerFacts { email_taken: row.try_get(0)?, payer_taken: row.try_get(1)? })
 }
 
-/// Whether any account has, or ever had, this key.
-async fn key_is_known<C: GenericClient>(client: &C, key: &KeyHash) -> Result<bool> {
-    exists(client, "SELECT 1 FROM api_key WHERE hash = $1", &[&key.as_bytes().as_slice()]).await
+/// What is read before an account is created.
+pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount) -> Result<CreateFacts> {
+    let sql = "SELECT 1 FROM account WHERE org_id = $1 UNION ALL SELECT 1 FROM api_key WHERE hash = $2";
+    let values: Values<'_> = &[&new.id.as_str(), &new.key.as_bytes().as_slice()];
+    let id_or_key_in_use = exists(client, sql, values).await?;
+    let payer = new.payer.as_ref().map(|payer| &payer.address);
+    Ok(CreateFacts { id_or_key_in_use, owner: owner_facts(client, new.email.as_ref(), payer).await? })
+}
+
+/// What is read before an account's key is replaced. Locks the account's meter.
+pub(crate) async fn key_facts<C: GenericClient>(client: &C, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
+    let account = locked(client, id).await?;
+    let key_in_use = exists(client, "SELECT 1 FROM api_key WHERE hash = $1", &[&key.as_bytes().as_slice()]).await?;
+    Ok(KeyFacts { account, key_in_use })
 }
 
 /// Which of `keys` are live, in their order.
@@ -71,41 +90,36 @@ pub(crate) async fn list<C: GenericClient>(client: &C, after: Option<&Cursor>, l
 }
 
 /// Creates an account with its key and first ledger entries.
-pub(crate) async fn create(write: &SerializedWrite<'_>, new: &NewAccount) -> Result<Created> {
-    let client = write.client();
-    if by_id(client, &new.id).await?.is_some() || key_is_known(client, &new.key).await? {
-        return Err(corrupt("the id or key of a new account is already in use"));
+pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewAccount) -> Result<Created> {
+    let facts = create_facts(write.client(), &new).await?;
+    match decision::create_account(new, facts)? {
+        Decided::Accepted(changes) => insert(write, &changes).await.map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
     }
-    if email_is_taken(client, new.email.as_ref()).await? {
-        return Ok(Created::EmailTaken);
-    }
-    if let Some(payer) = &new.payer
-        && by_payer(client, &payer.address).await?.is_some()
-    {
-        return Ok(Created::PayerTaken);
-    }
-    let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
-    let row = write.next_id().await?;
-    insert(client, row, new).await?;
-    insert_meter(client, row, new.limits, totals).await?;
-    give_key(client, row, &new.key, new.created_at).await?;
-    for entry in &new.entries {
-        ledger::append(write, row, entry, new.created_at).await?;
-    }
-    let made = by_id(client, &new.id).await?;
-    made.map(|(_, account)| Created::Account(account)).ok_or_else(|| corrupt("an account just created is missing"))
 }
 
-async fn insert<C: GenericClient>(client: &C, row: i64, new: &NewAccount) -> Result<()> {
+/// Inserts an account with its key and first ledger entries, and returns its row number.
+pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges) -> Result<i64> {
+    let CreateChanges { account, key, entries } = changes;
+    let (client, row) = (write.client(), write.next_id().await?);
+    insert_account(client, row, account).await?;
+    insert_meter(client, row, account.limits, account.totals).await?;
+    give_key(client, row, key, account.created_at).await?;
+    for entry in entries {
+        ledger::append(write, row, entry, account.created_at).await?;
+    }
+    Ok(row)
+}
+
+async fn insert_account<C: GenericClient>(client: &C, row: i64, account: &Account) -> Result<()> {
     let sql = "INSERT INTO account \
                (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (email, folded) = (new.email.as_ref().map(Email::as_str), new.email.as_ref().map(Email::folded));
-    let payer = new.payer.as_ref().map(|payer| payer.address.as_bytes().as_slice());
-    let chain_id = new.payer.map(|payer| payer.chain_id.cast_signed());
-    let (name, created_at) = (new.agent_name.as_str(), new.created_at.unix_millis());
-    let values: crate::rows::Values<'_> =
-        &[&row, &new.id.as_str(), &name, &email, &folded, &payer, &chain_id, &created_at];
+    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.email.as_ref().map(Email::folded));
+    let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes().as_slice());
+    let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
+    let (id, name, created_at) = (account.id.as_str(), account.agent_name.as_str(), account.created_at.unix_millis());
+    let values: Values<'_> = &[&row, &id, &name, &email, &folded, &payer, &chain_id, &created_at];
     execute(client, sql, values).await.map(drop)
 }
 
@@ -122,8 +136,7 @@ async fn insert_meter<C: GenericClient>(client: &C, account: i64, limits: RateLi
                VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let amounts = [totals.balance, totals.purchased, totals.granted, totals.used].map(metering_core::Credits::atoms);
     let limits = [i64::from(limits.requests_per_minute), i64::from(limits.requests_per_day)];
-    let values: crate::rows::Values<'_> =
-        &[&account, &amounts[0], &amounts[1], &amounts[2], &amounts[3], &limits[0], &limits[1]];
+    let values: Values<'_> = &[&account, &amounts[0], &amounts[1], &amounts[2], &amounts[3], &limits[0], &limits[1]];
     execute(client, sql, values).await.map(drop)
 }
 
@@ -142,13 +155,13 @@ pub(crate) async fn set_limits(
 
 pub(crate) async fn revoke(write: &SerializedWrite<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
     let client = write.client();
-    let Some((row, account)) = locked(client, id).await? else { return Ok(None) };
-    if account.revoked_at.is_some() {
-        return Ok(Some(account));
-    }
+    let (row, account) = match decision::revoke_account(locked(client, id).await?, now) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(unchanged) => return Ok(unchanged),
+    };
     execute(client, "UPDATE account SET revoked_at = $2 WHERE id = $1", &[&row, &now.unix_millis()]).await?;
     revoke_keys(client, row, now).await?;
-    Ok(Some(Account { revoked_at: Some(now), ..account }))
+    Ok(Some(account))
 }
 
 async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp) -> Result<()> {
@@ -157,24 +170,25 @@ async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp)
     execute(client, "UPDATE meter SET key = NULL WHERE account = $1", &[&account]).await.map(drop)
 }
 
-/// Replaces an account's key. The new key also counts as delivery of the key that the account's quote promised.
+/// Replaces an account's key.
 pub(crate) async fn replace_key(
     write: &SerializedWrite<'_>,
     id: &AccountId,
-    key: &KeyHash,
+    key: KeyHash,
     now: Timestamp,
 ) -> Result<Option<Account>> {
-    let client = write.client();
-    match locked(client, id).await? {
-        Some((row, account)) if account.revoked_at.is_none() => {
-            if key_is_known(client, key).await? {
-                return Err(corrupt("a new key is already in use"));
-            }
-            revoke_keys(client, row, now).await?;
-            quotes::key_given_out(client, row).await?;
-            give_key(client, row, key, now).await?;
-            Ok(Some(account))
-        }
-        _ => Ok(None),
+    let facts = key_facts(write.client(), id, &key).await?;
+    match decision::replace_key(facts, key, now)? {
+        Some(changes) => write_key(write, changes).await.map(Some),
+        None => Ok(None),
     }
+}
+
+/// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
+pub(crate) async fn write_key(write: &SerializedWrite<'_>, changes: KeyChanges<i64>) -> Result<Account> {
+    let (client, KeyChanges { row, account, key, replaced_at }) = (write.client(), changes);
+    revoke_keys(client, row, replaced_at).await?;
+    quotes::key_given_out(client, row).await?;
+    give_key(client, row, &key, replaced_at).await?;
+    Ok(account)
 }

@@ -1,48 +1,40 @@
 //! Claims: turns a paid quote into an account with a key.
 
-use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentSettlement, PaymentUse, QuoteState};
+use metering_core::backend::decision::{self, ClaimChanges, ClaimStep, Decided};
+use metering_core::{Claim, Claimed};
 
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 use crate::serialized::SerializedWrite;
 use crate::{accounts, payments, quotes};
 
 /// Claims a quote.
 pub(crate) async fn claim(write: &SerializedWrite<'_>, claim: Claim) -> Result<Claimed> {
-    let Some(quote) = quotes::by_nonce(write.client(), &claim.nonce).await? else {
-        return Ok(Claimed::NoSuchQuote);
-    };
-    match quote.state {
-        QuoteState::Open => claim_open(write, claim).await,
-        QuoteState::Paid { account, tx } if claim.delivery == KeyDelivery::Now && tx == claim.payment.tx => {
-            let given = accounts::replace_key(write, &account, &claim.account.key, claim.now).await?;
-            Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
+    let client = write.client();
+    let quote = quotes::by_nonce(client, &claim.nonce).await?;
+    let decided = match decision::claim_step(&claim, quote.as_ref()) {
+        ClaimStep::Refused(refusal) => return Ok(refusal),
+        ClaimStep::CreateAccount => return create_account(write, claim).await,
+        ClaimStep::ReplaceKey(account) => {
+            let facts = accounts::key_facts(client, &account, &claim.account.key).await?;
+            decision::claim_paid(&claim, facts)?
         }
-        QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok(Claimed::AlreadyClaimed),
+    };
+    match decided {
+        Decided::Accepted(changes) => accounts::write_key(write, changes).await.map(Claimed::Account),
+        Decided::Refused(refusal) => Ok(refusal),
     }
 }
 
-async fn claim_open(write: &SerializedWrite<'_>, claim: Claim) -> Result<Claimed> {
+async fn create_account(write: &SerializedWrite<'_>, claim: Claim) -> Result<Claimed> {
     let client = write.client();
-    let Claim { nonce, payment, account: mut new, delivery, now } = claim;
-    if payments::by_tx(client, &payment.tx).await?.is_some() {
-        return Ok(Claimed::TxUsed);
-    }
-    if accounts::email_is_taken(client, new.email.as_ref()).await? {
-        new.email = None;
-    }
-    let made = match accounts::create(write, &new).await? {
-        Created::Account(account) => account,
-        Created::PayerTaken => return Ok(Claimed::PayerTaken),
-        Created::OutOfRange => return Ok(Claimed::OutOfRange),
-        Created::EmailTaken => return Err(corrupt("an account without an email address was refused for its address")),
+    let tx_used = payments::by_tx(client, &claim.payment.tx).await?.is_some();
+    let facts = accounts::create_facts(client, &claim.account).await?;
+    let ClaimChanges { account, record, nonce, quote } = match decision::claim_open(claim, tx_used, facts)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    let row = accounts::by_id(client, &made.id).await?;
-    let (row, _) = row.ok_or_else(|| corrupt("an account just created is missing"))?;
-    let (tx, account) = (payment.tx, made.id.clone());
-    let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
-    let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));
-    let record = PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement };
+    let row = accounts::insert(write, &account).await?;
     payments::insert(write, row, &record).await?;
-    quotes::consume(write, &nonce, row, tx, delivery == KeyDelivery::Now).await?;
-    Ok(Claimed::Account(made))
+    quotes::consume(write, &nonce, row, record.payment.tx, &quote).await?;
+    Ok(Claimed::Account(account.account))
 }

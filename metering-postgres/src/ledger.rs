@@ -1,8 +1,8 @@
 //! The ledger, and how its entries change an account's totals.
 
-use metering_core::{
-    Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
-};
+use metering_core::backend::decision::{self, Decided, EntryChanges};
+use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
+use metering_core::{Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp};
 use tokio_postgres::Row;
 
 use crate::accounts;
@@ -12,45 +12,31 @@ use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
 use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
 use crate::sum::{SUM, wide_sum};
-use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// The totals of a new account with these entries; `None` on overflow.
-pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
-    entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
-}
-
-/// Writes an entry and updates the account's totals.
+/// Posts an entry to an account that is not revoked.
 pub(crate) async fn post(
     write: &SerializedWrite<'_>,
     id: &AccountId,
-    entry: &NewLedgerEntry,
+    entry: NewLedgerEntry,
     now: Timestamp,
 ) -> Result<Posted> {
-    match accounts::locked(write.client(), id).await? {
-        Some((row, account)) if account.revoked_at.is_none() => apply(write, row, account, entry, now).await,
-        _ => Ok(Posted::NoSuchAccount),
+    match decision::post_entry(accounts::locked(write.client(), id).await?, entry, now) {
+        Decided::Accepted(changes) => self::write(write, &changes).await.map(|()| Posted::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
     }
 }
 
-/// Like [`post`], for an account that was read with its meter locked, revoked or not. `row` is its row number.
-pub(crate) async fn apply(
-    write: &SerializedWrite<'_>,
-    row: i64,
-    mut account: Account,
-    entry: &NewLedgerEntry,
-    now: Timestamp,
-) -> Result<Posted> {
-    let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
-    append(write, row, entry, now).await?;
+/// Writes an entry and the account's new totals. The account was read with its meter locked.
+pub(crate) async fn write(write: &SerializedWrite<'_>, changes: &EntryChanges<i64>) -> Result<()> {
+    let EntryChanges { row, account: Account { totals, .. }, entry, written_at } = changes;
+    append(write, *row, entry, *written_at).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4 WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
-    execute(write.client(), sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
-    account.totals = totals;
-    Ok(Posted::Account(account))
+    execute(write.client(), sql, &[row, &amounts[0], &amounts[1], &amounts[2]]).await.map(drop)
 }
 
 /// Writes only the entry; the caller updates the totals.

@@ -45,11 +45,7 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-        self.write(|write| {
-            let quote = quote.clone();
-            Box::pin(async move { quotes::open(write, &quote).await })
-        })
-        .await
+        self.write(|write| Box::pin(quotes::open(write, quote.clone()))).await
     }
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
@@ -118,11 +114,7 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-        self.write(|write| {
-            let challenge = challenge.clone();
-            Box::pin(async move { challenges::open(write, &challenge).await })
-        })
-        .await
+        self.write(|write| Box::pin(challenges::open(write, challenge.clone()))).await
     }
 
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
@@ -144,7 +136,7 @@ impl PaymentStore for PostgresStore {
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         self.write(|write| {
             let nonce = nonce.to_owned();
-            Box::pin(async move { challenges::rotate_key(write, &nonce, &key, now).await })
+            Box::pin(async move { challenges::rotate_key(write, &nonce, key, now).await })
         })
         .await
     }

@@ -1,8 +1,10 @@
 //! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
+use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
-    QuotePrecedence, Timestamp, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Timestamp,
+    TxRef,
 };
 use tokio_postgres::Row;
 
@@ -11,7 +13,6 @@ use crate::rows::{Values, address, all, execute, first, optional_bytes, parsed, 
 use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
 use crate::{accounts, ledger, quotes, wallets};
-use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
@@ -41,38 +42,24 @@ pub(crate) async fn list<C: GenericClient>(
 /// Credits a payment to an existing account.
 pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
     let client = write.client();
-    let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
-    let (row, account) = match accounts::locked(client, &id).await? {
-        Some((row, account)) if account.revoked_at.is_none() => (row, account),
-        _ => return Ok(PaymentCredited::NoSuchAccount),
+    let facts = CreditFacts {
+        account: accounts::locked(client, &credit.account).await?,
+        record: by_tx(client, &credit.payment.tx).await?,
+        pays_quote: quotes::paid_by(client, &credit.payment).await?.is_some(),
     };
-    if let Some(record) = by_tx(client, &payment.tx).await? {
-        let repeated = record.account == id && record.used_as != PaymentUse::PaySignup;
-        return Ok(if repeated {
-            PaymentCredited::Repeated(account, Box::new(record))
-        } else {
-            PaymentCredited::TxUsed
-        });
-    }
-    if quotes == QuotePrecedence::Quote && quotes::paid_by(client, &payment).await?.is_some() {
-        return Ok(PaymentCredited::BelongsToQuote);
-    }
-    let after = match ledger::post(write, &id, &entry, now).await? {
-        Posted::Account(after) => after,
-        Posted::NoSuchAccount => return Ok(PaymentCredited::NoSuchAccount),
-        Posted::OutOfRange => return Ok(PaymentCredited::OutOfRange),
+    let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    if link_payer {
-        wallets::link(write, &payment.payer, row).await?;
+    ledger::write(write, &posted).await?;
+    if let Some(wallet) = link {
+        wallets::link(write, &wallet, posted.row).await?;
     }
-    let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    let settlement = PaymentSettlement::of_new(&payment);
-    let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
-    insert(write, row, &record).await?;
-    Ok(PaymentCredited::Account(after))
+    insert(write, posted.row, &record).await?;
+    Ok(PaymentCredited::Account(posted.account))
 }
 
-/// Writes a record. `account` is the row number of its account.
+/// Inserts a record. `account` is the row number of its account.
 pub(crate) async fn insert(write: &SerializedWrite<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
                account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \

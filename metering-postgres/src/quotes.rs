@@ -1,10 +1,11 @@
+use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::{Email, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use tokio_postgres::Row;
 
 use crate::accounts;
 use crate::error::{Result, corrupt};
 use crate::rows::{
-    Values, address, all, amount, bytes, execute, exists, first, optional_tx, parse, parsed, timestamp, units,
+    Values, address, all, amount, bytes, execute, first, one, optional_tx, parse, parsed, timestamp, units,
     units_column,
 };
 use crate::serialized::SerializedWrite;
@@ -59,38 +60,34 @@ pub(crate) async fn targets<C: GenericClient>(client: &C, chain_id: u64) -> Resu
 }
 
 /// Stores a quote, unless its owner has an account or its amount is in use.
-pub(crate) async fn open(write: &SerializedWrite<'_>, new: &Quote) -> Result<QuoteOpened> {
+pub(crate) async fn open(write: &SerializedWrite<'_>, new: Quote) -> Result<QuoteOpened> {
     let client = write.client();
-    if new.state != QuoteState::Open || by_nonce(client, &new.nonce).await?.is_some() {
-        return Err(corrupt("a new quote is not open, or its nonce is already in use"));
+    let facts = facts_of(client, &new).await?;
+    match decision::open_quote(new, facts)? {
+        Decided::Accepted(quote) => insert(client, &quote).await.map(|()| QuoteOpened::Opened),
+        Decided::Refused(refusal) => Ok(refusal),
     }
-    if accounts::email_is_taken(client, new.email.as_ref()).await? {
-        return Ok(QuoteOpened::EmailTaken);
-    }
-    if accounts::by_payer(client, &new.payer).await?.is_some() {
-        return Ok(QuoteOpened::PayerTaken);
-    }
-    if amount_is_taken(client, new).await? {
-        return Ok(QuoteOpened::AmountTaken);
-    }
-    insert(client, new).await?;
-    Ok(QuoteOpened::Opened)
 }
 
-async fn amount_is_taken<C: GenericClient>(client: &C, new: &Quote) -> Result<bool> {
-    let sql = "SELECT 1 FROM quote WHERE chain_id = $1 AND token = $2 AND recipient = $3 AND amount = $4 \
-               AND payer = $5 AND $6 <= honoured_until";
+async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFacts> {
+    // The second condition is that of `Quote::reserves_amount_of`.
+    let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = $1), \
+               EXISTS (SELECT 1 FROM quote WHERE chain_id = $2 AND token = $3 AND recipient = $4 AND amount = $5 \
+                 AND payer = $6 AND $7 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
-    let (amount, now) = (units_column(new.amount), new.created_at.unix_millis());
+    let amount = units_column(new.amount);
     let values: Values<'_> = &[
+        &new.nonce.as_bytes().as_slice(),
         &chain_id.cast_signed(),
         &token.as_bytes().as_slice(),
         &recipient.as_bytes().as_slice(),
         &amount.as_slice(),
         &new.payer.as_bytes().as_slice(),
-        &now,
+        &new.created_at.unix_millis(),
     ];
-    exists(client, sql, values).await
+    let row = one(client, sql, values).await?;
+    let owner = accounts::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;
+    Ok(QuoteFacts { nonce_in_use: row.try_get(0)?, amount_taken: row.try_get(1)?, owner })
 }
 
 async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
@@ -117,19 +114,18 @@ async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
     execute(client, sql, values).await.map(drop)
 }
 
-/// Links an open quote to the account that its payment created. The quote becomes `claimed` if the client already has
-/// the key, otherwise `paid`.
+/// Links an open quote to the account that its payment created, and sets its state.
 pub(crate) async fn consume(
     write: &SerializedWrite<'_>,
     nonce: &NonceHash,
     account: i64,
     tx: TxRef,
-    key_given_out: bool,
+    state: &QuoteState,
 ) -> Result<()> {
     let sql = "UPDATE quote SET state = $2, account = $3, tx_chain_id = $4, tx_hash = $5 WHERE nonce = $1";
-    let state = if key_given_out { "claimed" } else { "paid" };
     let (nonce, hash) = (nonce.as_bytes().as_slice(), tx.hash.as_bytes().as_slice());
-    execute(write.client(), sql, &[&nonce, &state, &account, &tx.chain_id.cast_signed(), &hash]).await.map(drop)
+    let values: Values<'_> = &[&nonce, &state.as_str(), &account, &tx.chain_id.cast_signed(), &hash];
+    execute(write.client(), sql, values).await.map(drop)
 }
 
 /// Records that the key of an account's paid quotes has been given out.
@@ -159,12 +155,10 @@ pub(crate) fn quote(row: &Row) -> Result<Quote> {
 }
 
 fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<QuoteState> {
-    match (name, account, tx) {
-        ("open", None, None) => Ok(QuoteState::Open),
-        ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
-        ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))),
-    }
+    let account = account.map(parse).transpose()?;
+    QuoteState::from_parts(name, account, tx).ok_or_else(|| {
+        corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))
+    })
 }
 
 #[cfg(test)]

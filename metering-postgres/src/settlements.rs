@@ -1,11 +1,10 @@
 //! The settlement status of credited payments.
 
+use metering_core::backend::decision::{self, Decided, SettleChanges, SettleFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
-use metering_core::{
-    Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, Posted, SettlementChange, SettlementEntry, Timestamp,
-};
+use metering_core::{Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, SettlementChange, Timestamp};
 
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 use crate::payments::{by_tx, record, select};
 use crate::rows::{Values, all, execute, one};
 use crate::serialized::SerializedWrite;
@@ -27,23 +26,22 @@ pub(crate) async fn unsettled<C: GenericClient>(
 
 /// Changes a payment's settlement status, if its record is still the one that the caller saw.
 pub(crate) async fn settle(write: &SerializedWrite<'_>, change: SettlementChange) -> Result<PaymentSettled> {
-    let client = write.client();
-    let SettlementChange { seen, step, now } = &change;
+    let (client, seen) = (write.client(), &change.seen);
     let account = accounts::locked(client, &seen.account).await?;
-    let current = by_tx(client, &seen.payment.tx).await?;
-    let Some(after) = seen.after(step, *now).filter(|_| current.as_ref() == Some(seen)) else {
-        return Ok(PaymentSettled::Stale);
+    let record = by_tx(client, &seen.payment.tx).await?;
+    let purchased = match &account {
+        Some((row, _)) => purchased_amount(client, *row, seen).await?,
+        None => 0,
     };
-    let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
-    let account = match seen.entry_of(step, purchased_amount(client, row, seen).await?) {
-        SettlementEntry::Nothing => account,
-        SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-        SettlementEntry::Entry(entry) => match ledger::apply(write, row, account, &entry, *now).await? {
-            Posted::Account(account) => account,
-            Posted::NoSuchAccount | Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-        },
+    let facts = SettleFacts { record, account, purchased };
+    let SettleChanges { record, posted, account } = match decision::settle_payment(&change, facts)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    update(client, &after).await?;
+    if let Some(posted) = &posted {
+        ledger::write(write, posted).await?;
+    }
+    update(client, &record).await?;
     Ok(PaymentSettled::Changed(account))
 }
 

@@ -14,11 +14,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl SignupStore for PostgresStore {
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-        self.write(|write| {
-            let session = session.clone();
-            Box::pin(async move { signups::open(write, &session).await })
-        })
-        .await
+        self.write(|write| Box::pin(signups::open(write, session.clone()))).await
     }
 
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
@@ -39,7 +35,7 @@ impl SignupStore for PostgresStore {
     async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
         self.write(|write| {
             let (token, account) = (*token, account.clone());
-            Box::pin(async move { signups::redeem(write, &token, &account, now).await })
+            Box::pin(async move { signups::redeem(write, &token, account, now).await })
         })
         .await
     }

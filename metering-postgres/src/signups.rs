@@ -1,7 +1,8 @@
 //! Signup sessions, and used solutions of bot challenges.
 
+use metering_core::backend::decision::{self, Decided, RedeemChanges, SignupFacts};
 use metering_core::{
-    Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
+    NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
 };
 use tokio_postgres::Row;
 
@@ -31,14 +32,17 @@ pub(crate) async fn by_code<C: GenericClient>(client: &C, code: &UserCode) -> Re
 }
 
 /// Stores a session, unless its owner has an account or its code is in use.
-pub(crate) async fn open(write: &SerializedWrite<'_>, session: &SignupSession) -> Result<SignupOpened> {
+pub(crate) async fn open(write: &SerializedWrite<'_>, session: SignupSession) -> Result<SignupOpened> {
     let client = write.client();
-    if accounts::email_is_taken(client, Some(&session.email)).await? {
-        return Ok(SignupOpened::EmailTaken);
-    }
-    if by_code(client, &session.user_code).await?.is_some() {
-        return Ok(SignupOpened::CodeTaken);
-    }
+    let facts = SignupFacts {
+        email_taken: accounts::owner_facts(client, Some(&session.email), None).await?.email_taken,
+        code_taken: by_code(client, &session.user_code).await?.is_some(),
+        token_in_use: by_token(client, &session.token).await?.is_some(),
+    };
+    let session = match decision::open_signup(session, facts)? {
+        Decided::Accepted(session) => session,
+        Decided::Refused(refusal) => return Ok(refusal),
+    };
     let sql = "INSERT INTO signup (token, user_code, email, agent_name, created_at, expires_at) \
                VALUES ($1, $2, $3, $4, $5, $6)";
     let code = session.user_code.to_string();
@@ -57,14 +61,16 @@ pub(crate) async fn open(write: &SerializedWrite<'_>, session: &SignupSession) -
 /// Approves a pending session.
 pub(crate) async fn approve(write: &SerializedWrite<'_>, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
     let client = write.client();
-    let Some(session) = by_code(client, code).await?.filter(|session| session.is_pending(now)) else {
-        return Ok(SignupApproved::NotPending);
+    let session = by_code(client, code).await?;
+    let email = session.as_ref().map(|session| &session.email);
+    let email_taken = accounts::owner_facts(client, email, None).await?.email_taken;
+    let session = match decision::approve_signup(session, email_taken, now) {
+        Decided::Accepted(session) => session,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    if accounts::email_is_taken(client, Some(&session.email)).await? {
-        return Ok(SignupApproved::EmailTaken);
-    }
     let sql = "UPDATE signup SET approved_at = $2 WHERE token = $1";
-    execute(client, sql, &[&session.token.as_bytes().as_slice(), &now.unix_millis()]).await?;
+    let approved_at = session.approved_at.map(Timestamp::unix_millis);
+    execute(client, sql, &[&session.token.as_bytes().as_slice(), &approved_at]).await?;
     Ok(SignupApproved::Approved)
 }
 
@@ -72,22 +78,19 @@ pub(crate) async fn approve(write: &SerializedWrite<'_>, code: &UserCode, now: T
 pub(crate) async fn redeem(
     write: &SerializedWrite<'_>,
     token: &SessionHash,
-    account: &NewAccount,
+    account: NewAccount,
     now: Timestamp,
 ) -> Result<SignupRedeemed> {
     let client = write.client();
-    if !by_token(client, token).await?.is_some_and(|session| session.is_redeemable(now)) {
-        return Ok(SignupRedeemed::NotApproved);
-    }
-    Ok(match accounts::create(write, account).await? {
-        Created::Account(account) => {
-            execute(client, "DELETE FROM signup WHERE token = $1", &[&token.as_bytes().as_slice()]).await?;
-            SignupRedeemed::Account(account)
-        }
-        // `PayerTaken` cannot happen: a session has no payer.
-        Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
-        Created::OutOfRange => SignupRedeemed::OutOfRange,
-    })
+    let session = by_token(client, token).await?;
+    let facts = accounts::create_facts(client, &account).await?;
+    let RedeemChanges { account, token } = match decision::redeem_signup(session, account, facts, now)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
+    };
+    accounts::insert(write, &account).await?;
+    execute(client, "DELETE FROM signup WHERE token = $1", &[&token.as_bytes().as_slice()]).await?;
+    Ok(SignupRedeemed::Account(account.account))
 }
 
 /// Marks a solution as used; `false` if it was used before.

@@ -90,11 +90,7 @@ impl Store for PostgresStore {
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.write(|write| {
-            let account = account.clone();
-            Box::pin(async move { accounts::create(write, &account).await })
-        })
-        .await
+        self.write(|write| Box::pin(accounts::create(write, account.clone()))).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
@@ -129,7 +125,7 @@ impl Store for PostgresStore {
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
         self.write(|write| {
             let (id, entry) = (id.clone(), entry.clone());
-            Box::pin(async move { ledger::post(write, &id, &entry, now).await })
+            Box::pin(async move { ledger::post(write, &id, entry, now).await })
         })
         .await
     }
@@ -153,7 +149,7 @@ impl Store for PostgresStore {
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         self.write(|write| {
             let id = id.clone();
-            Box::pin(async move { accounts::replace_key(write, &id, &key, now).await })
+            Box::pin(async move { accounts::replace_key(write, &id, key, now).await })
         })
         .await
     }

@@ -1,12 +1,13 @@
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts, OwnerFacts};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
     Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, Row, params};
 
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, store_error};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
 use crate::{ledger, quotes};
-use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -32,17 +33,33 @@ pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Optio
     Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
 }
 
-/// Whether an account that is not revoked has this email address. `false` without an address.
-pub(crate) fn email_is_taken(connection: &Connection, email: Option<&Email>) -> Result<bool> {
-    let Some(folded) = email.map(Email::folded) else { return Ok(false) };
-    let sql = "SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL";
-    connection.prepare_cached(sql).and_then(|mut s| s.exists([folded])).map_err(store_error)
+/// Whether an email address and a wallet are free for a new owner.
+pub(crate) fn owner_facts(
+    connection: &Connection,
+    email: Option<&Email>,
+    payer: Option<&Address>,
+) -> Result<OwnerFacts> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL), \
+               EXISTS (SELECT 1 FROM account WHERE payer_address = ?2 AND revoked_at IS NULL)";
+    let values = params![email.map(Email::folded), payer.map(Address::as_bytes)];
+    let read = |row: &Row<'_>| Ok(OwnerFacts { email_taken: row.get(0)?, payer_taken: row.get(1)? });
+    connection.prepare_cached(sql).and_then(|mut s| s.query_row(values, read)).map_err(store_error)
 }
 
-/// Whether any account has, or ever had, this key.
-fn key_is_known(connection: &Connection, key: &KeyHash) -> Result<bool> {
+/// What is read before an account is created.
+pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<CreateFacts> {
+    let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM api_key WHERE hash = ?2";
+    let values = params![new.id.as_str(), new.key.as_bytes()];
+    let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
+    let payer = new.payer.as_ref().map(|payer| &payer.address);
+    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owner_facts(connection, new.email.as_ref(), payer)? })
+}
+
+/// What is read before an account's key is replaced.
+pub(crate) fn key_facts(connection: &Connection, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
     let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
-    connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)
+    let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)?;
+    Ok(KeyFacts { account: by_id(connection, id)?, key_in_use: in_use })
 }
 
 pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec<bool>> {
@@ -60,39 +77,36 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 }
 
 /// Creates an account with its key and first ledger entries.
-pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Created> {
-    if by_id(connection, &new.id)?.is_some() || key_is_known(connection, &new.key)? {
-        return Err(corrupt("the id or key of a new account is already in use"));
+pub(crate) fn create(connection: &Connection, new: NewAccount) -> Result<Created> {
+    let facts = create_facts(connection, &new)?;
+    match decision::create_account(new, facts)? {
+        Decided::Accepted(changes) => insert(connection, &changes).map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
     }
-    if email_is_taken(connection, new.email.as_ref())? {
-        return Ok(Created::EmailTaken);
-    }
-    if let Some(payer) = &new.payer
-        && by_payer(connection, &payer.address)?.is_some()
-    {
-        return Ok(Created::PayerTaken);
-    }
-    let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
-    insert(connection, new).map_err(store_error)?;
-    let row = connection.last_insert_rowid();
-    insert_key(connection, row, &new.key, new.created_at).map_err(store_error)?;
-    insert_meter(connection, row, new.limits, totals).map_err(store_error)?;
-    for entry in &new.entries {
-        ledger::append(connection, row, entry, new.created_at)?;
-    }
-    let (_, account) = by_id(connection, &new.id)?.ok_or_else(|| corrupt("an account just created is missing"))?;
-    Ok(Created::Account(account))
 }
 
-fn insert(connection: &Connection, new: &NewAccount) -> rusqlite::Result<()> {
+/// Inserts an account with its key and first ledger entries, and returns its row number.
+pub(crate) fn insert(connection: &Connection, changes: &CreateChanges) -> Result<i64> {
+    let CreateChanges { account, key, entries } = changes;
+    insert_account(connection, account).map_err(store_error)?;
+    let row = connection.last_insert_rowid();
+    insert_key(connection, row, key, account.created_at).map_err(store_error)?;
+    insert_meter(connection, row, account.limits, account.totals).map_err(store_error)?;
+    for entry in entries {
+        ledger::append(connection, row, entry, account.created_at)?;
+    }
+    Ok(row)
+}
+
+fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
     let sql = "INSERT INTO account \
                (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let (email, folded) = (new.email.as_ref().map(Email::as_str), new.email.as_ref().map(Email::folded));
-    let payer = new.payer.as_ref().map(|payer| payer.address.as_bytes());
-    let chain_id = new.payer.map(|payer| payer.chain_id.cast_signed());
-    let created_at = new.created_at.unix_millis();
-    let values = params![new.id.as_str(), new.agent_name.as_str(), email, folded, payer, chain_id, created_at];
+    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.email.as_ref().map(Email::folded));
+    let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes());
+    let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
+    let created_at = account.created_at.unix_millis();
+    let values = params![account.id.as_str(), account.agent_name.as_str(), email, folded, payer, chain_id, created_at];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
@@ -127,13 +141,14 @@ pub(crate) fn set_limits(connection: &Connection, id: &AccountId, limits: RateLi
 }
 
 pub(crate) fn revoke(connection: &Connection, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-    let sql = "UPDATE account SET revoked_at = ?2 WHERE org_id = ?1 AND revoked_at IS NULL RETURNING id";
-    let values = params![id.as_str(), now.unix_millis()];
-    let row: Option<i64> = connection.query_row(sql, values, |row| row.get(0)).optional().map_err(store_error)?;
-    if let Some(row) = row {
-        revoke_keys(connection, row, now)?;
-    }
-    Ok(by_id(connection, id)?.map(|(_, account)| account))
+    let (row, account) = match decision::revoke_account(by_id(connection, id)?, now) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(unchanged) => return Ok(unchanged),
+    };
+    let sql = "UPDATE account SET revoked_at = ?2 WHERE id = ?1";
+    connection.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
+    revoke_keys(connection, row, now)?;
+    Ok(Some(account))
 }
 
 fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<()> {
@@ -141,23 +156,22 @@ fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<
     connection.execute(sql, [account, now.unix_millis()]).map(drop).map_err(store_error)
 }
 
-/// Replaces an account's key. The new key also counts as delivery of the key that the account's quote promised.
+/// Replaces an account's key.
 pub(crate) fn replace_key(
     connection: &Connection,
     id: &AccountId,
-    key: &KeyHash,
+    key: KeyHash,
     now: Timestamp,
 ) -> Result<Option<Account>> {
-    match by_id(connection, id)? {
-        Some((row, account)) if account.revoked_at.is_none() => {
-            if key_is_known(connection, key)? {
-                return Err(corrupt("a new key is already in use"));
-            }
-            revoke_keys(connection, row, now)?;
-            quotes::key_given_out(connection, row)?;
-            insert_key(connection, row, key, now).map_err(store_error)?;
-            Ok(Some(account))
-        }
-        _ => Ok(None),
-    }
+    let changes = decision::replace_key(key_facts(connection, id, &key)?, key, now)?;
+    changes.map(|changes| write_key(connection, changes)).transpose()
+}
+
+/// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
+pub(crate) fn write_key(connection: &Connection, changes: KeyChanges<i64>) -> Result<Account> {
+    let KeyChanges { row, account, key, replaced_at } = changes;
+    revoke_keys(connection, row, replaced_at)?;
+    quotes::key_given_out(connection, row)?;
+    insert_key(connection, row, &key, replaced_at).map_err(store_error)?;
+    Ok(account)
 }

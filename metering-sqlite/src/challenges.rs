@@ -1,8 +1,9 @@
+use metering_core::backend::decision;
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::accounts;
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, store_error};
 use crate::rows::{address, first, parse, timestamp};
 use crate::writer::Stale;
 
@@ -10,11 +11,10 @@ use crate::writer::Stale;
 pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
 
 /// Stores a challenge.
-pub(crate) fn open(connection: &Connection, challenge: &Challenge) -> Result<()> {
-    let Challenge { nonce, address, account, message, expires_at, failures } = challenge;
-    if by_nonce(connection, nonce)?.is_some() {
-        return Err(corrupt("the nonce of a new challenge is already in use"));
-    }
+pub(crate) fn open(connection: &Connection, new: Challenge) -> Result<()> {
+    let nonce_in_use = by_nonce(connection, &new.nonce)?.is_some();
+    let Challenge { nonce, address, account, message, expires_at, failures } =
+        decision::open_challenge(new, nonce_in_use)?;
     let sql = "INSERT INTO challenge (nonce, address, org_id, message, expires_at, failures) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let values = params![nonce, address.as_bytes(), account.as_str(), message, expires_at.unix_millis(), failures];
@@ -37,10 +37,14 @@ pub(crate) fn challenge(row: &Row<'_>) -> rusqlite::Result<Result<Challenge>> {
 
 /// Counts a failed attempt. The last one allowed uses up the challenge.
 pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
-    let sql = "UPDATE challenge SET failures = failures + 1 WHERE nonce = ?1";
-    connection.execute(sql, [nonce]).map_err(store_error)?;
-    let sql = "DELETE FROM challenge WHERE nonce = ?1 AND failures >= ?2";
-    connection.execute(sql, params![nonce, Challenge::MAX_FAILURES]).map(drop).map_err(store_error)
+    let Some(challenge) = by_nonce(connection, nonce)? else { return Ok(()) };
+    let Some(failed) = decision::fail_challenge(challenge) else { return delete(connection, nonce) };
+    let sql = "UPDATE challenge SET failures = ?2 WHERE nonce = ?1";
+    connection.execute(sql, params![nonce, failed.failures]).map(drop).map_err(store_error)
+}
+
+fn delete(connection: &Connection, nonce: &str) -> Result<()> {
+    connection.execute("DELETE FROM challenge WHERE nonce = ?1", [nonce]).map(drop).map_err(store_error)
 }
 
 /// Uses up a challenge and replaces the key of its account. Also returns which account that is: only the challenge
@@ -48,19 +52,17 @@ pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
 pub(crate) fn rotate_key(
     connection: &Connection,
     nonce: &str,
-    key: &KeyHash,
+    key: KeyHash,
     now: Timestamp,
 ) -> Result<(Stale, Option<Account>)> {
-    let Some(challenge) = by_nonce(connection, nonce)?.filter(|challenge| now <= challenge.expires_at) else {
-        return Ok((Stale::Nothing, None));
+    let Some(challenge) = by_nonce(connection, nonce)? else { return Ok((Stale::Nothing, None)) };
+    let facts = accounts::key_facts(connection, &challenge.account, &key)?;
+    let rotated = match decision::rotate_key(&challenge, facts, key, now)? {
+        Some(changes) => {
+            delete(connection, nonce)?;
+            Some(accounts::write_key(connection, changes)?)
+        }
+        None => None,
     };
-    let is_payer = |account: Account| account.payer.is_some_and(|payer| payer.address == challenge.address);
-    if !accounts::by_id(connection, &challenge.account)?.is_some_and(|(_, account)| is_payer(account)) {
-        return Ok((Stale::Nothing, None));
-    }
-    let rotated = accounts::replace_key(connection, &challenge.account, key, now)?;
-    if rotated.is_some() {
-        connection.execute("DELETE FROM challenge WHERE nonce = ?1", [nonce]).map_err(store_error)?;
-    }
     Ok((Stale::Account(challenge.account), rotated))
 }

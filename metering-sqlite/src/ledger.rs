@@ -1,8 +1,8 @@
 //! The ledger, and how its entries change an account's totals.
 
-use metering_core::{
-    Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
-};
+use metering_core::backend::decision::{self, Decided, EntryChanges};
+use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
+use metering_core::{Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::accounts;
@@ -11,40 +11,26 @@ use crate::cache::newest_in_sequence;
 use crate::error::{Result, store_error};
 use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::sum::{SUM, wide_sum};
-use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// The totals of a new account with these entries; `None` on overflow.
-pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
-    entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
-}
-
-/// Writes an entry and updates the account's totals.
-pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-    match accounts::by_id(connection, id)? {
-        Some((row, account)) if account.revoked_at.is_none() => apply(connection, row, account, entry, now),
-        _ => Ok(Posted::NoSuchAccount),
+/// Posts an entry to an account that is not revoked.
+pub(crate) fn post(connection: &Connection, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+    match decision::post_entry(accounts::by_id(connection, id)?, entry, now) {
+        Decided::Accepted(changes) => write(connection, &changes).map(|()| Posted::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
     }
 }
 
-/// Like [`post`], for an account that was already read, revoked or not. `row` is its row number.
-pub(crate) fn apply(
-    connection: &Connection,
-    row: i64,
-    mut account: Account,
-    entry: &NewLedgerEntry,
-    now: Timestamp,
-) -> Result<Posted> {
-    let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
-    append(connection, row, entry, now)?;
+/// Writes an entry and the account's new totals.
+pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {
+    let EntryChanges { row, account: Account { totals, .. }, entry, written_at } = changes;
+    append(connection, *row, entry, *written_at)?;
     let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4 WHERE account = ?1";
-    let values = [row, totals.balance.atoms(), totals.purchased.atoms(), totals.granted.atoms()];
-    connection.execute(sql, values).map_err(store_error)?;
-    account.totals = totals;
-    Ok(Posted::Account(account))
+    let values = [*row, totals.balance.atoms(), totals.purchased.atoms(), totals.granted.atoms()];
+    connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
 /// Writes only the entry; the caller updates the totals.

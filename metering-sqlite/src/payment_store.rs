@@ -35,7 +35,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-        self.writer.write(Stale::Nothing, move |connection| quotes::open(connection, &quote)).await
+        self.writer.write(Stale::Nothing, move |connection| quotes::open(connection, quote)).await
     }
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
@@ -97,7 +97,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| challenges::open(connection, &challenge)).await
+        self.writer.write(Stale::Nothing, move |connection| challenges::open(connection, challenge)).await
     }
 
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
@@ -112,7 +112,7 @@ impl PaymentStore for SqliteStore {
 
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let nonce = nonce.to_owned();
-        self.writer.write_with_stale(move |connection| challenges::rotate_key(connection, &nonce, &key, now)).await
+        self.writer.write_with_stale(move |connection| challenges::rotate_key(connection, &nonce, key, now)).await
     }
 
     async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {

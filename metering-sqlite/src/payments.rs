@@ -1,15 +1,16 @@
 //! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
+use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
-    QuotePrecedence, Timestamp, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Timestamp,
+    TxRef,
 };
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
 use crate::{accounts, ledger, quotes, wallets};
-use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
@@ -36,39 +37,25 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 
 /// Credits a payment to an existing account.
 pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<PaymentCredited> {
-    let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
-    let (row, account) = match accounts::by_id(connection, &id)? {
-        Some((row, account)) if account.revoked_at.is_none() => (row, account),
-        _ => return Ok(PaymentCredited::NoSuchAccount),
+    let facts = CreditFacts {
+        account: accounts::by_id(connection, &credit.account)?,
+        record: by_tx(connection, &credit.payment.tx)?,
+        pays_quote: quotes::paid_by(connection, &credit.payment)?.is_some(),
     };
-    if let Some(record) = by_tx(connection, &payment.tx)? {
-        let repeated = record.account == id && record.used_as != PaymentUse::PaySignup;
-        return Ok(if repeated {
-            PaymentCredited::Repeated(account, Box::new(record))
-        } else {
-            PaymentCredited::TxUsed
-        });
-    }
-    if quotes == QuotePrecedence::Quote && quotes::paid_by(connection, &payment)?.is_some() {
-        return Ok(PaymentCredited::BelongsToQuote);
-    }
-    let after = match ledger::post(connection, &id, &entry, now)? {
-        Posted::Account(after) => after,
-        Posted::NoSuchAccount => return Ok(PaymentCredited::NoSuchAccount),
-        Posted::OutOfRange => return Ok(PaymentCredited::OutOfRange),
+    let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    if link_payer {
-        wallets::link(connection, &payment.payer, row)?;
+    ledger::write(connection, &posted)?;
+    if let Some(wallet) = link {
+        wallets::link(connection, &wallet, posted.row)?;
     }
-    let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    let settlement = PaymentSettlement::of_new(&payment);
-    let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
-    write(connection, row, &record)?;
-    Ok(PaymentCredited::Account(after))
+    insert(connection, posted.row, &record)?;
+    Ok(PaymentCredited::Account(posted.account))
 }
 
-/// Writes a record. `account` is the row number of its account.
-pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
+/// Inserts a record. `account` is the row number of its account.
+pub(crate) fn insert(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
                account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";

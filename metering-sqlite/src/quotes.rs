@@ -1,3 +1,4 @@
+use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::{Credits, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use rusqlite::{Connection, Row, params};
 
@@ -58,30 +59,32 @@ pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<Paym
 }
 
 /// Stores a quote, unless its owner has an account or its amount is in use.
-pub(crate) fn open(connection: &Connection, new: &Quote) -> Result<QuoteOpened> {
-    if new.state != QuoteState::Open || by_nonce(connection, &new.nonce)?.is_some() {
-        return Err(corrupt("a new quote is not open, or its nonce is already in use"));
+pub(crate) fn open(connection: &Connection, new: Quote) -> Result<QuoteOpened> {
+    let facts = facts_of(connection, &new)?;
+    match decision::open_quote(new, facts)? {
+        Decided::Accepted(quote) => insert(connection, &quote).map(|()| QuoteOpened::Opened).map_err(store_error),
+        Decided::Refused(refusal) => Ok(refusal),
     }
-    if accounts::email_is_taken(connection, new.email.as_ref())? {
-        return Ok(QuoteOpened::EmailTaken);
-    }
-    if accounts::by_payer(connection, &new.payer)?.is_some() {
-        return Ok(QuoteOpened::PayerTaken);
-    }
-    if amount_is_taken(connection, new).map_err(store_error)? {
-        return Ok(QuoteOpened::AmountTaken);
-    }
-    insert(connection, new).map_err(store_error)?;
-    Ok(QuoteOpened::Opened)
 }
 
-fn amount_is_taken(connection: &Connection, new: &Quote) -> rusqlite::Result<bool> {
-    let sql = "SELECT 1 FROM quote WHERE chain_id = ?1 AND token = ?2 AND recipient = ?3 AND amount = ?4 \
-               AND payer = ?5 AND ?6 <= honoured_until";
+fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
+    // The second condition is that of `Quote::reserves_amount_of`.
+    let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = ?1), \
+               EXISTS (SELECT 1 FROM quote WHERE chain_id = ?2 AND token = ?3 AND recipient = ?4 AND amount = ?5 \
+                 AND payer = ?6 AND ?7 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
-    let (amount, payer, now) = (units_column(new.amount), new.payer.as_bytes(), new.created_at.unix_millis());
-    let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer, now];
-    connection.prepare_cached(sql)?.exists(values)
+    let values = params![
+        new.nonce.as_bytes(),
+        chain_id.cast_signed(),
+        token.as_bytes(),
+        recipient.as_bytes(),
+        units_column(new.amount),
+        new.payer.as_bytes(),
+        new.created_at.unix_millis(),
+    ];
+    let owner = accounts::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
+    let read = |row: &Row<'_>| Ok(QuoteFacts { nonce_in_use: row.get(0)?, amount_taken: row.get(1)?, owner });
+    connection.prepare_cached(sql).and_then(|mut s| s.query_row(values, read)).map_err(store_error)
 }
 
 fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
@@ -107,18 +110,16 @@ fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Links an open quote to the account that its payment created. The quote becomes `claimed` if the client already has
-/// the key, otherwise `paid`.
+/// Links an open quote to the account that its payment created, and sets its state.
 pub(crate) fn consume(
     connection: &Connection,
     nonce: &NonceHash,
     account: i64,
     tx: TxRef,
-    key_given_out: bool,
+    state: &QuoteState,
 ) -> Result<()> {
     let sql = "UPDATE quote SET state = ?2, account = ?3, tx_chain_id = ?4, tx_hash = ?5 WHERE nonce = ?1";
-    let state = if key_given_out { "claimed" } else { "paid" };
-    let values = params![nonce.as_bytes(), state, account, tx.chain_id.cast_signed(), tx.hash.as_bytes()];
+    let values = params![nonce.as_bytes(), state.as_str(), account, tx.chain_id.cast_signed(), tx.hash.as_bytes()];
     connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
@@ -162,12 +163,10 @@ pub(crate) fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
 }
 
 fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<QuoteState> {
-    match (name, account, tx) {
-        ("open", None, None) => Ok(QuoteState::Open),
-        ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
-        ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))),
-    }
+    let account = account.map(parse).transpose()?;
+    QuoteState::from_parts(name, account, tx).ok_or_else(|| {
+        corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))
+    })
 }
 
 #[cfg(test)]

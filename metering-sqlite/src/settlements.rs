@@ -1,12 +1,11 @@
 //! The settlement status of credited payments.
 
+use metering_core::backend::decision::{self, Decided, SettleChanges, SettleFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
-use metering_core::{
-    Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, Posted, SettlementChange, SettlementEntry, Timestamp,
-};
+use metering_core::{Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, SettlementChange, Timestamp};
 use rusqlite::{Connection, params};
 
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, store_error};
 use crate::payments::{by_tx, record, select};
 use crate::rows::all;
 use crate::sum::{SUM, wide_sum};
@@ -27,22 +26,19 @@ pub(crate) fn unsettled(
 
 /// Changes a payment's settlement status, if its record is still the one that the caller saw.
 pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Result<PaymentSettled> {
-    let SettlementChange { seen, step, now } = change;
-    let current = by_tx(connection, &seen.payment.tx)?;
-    let Some(after) = seen.after(step, *now).filter(|_| current.as_ref() == Some(seen)) else {
-        return Ok(PaymentSettled::Stale);
-    };
+    let seen = &change.seen;
     let account = accounts::by_id(connection, &seen.account)?;
-    let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
-    let account = match seen.entry_of(step, purchased_amount(connection, row, seen)?) {
-        SettlementEntry::Nothing => account,
-        SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-        SettlementEntry::Entry(entry) => match ledger::apply(connection, row, account, &entry, *now)? {
-            Posted::Account(account) => account,
-            Posted::NoSuchAccount | Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-        },
+    let purchased = account.as_ref().map(|(row, _)| purchased_amount(connection, *row, seen)).transpose()?;
+    let record = by_tx(connection, &seen.payment.tx)?;
+    let facts = SettleFacts { record, account, purchased: purchased.unwrap_or_default() };
+    let SettleChanges { record, posted, account } = match decision::settle_payment(change, facts)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    update(connection, &after)?;
+    if let Some(posted) = &posted {
+        ledger::write(connection, posted)?;
+    }
+    update(connection, &record)?;
     Ok(PaymentSettled::Changed(account))
 }
 

@@ -15,7 +15,7 @@ use crate::writer::Stale;
 #[async_trait]
 impl SignupStore for SqliteStore {
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-        self.writer.write(Stale::Nothing, move |connection| signups::open(connection, &session)).await
+        self.writer.write(Stale::Nothing, move |connection| signups::open(connection, session)).await
     }
 
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
@@ -35,7 +35,7 @@ impl SignupStore for SqliteStore {
 
     async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
         let token = *token;
-        let redeem = move |connection: &rusqlite::Transaction<'_>| signups::redeem(connection, &token, &account, now);
+        let redeem = move |connection: &rusqlite::Transaction<'_>| signups::redeem(connection, &token, account, now);
         self.writer.write(Stale::Nothing, redeem).await
     }
 

@@ -1,7 +1,8 @@
 //! Signup sessions, and used solutions of bot challenges.
 
+use metering_core::backend::decision::{self, Decided, RedeemChanges, SignupFacts};
 use metering_core::{
-    Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
+    NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -29,13 +30,16 @@ pub(crate) fn by_code(connection: &Connection, code: &UserCode) -> Result<Option
 }
 
 /// Stores a session, unless its owner has an account or its code is in use.
-pub(crate) fn open(connection: &Connection, session: &SignupSession) -> Result<SignupOpened> {
-    if accounts::email_is_taken(connection, Some(&session.email))? {
-        return Ok(SignupOpened::EmailTaken);
-    }
-    if by_code(connection, &session.user_code)?.is_some() {
-        return Ok(SignupOpened::CodeTaken);
-    }
+pub(crate) fn open(connection: &Connection, session: SignupSession) -> Result<SignupOpened> {
+    let facts = SignupFacts {
+        email_taken: accounts::owner_facts(connection, Some(&session.email), None)?.email_taken,
+        code_taken: by_code(connection, &session.user_code)?.is_some(),
+        token_in_use: by_token(connection, &session.token)?.is_some(),
+    };
+    let session = match decision::open_signup(session, facts)? {
+        Decided::Accepted(session) => session,
+        Decided::Refused(refusal) => return Ok(refusal),
+    };
     let sql = "INSERT INTO signup (token, user_code, email, agent_name, created_at, expires_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let values = params![
@@ -52,14 +56,16 @@ pub(crate) fn open(connection: &Connection, session: &SignupSession) -> Result<S
 
 /// Approves a pending session.
 pub(crate) fn approve(connection: &Connection, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
-    let Some(session) = by_code(connection, code)?.filter(|session| session.is_pending(now)) else {
-        return Ok(SignupApproved::NotPending);
+    let session = by_code(connection, code)?;
+    let email = session.as_ref().map(|session| &session.email);
+    let email_taken = accounts::owner_facts(connection, email, None)?.email_taken;
+    let session = match decision::approve_signup(session, email_taken, now) {
+        Decided::Accepted(session) => session,
+        Decided::Refused(refusal) => return Ok(refusal),
     };
-    if accounts::email_is_taken(connection, Some(&session.email))? {
-        return Ok(SignupApproved::EmailTaken);
-    }
     let sql = "UPDATE signup SET approved_at = ?2 WHERE token = ?1";
-    connection.execute(sql, params![session.token.as_bytes(), now.unix_millis()]).map_err(store_error)?;
+    let values = params![session.token.as_bytes(), session.approved_at.map(Timestamp::unix_millis)];
+    connection.execute(sql, values).map_err(store_error)?;
     Ok(SignupApproved::Approved)
 }
 
@@ -67,21 +73,18 @@ pub(crate) fn approve(connection: &Connection, code: &UserCode, now: Timestamp) 
 pub(crate) fn redeem(
     connection: &Connection,
     token: &SessionHash,
-    account: &NewAccount,
+    account: NewAccount,
     now: Timestamp,
 ) -> Result<SignupRedeemed> {
-    if !by_token(connection, token)?.is_some_and(|session| session.is_redeemable(now)) {
-        return Ok(SignupRedeemed::NotApproved);
-    }
-    Ok(match accounts::create(connection, account)? {
-        Created::Account(account) => {
-            connection.execute("DELETE FROM signup WHERE token = ?1", [token.as_bytes()]).map_err(store_error)?;
-            SignupRedeemed::Account(account)
-        }
-        // `PayerTaken` cannot happen: a session has no payer.
-        Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
-        Created::OutOfRange => SignupRedeemed::OutOfRange,
-    })
+    let session = by_token(connection, token)?;
+    let facts = accounts::create_facts(connection, &account)?;
+    let RedeemChanges { account, token } = match decision::redeem_signup(session, account, facts, now)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
+    };
+    accounts::insert(connection, &account)?;
+    connection.execute("DELETE FROM signup WHERE token = ?1", [token.as_bytes()]).map_err(store_error)?;
+    Ok(SignupRedeemed::Account(account.account))
 }
 
 /// Marks a solution as used; `false` if it was used before.

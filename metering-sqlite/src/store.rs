@@ -112,7 +112,7 @@ impl Store for SqliteStore {
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.writer.write(Stale::Nothing, move |connection| accounts::create(connection, &account)).await
+        self.writer.write(Stale::Nothing, move |connection| accounts::create(connection, account)).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
@@ -139,7 +139,7 @@ impl Store for SqliteStore {
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
         let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| ledger::post(connection, &id, &entry, now)).await
+        self.writer.write(stale, move |connection| ledger::post(connection, &id, entry, now)).await
     }
 
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
@@ -157,7 +157,7 @@ impl Store for SqliteStore {
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| accounts::replace_key(connection, &id, &key, now)).await
+        self.writer.write(stale, move |connection| accounts::replace_key(connection, &id, key, now)).await
     }
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {

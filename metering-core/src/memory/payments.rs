@@ -2,20 +2,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId, Email};
+use crate::account::{Account, AccountId};
 use crate::address::Address;
 use crate::clock::Timestamp;
+use crate::decision::{self, ClaimChanges, ClaimStep, CreditChanges, CreditFacts, Decided, QuoteFacts};
 use crate::key::KeyHash;
-use crate::payment::{
-    ArrivalLocation, Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, UnreadableArrival,
-};
+use crate::payment::{ArrivalLocation, Payment, PaymentRecord, PaymentTarget, UnreadableArrival};
 use crate::plan::{Plan, PlanKey};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recipient::{RecipientRecord, Registration, register_recipients};
 use crate::recovery::Challenge;
 use crate::store::{
-    Claim, Claimed, Created, Cursor, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited, PaymentSettled,
-    PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, StoreError,
+    Claim, Claimed, Cursor, Page, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
+    SettlementChange, StoreError,
 };
 use crate::transaction::TxRef;
 use crate::transfer::SourceId;
@@ -33,7 +32,7 @@ pub(super) struct PaymentState {
     /// In the order written.
     pub(super) payments: Vec<PaymentRecord>,
     /// The index of each used transaction's record.
-    pub(super) used: HashMap<TxRef, usize>,
+    used: HashMap<TxRef, usize>,
     /// In the order of linking.
     links: Vec<(Address, AccountId)>,
     challenges: BTreeMap<String, Challenge>,
@@ -43,13 +42,19 @@ pub(super) struct PaymentState {
 }
 
 impl PaymentState {
-    fn record_of(&self, tx: &TxRef) -> Option<&PaymentRecord> {
+    pub(super) fn record_of(&self, tx: &TxRef) -> Option<&PaymentRecord> {
         self.used.get(tx).map(|index| &self.payments[*index])
     }
 
     fn write_record(&mut self, record: PaymentRecord) {
         self.used.insert(record.payment.tx, self.payments.len());
         self.payments.push(record);
+    }
+
+    /// Replaces the record of a transaction.
+    pub(super) fn update_record(&mut self, record: PaymentRecord) {
+        let index = self.used[&record.payment.tx];
+        self.payments[index] = record;
     }
 
     fn quote_paid_by(&self, payment: &Payment) -> Option<&Quote> {
@@ -80,110 +85,66 @@ impl PaymentState {
 }
 
 impl State {
-    fn active(&self, is_it: impl Fn(&Account) -> bool) -> Option<&Account> {
-        let mut accounts = self.accounts.iter().map(|record| &record.account);
-        accounts.find(|account| account.revoked_at.is_none() && is_it(account))
-    }
-
-    pub(super) fn email_is_taken(&self, new: &NewAccount) -> bool {
-        new.email.as_ref().is_some_and(|email| self.email_of_account(email))
-    }
-
-    pub(super) fn email_of_account(&self, email: &Email) -> bool {
-        self.active(|account| account.email.as_ref() == Some(email)).is_some()
-    }
-
-    pub(super) fn account_of_payer(&self, payer: &Address) -> Option<&Account> {
-        self.active(|account| account.payer.is_some_and(|known| known.address == *payer))
-    }
-
     fn open_quote(&mut self, quote: Quote) -> Result<QuoteOpened, StoreError> {
-        if quote.state != QuoteState::Open || self.payments.quotes.contains_key(&quote.nonce) {
-            return Err(StoreError::Corrupt("a new quote is not open, or its nonce is in use".to_owned()));
-        }
-        if quote.email.as_ref().is_some_and(|email| self.email_of_account(email)) {
-            return Ok(QuoteOpened::EmailTaken);
-        }
-        if self.account_of_payer(&quote.payer).is_some() {
-            return Ok(QuoteOpened::PayerTaken);
-        }
-        if self.payments.amount_is_taken(&quote) {
-            return Ok(QuoteOpened::AmountTaken);
-        }
-        self.payments.quotes.insert(quote.nonce, quote);
-        Ok(QuoteOpened::Opened)
+        let facts = QuoteFacts {
+            nonce_in_use: self.payments.quotes.contains_key(&quote.nonce),
+            owner: self.owner_facts(quote.email.as_ref(), Some(&quote.payer)),
+            amount_taken: self.payments.amount_is_taken(&quote),
+        };
+        Ok(match decision::open_quote(quote, facts)? {
+            Decided::Accepted(quote) => {
+                self.payments.quotes.insert(quote.nonce, quote);
+                QuoteOpened::Opened
+            }
+            Decided::Refused(refusal) => refusal,
+        })
     }
 
     fn claim_quote(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
-        let Some(quote) = self.payments.quotes.get(&claim.nonce) else {
-            return Ok(Claimed::NoSuchQuote);
-        };
-        match &quote.state {
-            QuoteState::Open => self.claim_open_quote(claim),
-            QuoteState::Paid { account, tx } if claim.delivery == KeyDelivery::Now && *tx == claim.payment.tx => {
-                let account = account.clone();
-                let given = self.replace_key(&account, claim.account.key)?;
-                Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
+        let decided = match decision::claim_step(&claim, self.payments.quotes.get(&claim.nonce)) {
+            ClaimStep::Refused(refusal) => return Ok(refusal),
+            ClaimStep::CreateAccount => return self.claim_open(claim),
+            ClaimStep::ReplaceKey(account) => {
+                decision::claim_paid(&claim, self.key_facts(&account, &claim.account.key))?
             }
-            QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok(Claimed::AlreadyClaimed),
-        }
+        };
+        Ok(match decided {
+            Decided::Accepted(changes) => Claimed::Account(self.write_key(changes)),
+            Decided::Refused(refusal) => refusal,
+        })
     }
 
-    fn claim_open_quote(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
-        let Claim { nonce, payment, mut account, delivery, now } = claim;
-        if self.payments.record_of(&payment.tx).is_some() {
-            return Ok(Claimed::TxUsed);
-        }
-        if self.email_is_taken(&account) {
-            account.email = None;
-        }
-        let plan_id = account.entries.iter().find_map(|entry| entry.payment.clone()).and_then(|paid| paid.plan_id);
-        let made = match self.create_account(account)? {
-            Created::Account(account) => account,
-            Created::PayerTaken => return Ok(Claimed::PayerTaken),
-            Created::OutOfRange => return Ok(Claimed::OutOfRange),
-            Created::EmailTaken => return Err(StoreError::Corrupt("an account without email has a taken one".into())),
+    fn claim_open(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
+        let tx_used = self.payments.record_of(&claim.payment.tx).is_some();
+        let facts = self.create_facts(&claim.account);
+        let ClaimChanges { account, record, nonce, quote: state } = match decision::claim_open(claim, tx_used, facts)? {
+            Decided::Accepted(changes) => changes,
+            Decided::Refused(refusal) => return Ok(refusal),
         };
-        let (account, tx) = (made.id.clone(), payment.tx);
         if let Some(quote) = self.payments.quotes.get_mut(&nonce) {
-            quote.state = match delivery {
-                KeyDelivery::Now => QuoteState::Claimed { account: account.clone(), tx },
-                KeyDelivery::Later => QuoteState::Paid { account: account.clone(), tx },
-            };
+            quote.state = state;
         }
-        let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));
-        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
-        Ok(Claimed::Account(made))
+        self.payments.write_record(record);
+        Ok(Claimed::Account(self.insert_account(account)))
     }
 
     fn credit_payment(&mut self, credit: PaymentCredit) -> PaymentCredited {
-        let PaymentCredit { account, payment, used_as, entry, link_payer, quotes, now } = credit;
-        let Some(known) = self.record(&account).filter(|record| record.account.revoked_at.is_none()) else {
-            return PaymentCredited::NoSuchAccount;
+        let facts = CreditFacts {
+            account: self.found(&credit.account),
+            record: self.payments.record_of(&credit.payment.tx).cloned(),
+            pays_quote: self.payments.quote_paid_by(&credit.payment).is_some(),
         };
-        if let Some(record) = self.payments.record_of(&payment.tx) {
-            return if record.account == account && record.used_as != PaymentUse::PaySignup {
-                PaymentCredited::Repeated(known.account.clone(), Box::new(record.clone()))
-            } else {
-                PaymentCredited::TxUsed
-            };
-        }
-        if quotes == QuotePrecedence::Quote && self.payments.quote_paid_by(&payment).is_some() {
-            return PaymentCredited::BelongsToQuote;
-        }
-        let plan_id = entry.payment.clone().and_then(|paid| paid.plan_id);
-        let after = match self.post_entry(&account, entry, now) {
-            Posted::Account(after) => after,
-            Posted::NoSuchAccount => return PaymentCredited::NoSuchAccount,
-            Posted::OutOfRange => return PaymentCredited::OutOfRange,
+        let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+            Decided::Accepted(changes) => changes,
+            Decided::Refused(refusal) => return refusal,
         };
-        let link = (payment.payer, account.clone());
-        if link_payer && !self.payments.links.contains(&link) {
+        if let Some(link) = link.map(|wallet| (wallet, posted.account.id.clone()))
+            && !self.payments.links.contains(&link)
+        {
             self.payments.links.push(link);
         }
-        let settlement = PaymentSettlement::of_new(&payment);
-        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
-        PaymentCredited::Account(after)
+        self.payments.write_record(record);
+        PaymentCredited::Account(self.write_entry(posted))
     }
 
     fn linked_accounts(&self, wallet: &Address) -> Vec<AccountId> {
@@ -193,36 +154,26 @@ impl State {
     }
 
     fn open_challenge(&mut self, challenge: Challenge) -> Result<(), StoreError> {
-        if self.payments.challenges.contains_key(&challenge.nonce) {
-            return Err(StoreError::Corrupt("a new challenge's nonce is in use".to_owned()));
-        }
+        let nonce_in_use = self.payments.challenges.contains_key(&challenge.nonce);
+        let challenge = decision::open_challenge(challenge, nonce_in_use)?;
         self.payments.challenges.insert(challenge.nonce.clone(), challenge);
         Ok(())
     }
 
     fn fail_challenge(&mut self, nonce: &str) {
-        let Some(challenge) = self.payments.challenges.get_mut(nonce) else { return };
-        challenge.failures += 1;
-        if challenge.failures >= Challenge::MAX_FAILURES {
-            self.payments.challenges.remove(nonce);
+        if let Some(failed) = self.payments.challenges.remove(nonce).and_then(decision::fail_challenge) {
+            self.payments.challenges.insert(failed.nonce.clone(), failed);
         }
     }
 
     fn rotate_key(&mut self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError> {
-        let Some(challenge) = self.payments.challenges.get(nonce).filter(|challenge| now <= challenge.expires_at)
-        else {
-            return Ok(None);
-        };
-        let (id, address) = (challenge.account.clone(), challenge.address);
-        let is_payer = |account: &Account| account.payer.is_some_and(|payer| payer.address == address);
-        if !self.record(&id).is_some_and(|record| is_payer(&record.account)) {
-            return Ok(None);
-        }
-        let rotated = self.replace_key(&id, key)?;
-        if rotated.is_some() {
+        let Some(challenge) = self.payments.challenges.get(nonce) else { return Ok(None) };
+        let facts = self.key_facts(&challenge.account, &key);
+        let changes = decision::rotate_key(challenge, facts, key, now)?;
+        Ok(changes.map(|changes| {
             self.payments.challenges.remove(nonce);
-        }
-        Ok(rotated)
+            self.write_key(changes)
+        }))
     }
 }
 

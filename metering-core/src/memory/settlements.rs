@@ -1,26 +1,25 @@
+use crate::decision::{self, Decided, SettleChanges, SettleFacts};
 use crate::ledger::LedgerKind;
-use crate::payment::{PaymentRecord, PaymentSettlement, SettlementEntry};
-use crate::store::{PaymentSettled, Posted, SettlementChange, StoreError};
+use crate::payment::{PaymentRecord, PaymentSettlement};
+use crate::store::{PaymentSettled, SettlementChange, StoreError};
 
 use super::state::State;
 
 impl State {
     pub(super) fn settle_payment(&mut self, change: &SettlementChange) -> Result<PaymentSettled, StoreError> {
-        let SettlementChange { seen, step, now } = change;
-        let Some(index) = self.payments.used.get(&seen.payment.tx).copied() else { return Ok(PaymentSettled::Stale) };
-        let Some(after) = seen.after(step, *now).filter(|_| self.payments.payments[index] == *seen) else {
-            return Ok(PaymentSettled::Stale);
+        let facts = SettleFacts {
+            record: self.payments.record_of(&change.seen.payment.tx).cloned(),
+            account: self.found(&change.seen.account),
+            purchased: self.bought(&change.seen),
         };
-        let account = match seen.entry_of(step, self.bought(seen)) {
-            SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-            SettlementEntry::Entry(entry) => match self.apply_entry(&seen.account, entry, *now) {
-                Posted::Account(account) => account,
-                Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-                Posted::NoSuchAccount => return Err(no_account(seen)),
-            },
-            SettlementEntry::Nothing => self.record(&seen.account).ok_or_else(|| no_account(seen))?.account.clone(),
+        let SettleChanges { record, posted, account } = match decision::settle_payment(change, facts)? {
+            Decided::Accepted(changes) => changes,
+            Decided::Refused(refusal) => return Ok(refusal),
         };
-        self.payments.payments[index] = after;
+        if let Some(posted) = posted {
+            self.write_entry(posted);
+        }
+        self.payments.update_record(record);
         Ok(PaymentSettled::Changed(account))
     }
 
@@ -52,8 +51,4 @@ impl State {
         }
         Ok(())
     }
-}
-
-fn no_account(record: &PaymentRecord) -> StoreError {
-    StoreError::Corrupt(format!("payment {} belongs to an account that does not exist", record.payment.tx))
 }

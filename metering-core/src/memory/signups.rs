@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
+use crate::decision::{self, Decided, RedeemChanges, SignupFacts};
 use crate::signup::{SessionHash, SignupSession, UserCode};
-use crate::store::{Created, NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore, StoreError};
+use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore, StoreError};
 
 use super::MemoryStore;
 use super::state::State;
@@ -32,31 +33,31 @@ impl SignupState {
 
 impl State {
     fn open_signup(&mut self, session: SignupSession) -> Result<SignupOpened, StoreError> {
-        if self.email_of_account(&session.email) {
-            return Ok(SignupOpened::EmailTaken);
-        }
-        if self.signups.of_code(&session.user_code).is_some() {
-            return Ok(SignupOpened::CodeTaken);
-        }
-        if self.signups.sessions.contains_key(&session.token) {
-            return Err(StoreError::Corrupt("a new session's token is in use".to_owned()));
-        }
-        self.signups.sessions.insert(session.token, session);
-        Ok(SignupOpened::Opened)
+        let facts = SignupFacts {
+            email_taken: self.owner_facts(Some(&session.email), None).email_taken,
+            code_taken: self.signups.of_code(&session.user_code).is_some(),
+            token_in_use: self.signups.sessions.contains_key(&session.token),
+        };
+        Ok(match decision::open_signup(session, facts)? {
+            Decided::Accepted(session) => {
+                self.signups.sessions.insert(session.token, session);
+                SignupOpened::Opened
+            }
+            Decided::Refused(refusal) => refusal,
+        })
     }
 
     fn approve_signup(&mut self, code: &UserCode, now: Timestamp) -> SignupApproved {
-        let Some(session) = self.signups.of_code(code).filter(|session| session.is_pending(now)) else {
-            return SignupApproved::NotPending;
-        };
-        if self.email_of_account(&session.email) {
-            return SignupApproved::EmailTaken;
+        let session = self.signups.of_code(code).cloned();
+        let email = session.as_ref().map(|session| &session.email);
+        let email_taken = self.owner_facts(email, None).email_taken;
+        match decision::approve_signup(session, email_taken, now) {
+            Decided::Accepted(session) => {
+                self.signups.sessions.insert(session.token, session);
+                SignupApproved::Approved
+            }
+            Decided::Refused(refusal) => refusal,
         }
-        let token = session.token;
-        if let Some(session) = self.signups.sessions.get_mut(&token) {
-            session.approved_at = Some(now);
-        }
-        SignupApproved::Approved
     }
 
     fn redeem_signup(
@@ -65,17 +66,14 @@ impl State {
         account: NewAccount,
         now: Timestamp,
     ) -> Result<SignupRedeemed, StoreError> {
-        if !self.signups.sessions.get(token).is_some_and(|session| session.is_redeemable(now)) {
-            return Ok(SignupRedeemed::NotApproved);
-        }
-        Ok(match self.create_account(account)? {
-            Created::Account(account) => {
-                self.signups.sessions.remove(token);
-                SignupRedeemed::Account(account)
+        let session = self.signups.sessions.get(token).cloned();
+        let facts = self.create_facts(&account);
+        Ok(match decision::redeem_signup(session, account, facts, now)? {
+            Decided::Accepted(RedeemChanges { account, token }) => {
+                self.signups.sessions.remove(&token);
+                SignupRedeemed::Account(self.insert_account(account))
             }
-            // A session's account has no payer, so `PayerTaken` cannot happen.
-            Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
-            Created::OutOfRange => SignupRedeemed::OutOfRange,
+            Decided::Refused(refusal) => refusal,
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::account::{Account, AccountId, Totals};
+use crate::account::{Account, AccountId, Email};
+use crate::address::Address;
 use crate::charge::{MeterState, Window};
 use crate::clock::{Day, Timestamp};
+use crate::decision::{self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChanges, KeyFacts, OwnerFacts};
 use crate::key::KeyHash;
 use crate::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::plan::{Plan, PlanKey};
@@ -57,9 +59,7 @@ pub(super) struct DayTotal {
 }
 
 impl Record {
-    fn new(new: NewAccount, totals: Totals) -> Self {
-        let NewAccount { id, agent_name, email, payer, limits, key, entries: _, created_at } = new;
-        let account = Account { id, agent_name, email, payer, limits, totals, created_at, revoked_at: None };
+    fn new(account: Account, key: KeyHash) -> Self {
         Self {
             account,
             key,
@@ -102,69 +102,107 @@ impl State {
         self.last_number
     }
 
+    /// An account and its index.
+    pub(super) fn found(&self, id: &AccountId) -> Option<(usize, Account)> {
+        self.ids.get(id).map(|index| (*index, self.accounts[*index].account.clone()))
+    }
+
+    /// The first account that is not revoked for which `is_it` holds.
+    pub(super) fn active(&self, is_it: impl Fn(&Account) -> bool) -> Option<&Account> {
+        let mut accounts = self.accounts.iter().map(|record| &record.account);
+        accounts.find(|account| account.revoked_at.is_none() && is_it(account))
+    }
+
+    pub(super) fn account_of_payer(&self, payer: &Address) -> Option<&Account> {
+        self.active(|account| account.payer.is_some_and(|known| known.address == *payer))
+    }
+
+    pub(super) fn owner_facts(&self, email: Option<&Email>, payer: Option<&Address>) -> OwnerFacts {
+        let has_email = |email| self.active(|account| account.email.as_ref() == Some(email)).is_some();
+        OwnerFacts {
+            email_taken: email.is_some_and(has_email),
+            payer_taken: payer.is_some_and(|payer| self.account_of_payer(payer).is_some()),
+        }
+    }
+
+    pub(super) fn create_facts(&self, new: &NewAccount) -> CreateFacts {
+        CreateFacts {
+            id_or_key_in_use: self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key),
+            owner: self.owner_facts(new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address)),
+        }
+    }
+
     pub(super) fn create_account(&mut self, new: NewAccount) -> Result<Created, StoreError> {
-        if self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key) {
-            return Err(StoreError::Corrupt("a new account's id or key is in use".to_owned()));
-        }
-        if self.email_is_taken(&new) {
-            return Ok(Created::EmailTaken);
-        }
-        if new.payer.is_some_and(|payer| self.account_of_payer(&payer.address).is_some()) {
-            return Ok(Created::PayerTaken);
-        }
-        let Some(totals) = new.entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
-        else {
-            return Ok(Created::OutOfRange);
-        };
-        for entry in &new.entries {
-            self.write_entry(&new.id, entry.clone(), new.created_at);
+        let facts = self.create_facts(&new);
+        Ok(match decision::create_account(new, facts)? {
+            Decided::Accepted(changes) => Created::Account(self.insert_account(changes)),
+            Decided::Refused(refusal) => refusal,
+        })
+    }
+
+    pub(super) fn insert_account(&mut self, changes: CreateChanges) -> Account {
+        let CreateChanges { account, key, entries } = changes;
+        for entry in entries {
+            self.append(&account.id, entry, account.created_at);
         }
         let index = self.accounts.len();
-        self.ids.insert(new.id.clone(), index);
-        self.keys.insert(new.key, index);
-        let record = Record::new(new, totals);
-        let account = record.account.clone();
-        self.accounts.push(record);
-        Ok(Created::Account(account))
+        self.ids.insert(account.id.clone(), index);
+        self.keys.insert(key, index);
+        self.accounts.push(Record::new(account.clone(), key));
+        account
     }
 
     pub(super) fn post_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
-        if self.record(id).is_none_or(Record::is_revoked) {
-            return Posted::NoSuchAccount;
+        match decision::post_entry(self.found(id), entry, now) {
+            Decided::Accepted(changes) => Posted::Account(self.write_entry(changes)),
+            Decided::Refused(refusal) => refusal,
         }
-        self.apply_entry(id, entry, now)
     }
 
-    /// The same, but also for a revoked account.
-    pub(super) fn apply_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
-        let Some(record) = self.record_mut(id) else { return Posted::NoSuchAccount };
-        let Some(totals) = entry.applied_to(record.account.totals) else {
-            return Posted::OutOfRange;
-        };
-        record.account.totals = totals;
-        let account = record.account.clone();
-        self.write_entry(id, entry, now);
-        Posted::Account(account)
+    pub(super) fn write_entry(&mut self, changes: EntryChanges<usize>) -> Account {
+        let EntryChanges { row, account, entry, written_at } = changes;
+        self.append(&account.id, entry, written_at);
+        self.accounts[row].account.totals = account.totals;
+        account
     }
 
-    fn write_entry(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
+    fn append(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
         let id = self.next_number();
         let NewLedgerEntry { kind, amount, description, payment } = entry;
         let account = account.clone();
         self.ledger.push(LedgerEntry { id, account, kind, amount, description, payment, created_at });
     }
 
-    pub(super) fn replace_key(&mut self, id: &AccountId, key: KeyHash) -> Result<Option<Account>, StoreError> {
-        let Some(index) = self.ids.get(id).copied().filter(|index| !self.accounts[*index].is_revoked()) else {
-            return Ok(None);
-        };
-        if self.keys.contains_key(&key) {
-            return Err(StoreError::Corrupt("a new key is in use".to_owned()));
+    pub(super) fn revoke_account(&mut self, id: &AccountId, now: Timestamp) -> Option<Account> {
+        match decision::revoke_account(self.found(id), now) {
+            Decided::Accepted((index, account)) => {
+                self.accounts[index].account = account.clone();
+                Some(account)
+            }
+            Decided::Refused(unchanged) => unchanged,
         }
-        self.keys.insert(key, index);
-        self.accounts[index].key = key;
-        self.payments.key_given_out(id);
-        Ok(Some(self.accounts[index].account.clone()))
+    }
+
+    pub(super) fn key_facts(&self, id: &AccountId, key: &KeyHash) -> KeyFacts<usize> {
+        KeyFacts { account: self.found(id), key_in_use: self.keys.contains_key(key) }
+    }
+
+    pub(super) fn replace_key(
+        &mut self,
+        id: &AccountId,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, StoreError> {
+        let changes = decision::replace_key(self.key_facts(id, &key), key, now)?;
+        Ok(changes.map(|changes| self.write_key(changes)))
+    }
+
+    pub(super) fn write_key(&mut self, changes: KeyChanges<usize>) -> Account {
+        let KeyChanges { row, account, key, replaced_at: _ } = changes;
+        self.keys.insert(key, row);
+        self.accounts[row].key = key;
+        self.payments.key_given_out(&account.id);
+        account
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {

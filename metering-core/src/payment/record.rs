@@ -54,6 +54,20 @@ pub struct PaymentRecord {
     pub settlement: PaymentSettlement,
 }
 
+impl PaymentRecord {
+    /// The record of a payment that is being credited now.
+    pub(crate) fn of_new(
+        payment: Payment,
+        account: AccountId,
+        used_as: PaymentUse,
+        plan_id: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let settlement = PaymentSettlement::of_new(&payment);
+        Self { payment, account, used_as, plan_id, recorded_at: now, settlement }
+    }
+}
+
 /// Whether a credited payment can still be undone by its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PaymentSettlement {

@@ -37,11 +37,7 @@ pub trait PaymentStore: Store {
     /// Puts a plan on sale or takes it off sale; `false` when none has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
-    /// Stores an open quote.
-    ///
-    /// Refused, in this order: when an account that is not revoked has its email address; when one has its payer's
-    /// address; when a quote of the same payer reserves its amount ([`Quote::reserves_amount_of`]). A quote that is not
-    /// open, or whose nonce is in use, is an error.
+    /// Stores an open quote, unless [`open_quote`](crate::backend::decision::open_quote) refuses it.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
     /// The quote with that nonce.
@@ -58,16 +54,9 @@ pub trait PaymentStore: Store {
     /// already created. The payment's record, the account, its entries and the quote's new state are written in one
     /// operation.
     ///
-    /// The caller has checked the payment. Outcomes, in this order:
-    /// - no quote has that nonce: [`Claimed::NoSuchQuote`];
-    /// - the quote is claimed; or it is paid, and the claim is not [`KeyDelivery::Now`] or names another transaction,
-    ///   or the account is revoked: [`Claimed::AlreadyClaimed`];
-    /// - the quote is paid, and the key is delivered now: the claim's key replaces the account's, and the rest of
-    ///   [`Claim::account`] is ignored;
-    /// - the quote is open: [`Claimed::TxUsed`] if the transaction has a record; [`Claimed::PayerTaken`] if an account
-    ///   that is not revoked has the payer's address; [`Claimed::OutOfRange`] if the entries exceed a balance's range;
-    ///   else the account is created. If an account that is not revoked has its email address, it is created without
-    ///   one: a paid claim is not refused for that.
+    /// The caller has checked the payment. [`claim_step`](crate::backend::decision::claim_step),
+    /// [`claim_open`](crate::backend::decision::claim_open) and [`claim_paid`](crate::backend::decision::claim_paid) have
+    /// the refusals in order.
     ///
     /// An id or a key that any account ever had is an error, and nothing changes.
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
@@ -75,10 +64,8 @@ pub trait PaymentStore: Store {
     /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
     /// in one operation. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
     ///
-    /// The caller has checked the payment. Outcomes, in this order: [`PaymentCredited::NoSuchAccount`], also for a
-    /// revoked one; [`PaymentCredited::Repeated`] when it was already credited to this account, other than by a claim;
-    /// [`PaymentCredited::TxUsed`] when the transaction has any other record; [`PaymentCredited::BelongsToQuote`] when
-    /// it pays an open quote and quotes take precedence; [`PaymentCredited::OutOfRange`]; else it is credited.
+    /// The caller has checked the payment. [`credit_payment`](crate::backend::decision::credit_payment) has the refusals
+    /// in order.
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited, StoreError>;
 
     /// The record of a transaction, if it was used.
@@ -99,13 +86,7 @@ pub trait PaymentStore: Store {
     /// Changes a payment's settlement and posts the matching ledger entry, in one operation. If several callers saw the
     /// same record, only one succeeds.
     ///
-    /// Outcomes, in this order:
-    /// - [`PaymentSettled::Stale`] when the record is no longer [`SettlementChange::seen`], or its settlement does not
-    ///   allow the step ([`PaymentRecord::after`]);
-    /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry would be out of range;
-    /// - else the record is changed and the entry of [`PaymentRecord::entry_of`] posted, even to a revoked account. Its
-    ///   amount is the sum of the account's entries of kind [`LedgerKind::PURCHASES`](crate::LedgerKind::PURCHASES) for
-    ///   this payment. The balance may go below zero.
+    /// [`settle_payment`](crate::backend::decision::settle_payment) has the refusals in order.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// The account that a wallet paid for, if it is not revoked.
@@ -126,7 +107,7 @@ pub trait PaymentStore: Store {
 
     /// Uses up a challenge and replaces its account's key in one operation, as
     /// [`Store::replace_key`](crate::Store::replace_key) does. `None`, and nothing changes, when the challenge no
-    /// longer exists, it expired before `now`, or its account is revoked or has another payer.
+    /// longer exists, or [`rotate_key`](crate::backend::decision::rotate_key) refuses.
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// The last block of a chain that was scanned for payments, if any.

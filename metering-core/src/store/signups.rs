@@ -12,8 +12,7 @@ use crate::store::{NewAccount, Store, StoreError};
 /// As in [`Store`](crate::Store), each method is one atomic operation, and expected outcomes are values.
 #[async_trait]
 pub trait SignupStore: Store {
-    /// Stores a session that is not approved. Refused if an account that is not revoked has its email address, or else
-    /// if another stored session has its user code. A token that is in use is an error.
+    /// Stores a session that is not approved, unless [`open_signup`](crate::backend::decision::open_signup) refuses it.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;
 
     /// The session with that token, if it is stored and not redeemed.
@@ -26,9 +25,8 @@ pub trait SignupStore: Store {
     async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved, StoreError>;
 
     /// Turns an approved session into an account, once: creates the account and removes the session in one operation.
-    /// [`SignupRedeemed::NotApproved`], and nothing changes, when there is no such session or it is not redeemable at
-    /// `now`; [`SignupRedeemed::EmailTaken`] when another account took its email address meanwhile. An id or a key that
-    /// any account ever had is an error, and nothing changes.
+    /// An id or a key that any account ever had is an error, and nothing changes.
+    /// [`redeem_signup`](crate::backend::decision::redeem_signup) has the refusals in order.
     async fn redeem_signup(
         &self,
         token: &SessionHash,

@@ -1,0 +1,44 @@
+//! Every write except a charge, as a pure function from facts to changes.
+//!
+//! Refusals, their order and all arithmetic are stated here, once, so no two backends can differ. Nothing here reads a
+//! store, and a backend refuses nothing by itself. Backends use this as [`backend::decision`](crate::backend::decision).
+
+mod challenge;
+mod claim;
+mod create;
+mod credit;
+mod entry;
+mod key;
+mod quote;
+mod revoke;
+#[cfg(test)]
+mod scene;
+mod settle;
+mod signup;
+
+pub use challenge::{fail_challenge, open_challenge, rotate_key};
+pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
+pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
+pub use credit::{CreditChanges, CreditFacts, credit_payment};
+pub use entry::{EntryChanges, post_entry};
+pub use key::{KeyChanges, KeyFacts, replace_key};
+pub use quote::{QuoteFacts, open_quote};
+pub use revoke::revoke_account;
+pub use settle::{SettleChanges, SettleFacts, settle_payment};
+pub use signup::{RedeemChanges, SignupFacts, approve_signup, open_signup, redeem_signup};
+
+use crate::account::Account;
+
+/// The decision on a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decided<C, R> {
+    /// Write these changes, all of them, in the transaction that the facts were read in.
+    Accepted(C),
+    /// Write nothing, and return this refusal.
+    Refused(R),
+}
+
+/// The account, unless it is revoked.
+fn active<K>(account: Option<(K, Account)>) -> Option<(K, Account)> {
+    account.filter(|(_, account)| account.revoked_at.is_none())
+}

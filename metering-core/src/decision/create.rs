@@ -1,0 +1,96 @@
+//! Creates accounts.
+
+use super::Decided;
+use crate::account::{Account, Totals};
+use crate::key::KeyHash;
+use crate::ledger::NewLedgerEntry;
+use crate::store::{Created, NewAccount, StoreError};
+
+/// Whether an email address and a wallet are free for a new owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OwnerFacts {
+    /// An account that is not revoked has the email address. `false` without an address.
+    pub email_taken: bool,
+    /// An account that is not revoked has the wallet as its payer. `false` without a wallet.
+    pub payer_taken: bool,
+}
+
+/// What is read before an account is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CreateFacts {
+    /// Any account, revoked or not, has its id, or has or had its key.
+    pub id_or_key_in_use: bool,
+    /// Whether its email address and payer are free.
+    pub owner: OwnerFacts,
+}
+
+/// An account to insert, with its key and its first ledger entries. All were created at [`Account::created_at`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateChanges {
+    /// The account. Its totals include the entries.
+    pub account: Account,
+    /// The hash of its key.
+    pub key: KeyHash,
+    /// Its ledger entries, in the order to write them.
+    pub entries: Vec<NewLedgerEntry>,
+}
+
+/// Decides [`Store::create_account`](crate::Store::create_account).
+///
+/// Refused, in this order: [`Created::EmailTaken`], [`Created::PayerTaken`], [`Created::OutOfRange`].
+///
+/// # Errors
+/// Before any refusal, when the id or the key is in use.
+pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<CreateChanges, Created>, StoreError> {
+    if facts.id_or_key_in_use {
+        return Err(StoreError::Corrupt("the id or key of a new account is already in use".to_owned()));
+    }
+    if facts.owner.email_taken {
+        return Ok(Decided::Refused(Created::EmailTaken));
+    }
+    if facts.owner.payer_taken {
+        return Ok(Decided::Refused(Created::PayerTaken));
+    }
+    let NewAccount { id, agent_name, email, payer, limits, key, entries, created_at } = new;
+    let Some(totals) = entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals)) else {
+        return Ok(Decided::Refused(Created::OutOfRange));
+    };
+    let account = Account { id, agent_name, email, payer, limits, totals, created_at, revoked_at: None };
+    Ok(Decided::Accepted(CreateChanges { account, key, entries }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{entry, new_account};
+    use super::*;
+
+    #[test]
+    fn the_first_reason_refuses() {
+        let max = i64::MAX;
+        // in use, email taken, payer taken, amounts of the entries, refusal (`None`: an error)
+        let table = [
+            (true, true, true, [max, 1], None),
+            (false, true, true, [max, 1], Some(Created::EmailTaken)),
+            (false, false, true, [max, 1], Some(Created::PayerTaken)),
+            (false, false, false, [max, 1], Some(Created::OutOfRange)),
+            (false, true, false, [2, 1], Some(Created::EmailTaken)),
+            (false, false, true, [2, 1], Some(Created::PayerTaken)),
+        ];
+        for (id_or_key_in_use, email_taken, payer_taken, amounts, refusal) in table {
+            let facts = CreateFacts { id_or_key_in_use, owner: OwnerFacts { email_taken, payer_taken } };
+            let new = NewAccount { entries: amounts.map(entry).to_vec(), ..new_account() };
+            assert_eq!(create_account(new, facts).ok(), refusal.map(Decided::Refused), "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn an_account_starts_with_the_sum_of_its_entries() {
+        let new = NewAccount { entries: [5, -2].map(entry).to_vec(), ..new_account() };
+        let Ok(Decided::Accepted(changes)) = create_account(new.clone(), CreateFacts::default()) else {
+            panic!("nothing refuses it")
+        };
+        assert_eq!((changes.account.totals.balance.atoms(), changes.account.totals.granted.atoms()), (3, 3));
+        assert_eq!((changes.account.id, changes.account.revoked_at), (new.id, None));
+        assert_eq!((changes.key, changes.entries), (new.key, new.entries));
+    }
+}

@@ -1,0 +1,69 @@
+//! Opens quotes.
+
+use super::Decided;
+use super::create::OwnerFacts;
+use crate::quote::{Quote, QuoteState};
+use crate::store::{QuoteOpened, StoreError};
+
+/// What is read before a quote is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuoteFacts {
+    /// A stored quote has its nonce.
+    pub nonce_in_use: bool,
+    /// Whether its email address and payer are free.
+    pub owner: OwnerFacts,
+    /// A stored quote reserves its amount ([`Quote::reserves_amount_of`]).
+    pub amount_taken: bool,
+}
+
+/// Decides [`PaymentStore::open_quote`](crate::PaymentStore::open_quote), and returns the quote to insert.
+///
+/// Refused, in this order: [`QuoteOpened::EmailTaken`], [`QuoteOpened::PayerTaken`], [`QuoteOpened::AmountTaken`].
+///
+/// # Errors
+/// Before any refusal, when the quote is not open, or its nonce is in use.
+pub fn open_quote(new: Quote, facts: QuoteFacts) -> Result<Decided<Quote, QuoteOpened>, StoreError> {
+    if new.state != QuoteState::Open || facts.nonce_in_use {
+        return Err(StoreError::Corrupt("a new quote is not open, or its nonce is already in use".to_owned()));
+    }
+    let OwnerFacts { email_taken, payer_taken } = facts.owner;
+    let reasons = [
+        (email_taken, QuoteOpened::EmailTaken),
+        (payer_taken, QuoteOpened::PayerTaken),
+        (facts.amount_taken, QuoteOpened::AmountTaken),
+    ];
+    let refusal = reasons.into_iter().find(|(refused, _)| *refused);
+    Ok(refusal.map_or(Decided::Accepted(new), |(_, reason)| Decided::Refused(reason)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{account, quote, tx};
+    use super::*;
+
+    #[test]
+    fn the_first_reason_refuses() {
+        // nonce in use, email taken, payer taken, amount taken, decision (`None`: an error)
+        let table = [
+            (true, true, true, true, None),
+            (false, true, true, true, Some(Decided::Refused(QuoteOpened::EmailTaken))),
+            (false, false, true, true, Some(Decided::Refused(QuoteOpened::PayerTaken))),
+            (false, false, false, true, Some(Decided::Refused(QuoteOpened::AmountTaken))),
+            (false, false, false, false, Some(Decided::Accepted(quote()))),
+        ];
+        for (nonce_in_use, email_taken, payer_taken, amount_taken, decided) in table {
+            let facts = QuoteFacts { nonce_in_use, owner: OwnerFacts { email_taken, payer_taken }, amount_taken };
+            assert_eq!(open_quote(quote(), facts).ok(), decided, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_quote_that_is_not_open_is_an_error() {
+        for state in [
+            QuoteState::Paid { account: account().id, tx: tx(1) },
+            QuoteState::Claimed { account: account().id, tx: tx(1) },
+        ] {
+            open_quote(Quote { state, ..quote() }, QuoteFacts::default()).unwrap_err();
+        }
+    }
+}

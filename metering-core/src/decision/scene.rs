@@ -1,0 +1,101 @@
+//! An account and its payments, for the tests of the decisions.
+
+use crate::account::{Account, Payer, RateLimits, Totals};
+use crate::address::Address;
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
+use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::store::NewAccount;
+use crate::transaction::{TxHash, TxRef};
+use crate::units::TokenUnits;
+
+pub(super) const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000);
+pub(super) const PAYER: Address = Address::from_bytes([0xaa; 20]);
+pub(super) const KEY: KeyHash = KeyHash::from_bytes([1; 32]);
+const TARGET: PaymentTarget =
+    PaymentTarget { chain_id: 1, token: Address::from_bytes([0x70; 20]), recipient: Address::from_bytes([0x11; 20]) };
+
+pub(super) fn new_account() -> NewAccount {
+    let (id, name) = ("org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(), "agent".parse().unwrap());
+    NewAccount::new(id, name, KEY, NOW)
+}
+
+/// An account with two atoms, one of them bought.
+pub(super) fn account() -> Account {
+    let [one, two] = [1, 2].map(Credits::from_atoms);
+    let NewAccount { id, agent_name, created_at, .. } = new_account();
+    Account {
+        id,
+        agent_name,
+        email: None,
+        payer: Some(Payer { address: PAYER, chain_id: 1 }),
+        limits: RateLimits::default(),
+        totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO },
+        created_at,
+        revoked_at: None,
+    }
+}
+
+pub(super) fn revoked() -> Account {
+    Account { revoked_at: Some(NOW), ..account() }
+}
+
+/// A grant.
+pub(super) fn entry(atoms: i64) -> NewLedgerEntry {
+    NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(atoms), "")
+}
+
+/// The purchase of a plan with the first transaction.
+pub(super) fn purchase(atoms: i64) -> NewLedgerEntry {
+    let payment = Some(PaymentRef { tx: tx(1), plan_id: Some("starter".to_owned()) });
+    NewLedgerEntry { payment, ..NewLedgerEntry::new(LedgerKind::PurchaseTopup, Credits::from_atoms(atoms), "") }
+}
+
+pub(super) fn tx(number: u8) -> TxRef {
+    TxRef { chain_id: 1, hash: TxHash::from_bytes([number; 32]) }
+}
+
+pub(super) fn payment(tx: TxRef) -> Payment {
+    Payment {
+        tx,
+        payer: PAYER,
+        recipient: TARGET.recipient,
+        token: TARGET.token,
+        amount: TokenUnits::new(5_003_817),
+        block_number: 90,
+        block_hash: Some([7; 32]),
+        mined_at: NOW,
+    }
+}
+
+/// The record of the first transaction.
+pub(super) fn record(used_as: PaymentUse) -> PaymentRecord {
+    PaymentRecord {
+        payment: payment(tx(1)),
+        account: account().id,
+        used_as,
+        plan_id: Some("starter".to_owned()),
+        recorded_at: NOW,
+        settlement: PaymentSettlement::Unsettled,
+    }
+}
+
+pub(super) fn quote() -> Quote {
+    Quote {
+        nonce: NonceHash::from_bytes([2; 32]),
+        agent_name: new_account().agent_name,
+        email: None,
+        payer: PAYER,
+        target: TARGET,
+        amount: TokenUnits::new(5_003_817),
+        plan_id: "starter".to_owned(),
+        credits: Credits::from_atoms(5),
+        bonus_credits: Credits::ZERO,
+        created_at: NOW,
+        expires_at: NOW,
+        state: QuoteState::Open,
+    }
+}
