@@ -94,8 +94,8 @@ pub use recipient::{NotBefore, NotBeforeError, RecipientChanges, RecipientRecord
 pub use recovery::Challenge;
 pub use route::{Param, ParamLocation, ParamType, Route};
 pub use service::{
-    Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, PaymentSettings, RefundResult, RequestHead, Service,
-    ServiceConfig, SettlementReport, SignupSettings, WatchReport, arrivals, payment_targets,
+    Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, Found, PaymentSettings, RefundResult, RequestHead,
+    Service, ServiceConfig, SettlementReport, SignupSettings, WatchReport, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
