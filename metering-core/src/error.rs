@@ -22,6 +22,9 @@ use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
 /// Seconds to wait before retrying a request to an overloaded or unavailable service.
 const RETRY_SOON_SECONDS: u64 = 1;
 
+/// Seconds to wait before opening another stream. A guess: nobody knows when one will end.
+const STREAM_RETRY_SECONDS: u64 = 5;
+
 /// Why a request was not served.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -56,6 +59,12 @@ pub enum Error {
         window: LimitWindow,
         /// The account's use of its rate limits.
         rate: RateStatus,
+    },
+    /// The key has as many open streams as it may have.
+    #[error("This key already has {open} open streams, its maximum; close one.")]
+    TooManyStreams {
+        /// How many streams are open.
+        open: usize,
     },
     /// The balance is not above zero.
     #[error("{}", .0.advice())]
@@ -175,6 +184,7 @@ impl Error {
             Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
             Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
             Self::Recovery(error) => error.code(),
@@ -195,6 +205,7 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
             Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),

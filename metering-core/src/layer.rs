@@ -1,5 +1,6 @@
 //! [`MeteringLayer`]: puts any tower HTTP service behind the same checks as the standalone gateway.
 
+mod charged;
 mod response;
 
 use std::fmt;
@@ -9,19 +10,18 @@ use std::task::{Context, Poll};
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Request, Response, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
-use crate::account::AccountId;
-use crate::charge::Receipt;
 use crate::credentials::Credentials;
-use crate::credits::Credits;
 use crate::error::Error;
+use crate::key::ApiKey;
 use crate::override_headers::overrides_request;
-use crate::path::RequestPath;
+use crate::route::Route;
 use crate::service::{Admission, AdmissionKind, RequestHead, Service};
-use crate::wire::metered_headers;
-use response::{is_undelivered, set_headers};
+use response::is_undelivered;
+
+pub use charged::Charged;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -38,7 +38,8 @@ use response::{is_undelivered, set_headers};
 ///
 /// [`overrides_request`]: crate::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. A client that
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. For anything
+/// else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client that
 /// disconnects before the response is ready is still charged, because the work was done. A request whose handler
 /// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
@@ -69,25 +70,14 @@ use response::{is_undelivered, set_headers};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MeteringLayer {
     service: Arc<Service>,
     passes_others: bool,
+    on_match: Option<Arc<OnMatch>>,
 }
 
-/// The account and amount of a charge. Every charged request has it in its extensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Charged {
-    /// Who was charged.
-    pub account: AccountId,
-    /// The price of this request.
-    pub amount: Credits,
-    /// The balance after it.
-    pub balance: Credits,
-    /// The template of the charged route.
-    pub route_template: Arc<str>,
-}
+type OnMatch = dyn Fn(Option<&ApiKey>, &Route, &mut Extensions) -> Result<(), Error> + Send + Sync;
 
 /// A service behind a [`MeteringLayer`].
 #[derive(Clone)]
@@ -100,7 +90,7 @@ impl MeteringLayer {
     /// Makes a layer that charges with `service` and refuses requests that match no route of its catalogue.
     #[must_use]
     pub fn new(service: Arc<Service>) -> Self {
-        Self { service, passes_others: false }
+        Self { service, passes_others: false, on_match: None }
     }
 
     /// Passes requests for other paths through unchanged, uncharged, and without checking for a key.
@@ -116,47 +106,73 @@ impl MeteringLayer {
         self
     }
 
-    fn passes(&self, path: &str) -> bool {
-        self.passes_others && RequestPath::parse(path).is_ok_and(|path| !self.service.catalogue().covers(&path))
+    /// Calls `hook` with each request that matches a route, before its parameters are checked and before it is charged.
+    ///
+    /// The hook may refuse the request, for free; it may reserve something; and what it puts into the extensions, the
+    /// inner service finds in its request. The key is well-formed, but not known to be live. Everything in the
+    /// extensions is dropped if the request is refused later.
+    ///
+    /// A limit on the requests to one kind of route that are served at the same time:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Error, MeteringLayer, Service};
+    /// use tokio::sync::Semaphore;
+    ///
+    /// fn limited(service: Arc<Service>) -> MeteringLayer {
+    ///     let slots = Arc::new(Semaphore::new(100));
+    ///     MeteringLayer::new(service).on_match(move |_key, route, extensions| {
+    ///         if route.template.starts_with("/reports/") {
+    ///             let slot = Arc::clone(&slots).try_acquire_owned().map_err(|_| Error::Overloaded)?;
+    ///             extensions.insert(Arc::new(slot)); // released with the request
+    ///         }
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn on_match<F>(mut self, hook: F) -> Self
+    where
+        F: Fn(Option<&ApiKey>, &Route, &mut Extensions) -> Result<(), Error> + Send + Sync + 'static,
+    {
+        self.on_match = Some(Arc::new(hook));
+        self
     }
 
-    /// Admits a request and returns its receipt if it was charged, or the response to send instead.
-    async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Receipt>, Response<R>> {
+    /// Admits a request, with its target in normal form.
+    async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Charged>, Response<R>> {
         let headers = &head.headers;
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
-        let request = RequestHead {
+        let refused = |error| credentials.explain(error).to_response();
+        let found = self.service.find(RequestHead {
             key: credentials.key.as_ref(),
             method: head.method.as_str(),
             path: head.uri.path(),
             query: head.uri.query(),
             source: credentials.source,
             idempotency_key: credentials.idempotency_key(),
-        };
-        let Admission { target, kind, .. } =
-            self.service.admit(request).await.map_err(|error| credentials.explain(error).to_response())?;
-        let receipt = match kind {
-            AdmissionKind::Charged(receipt) => Some(receipt),
+        });
+        if self.passes_others && found.is_uncovered() {
+            return Ok(None);
+        }
+        if let (Some(hook), Some(route)) = (&self.on_match, found.route()) {
+            hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
+        }
+        let Admission { target, kind, .. } = found.admit().await.map_err(refused)?;
+        let charged = match kind {
+            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
             AdmissionKind::Free => None,
         };
-        match with_target(&head.uri, &target) {
-            Some(uri) => head.uri = uri,
-            None => return Err(self.undelivered(receipt, too_long().to_response()).await),
+        match (with_target(&head.uri, &target), &charged) {
+            (Some(uri), _) => head.uri = uri,
+            (None, Some(charged)) => return Err(charged.undelivered(too_long().to_response()).await),
+            (None, None) => return Err(too_long().to_response()),
         }
-        if let Some(receipt) = &receipt {
-            head.extensions.insert(Charged::of(receipt));
+        if let Some(charged) = &charged {
+            head.extensions.insert(charged.clone());
         }
-        Ok(receipt)
-    }
-
-    /// Refunds a request that could not be delivered, and returns its response.
-    async fn undelivered<R: From<String>>(&self, receipt: Option<Receipt>, response: Response<R>) -> Response<R> {
-        let Some(receipt) = receipt else { return response };
-        let refund = self.service.refund_undelivered(receipt).await;
-        let response = match refund.outcome {
-            Ok(()) => response,
-            Err(error) => error.to_response(),
-        };
-        set_headers(response, refund.headers)
+        Ok(charged)
     }
 
     async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
@@ -166,38 +182,20 @@ impl MeteringLayer {
     {
         let (mut head, body) = request.into_parts();
         drop_overrides(&mut head.headers);
-        if self.passes(head.uri.path()) {
-            return inner.call(Request::from_parts(head, body)).await;
-        }
-        let receipt = match self.admit(&mut head).await {
-            Ok(receipt) => receipt,
+        let charged = match self.admit(&mut head).await {
+            Ok(charged) => charged,
             Err(refusal) => return Ok(refusal),
         };
-        match (inner.call(Request::from_parts(head, body)).await, receipt) {
-            (Ok(response), receipt) if is_undelivered(response.status()) => {
-                Ok(self.undelivered(receipt, response).await)
-            }
-            (Ok(response), Some(receipt)) => {
-                self.service.delivered(&receipt);
-                Ok(set_headers(response, metered_headers(&receipt)))
-            }
-            (Err(error), Some(receipt)) => {
+        let outcome = inner.call(Request::from_parts(head, body)).await;
+        let Some(charged) = charged else { return outcome };
+        match outcome {
+            Ok(response) if is_undelivered(response.status()) => Ok(charged.undelivered(response).await),
+            Ok(response) => Ok(charged.delivered(response).await),
+            Err(error) => {
                 // There is no response to set headers on, and a failed refund is already logged.
-                drop(self.service.refund_undelivered(receipt).await);
+                drop(charged.refund().await);
                 Err(error)
             }
-            (outcome, None) => outcome,
-        }
-    }
-}
-
-impl Charged {
-    fn of(receipt: &Receipt) -> Self {
-        Self {
-            account: receipt.account.clone(),
-            amount: receipt.charged,
-            balance: receipt.balance,
-            route_template: Arc::clone(&receipt.line.route_template),
         }
     }
 }
@@ -207,6 +205,17 @@ impl<S> Layer<S> for MeteringLayer {
 
     fn layer(&self, inner: S) -> Metered<S> {
         Metered { gate: self.clone(), inner }
+    }
+}
+
+impl fmt::Debug for MeteringLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { service, passes_others, on_match } = self;
+        f.debug_struct("MeteringLayer")
+            .field("service", service)
+            .field("passes_others", passes_others)
+            .field("on_match", &on_match.is_some())
+            .finish()
     }
 }
 

@@ -99,8 +99,8 @@ pub use recovery::Challenge;
 pub use request_id::{RequestId, RequestIdError};
 pub use route::{Param, ParamLocation, ParamType, Route};
 pub use service::{
-    Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, PaymentSettings, RefundResult, RequestHead, Service,
-    ServiceConfig, SettlementReport, SignupSettings, WatchReport, arrivals, payment_targets,
+    Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, Found, PaymentSettings, RefundResult, RequestHead,
+    Service, ServiceConfig, SettlementReport, SignupSettings, WatchReport, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};

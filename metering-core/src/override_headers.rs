@@ -1,7 +1,7 @@
 //! Request headers that make some servers run a different request from the one in the request line.
 //!
 //! The price depends on the request line. A header such as `X-HTTP-Method-Override` or `X-Original-URL` could make the
-//! server behind the gateway run a more expensive request, so both the gateway and the layer drop these headers.
+//! server behind the gateway run a more expensive request, so the layer drops these headers.
 
 /// Headers that replace the method, path or host of a request in some framework or proxy.
 const OVERRIDES: [&str; 37] = [

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
-pub use gate::{Admission, AdmissionKind, RequestHead};
+pub use gate::{Admission, AdmissionKind, Found, RequestHead};
 pub use payments::PaymentSettings;
 pub use refund::RefundResult;
 pub use settlement::SettlementReport;

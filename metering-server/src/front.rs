@@ -66,34 +66,34 @@ impl Front {
         }
     }
 
-    /// The surface that serves a path, as metrics label it.
-    pub(crate) fn surface(&self, path: &str) -> &'static str {
-        if self.app.gateway.handles(path) { "gateway" } else { "metering" }
+    /// The surface that a path belongs to, gateway or metering.
+    pub(crate) fn surface(&self, path: &str) -> Surface {
+        if self.app.gateway.handles(path) { Surface::Gateway } else { Surface::Metering }
     }
 
-    /// Responds to a request.
-    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
+    /// Responds to a request for a path of `surface`.
+    pub(crate) async fn respond<B>(&self, surface: Surface, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.cross_origin.respond(request, |request| self.serve(request)).await
+        self.cross_origin.respond(request, |request| self.serve(surface, request)).await
     }
 
-    async fn serve<B>(&self, request: Request<B>) -> Response
+    async fn serve<B>(&self, surface: Surface, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let path = request.uri().path();
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
-        if self.app.gateway.handles(path) {
+        if surface == Surface::Gateway {
             // The catalogue decides which methods a route has, HEAD included: each has its own price.
             if !self.gateway || at_pages_origin == Some(true) {
                 return into_response(Problem::not_found().into_reply());
             }
             return self.app.gateway.respond(request).await;
         }
+        let path = request.uri().path();
         // `CONNECT host:port` and `OPTIONS *` have no path, and warp's filters panic on the former.
         let served = path.starts_with('/') && (self.metering || OPERATIONS.contains(&path));
         if self.metering

@@ -23,7 +23,7 @@ use crate::bot::BotChallenge;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, Surface};
 use crate::front::Front;
-use crate::gateway::{self, Gateway, HttpUpstream, Upstream};
+use crate::gateway::{self, Gateway, HttpUpstream, Source};
 use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
@@ -170,8 +170,8 @@ fn assemble(
     let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), payment_settings(config));
     let service = service.with_billing(billing_settings(config));
     let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup_settings(config, &bot_challenge)));
-    let upstream = upstream(config, Arc::clone(&clock))?;
-    let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
+    let source = source(config, Arc::clone(&clock))?;
+    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
     Ok(App {
         service,
         gateway: Arc::new(gateway),
@@ -250,13 +250,13 @@ fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<Joi
     watched.map(start).chain(app.readers.keys().map(settle)).collect()
 }
 
-fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError> {
+fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
     let Some(url) = &config.upstream else {
-        return Ok(Upstream::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
+        return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
     };
     let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
     let upstream = HttpUpstream::new(&url, &config.gateway).map_err(|error| RunError::Setup(Box::new(error)))?;
-    Ok(Upstream::Http(upstream))
+    Ok(Source::Http(upstream))
 }
 
 /// Routes MCP paths to the MCP server and everything else to the front.
@@ -271,10 +271,13 @@ fn handler(
             let started = Instant::now();
             let path = request.uri().path();
             let (surface, response) = match mcp.filter(|_| Mcp::handles(path)) {
-                Some(mcp) => ("mcp", mcp.respond(request).await),
-                None => (front.surface(path), front.respond(request).await),
+                Some(mcp) => (Surface::Mcp, mcp.respond(request).await),
+                None => {
+                    let surface = front.surface(path);
+                    (surface, front.respond(surface, request).await)
+                }
             };
-            metrics::request(surface, response.status(), started.elapsed());
+            metrics::request(surface.as_str(), response.status(), started.elapsed());
             response
         })
     }

@@ -1,8 +1,8 @@
-//! Admission to metered routes: matches the route, sets the price and charges the request.
+//! Admission to metered routes: finds the route, sets the price and charges the request.
 
 use std::sync::Arc;
 
-use crate::catalogue::RouteRefusal;
+use crate::catalogue::{Catalogue, RouteRefusal};
 use crate::charge::{Charge, Decision, Receipt, Refusal};
 use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, PaymentRequired};
@@ -54,29 +54,53 @@ pub enum AdmissionKind {
     Free,
 }
 
-impl Service {
-    /// Admits a request to its route and charges it if the route is metered.
+/// A request whose path was parsed and matched against the catalogue, without reading the store. To charge it, call
+/// [`Found::admit`].
+#[derive(Debug)]
+pub struct Found<'s, 'r> {
+    service: &'s Service,
+    request: RequestHead<'r>,
+    matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
+}
+
+/// Why a request matches no route.
+#[derive(Debug)]
+enum NoMatch<'r> {
+    Path(TargetError),
+    Route(RequestPath<'r>, RouteRefusal),
+}
+
+impl<'s> Found<'s, '_> {
+    /// The route that the request matches. Its parameters have not been checked.
+    #[must_use]
+    pub fn route(&self) -> Option<&'s Route> {
+        self.matched.as_ref().ok().map(|(route, _)| *route)
+    }
+
+    /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
+    /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
+    #[must_use]
+    pub fn is_uncovered(&self) -> bool {
+        matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue.covers(path))
+    }
+
+    /// Charges the request if its route is metered.
     ///
     /// # Errors
-    /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error says that the outcome
-    /// is unknown.
-    pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
-        let path = RequestPath::parse(request.path).map_err(Error::InvalidPath);
-        let found = path.and_then(|path| match self.catalogue.find(request.method, &path) {
-            Ok(route) => Ok((path, route)),
-            Err(RouteRefusal::UnknownRoute) => {
-                Err(Error::UnknownRoute { nearest: self.catalogue.nearest_template(path.as_str()).map(Arc::from) })
+    /// Same as [`Service::admit`].
+    pub async fn admit(self) -> Result<Admission<'s>, Error> {
+        let Self { service, request, matched } = self;
+        let (route, path) = match matched {
+            Ok(matched) => matched,
+            Err(none) => {
+                let error = none.into_error(&service.catalogue);
+                return Err(service.after_authentication(request.key, error).await);
             }
-            Err(refusal) => Err(Error::from(refusal)),
-        });
-        let (path, route) = match found {
-            Ok(found) => found,
-            Err(error) => return Err(self.after_authentication(request.key, error).await),
         };
         let priced = route.read(&path, request.query).map_err(Error::from);
         let (price, query) = match priced {
             Ok(priced) => priced,
-            Err(error) if route.metered => return Err(self.after_authentication(request.key, error).await),
+            Err(error) if route.metered => return Err(service.after_authentication(request.key, error).await),
             Err(error) => return Err(error),
         };
         let target = match query {
@@ -92,18 +116,75 @@ impl Service {
             None => (None, None),
             Some(Ok(key)) => {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
-                let terms = DeliveryTerms { fingerprint, lease: self.config.delivery_lease };
+                let terms = DeliveryTerms { fingerprint, lease: service.config.delivery_lease };
                 (Some(RequestId::of_idempotency_key(key)), Some(terms))
             }
             Some(Err(error)) => {
                 let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(self.after_authentication(Some(key), Error::InvalidParameter(fields)).await);
+                return Err(service.after_authentication(Some(key), Error::InvalidParameter(fields)).await);
             }
         };
         let request_path = kept_path(path.as_str());
         let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery };
-        let receipt = self.charge(charge).await?;
+        let receipt = service.charge(charge).await?;
         Ok(Admission { route, target, kind: AdmissionKind::Charged(receipt) })
+    }
+}
+
+impl NoMatch<'_> {
+    fn into_error(self, catalogue: &Catalogue) -> Error {
+        match self {
+            Self::Path(error) => Error::InvalidPath(error),
+            Self::Route(path, RouteRefusal::UnknownRoute) => {
+                Error::UnknownRoute { nearest: catalogue.nearest_template(path.as_str()).map(Arc::from) }
+            }
+            Self::Route(_, refusal) => refusal.into(),
+        }
+    }
+}
+
+impl Service {
+    /// Finds a request's route. Parses the path and matches it once; reads nothing from the store.
+    ///
+    /// Use it instead of [`Service::admit`] where something depends on the route before the request is charged. A
+    /// request that matches no route is refused by [`Found::admit`], after its key is checked: without a live key, a
+    /// caller learns nothing else.
+    ///
+    /// ```
+    /// # use metering_core::{Error, Receipt, RequestHead, Service};
+    /// use metering_core::AdmissionKind;
+    ///
+    /// /// Charges requests, except for streams while the service is busy.
+    /// async fn charge(service: &Service, request: RequestHead<'_>, busy: bool) -> Result<Option<Receipt>, Error> {
+    ///     let found = service.find(request);
+    ///     if busy && found.route().is_some_and(|route| route.sse) {
+    ///         return Err(Error::Overloaded);
+    ///     }
+    ///     match found.admit().await?.kind {
+    ///         AdmissionKind::Charged(receipt) => Ok(Some(receipt)),
+    ///         AdmissionKind::Free => Ok(None),
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn find<'r>(&self, request: RequestHead<'r>) -> Found<'_, 'r> {
+        let matched = match RequestPath::parse(request.path) {
+            Ok(path) => match self.catalogue.find(request.method, &path) {
+                Ok(route) => Ok((route, path)),
+                Err(refusal) => Err(NoMatch::Route(path, refusal)),
+            },
+            Err(error) => Err(NoMatch::Path(error)),
+        };
+        Found { service: self, request, matched }
+    }
+
+    /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].
+    ///
+    /// # Errors
+    /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error says that the outcome
+    /// is unknown.
+    pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
+        self.find(request).admit().await
     }
 
     /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.

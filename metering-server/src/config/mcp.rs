@@ -21,6 +21,16 @@ pub enum Surface {
 impl Surface {
     /// All of them, the default.
     pub const ALL: [Self; 3] = [Self::Metering, Self::Gateway, Self::Mcp];
+
+    /// Its name, in the configuration and in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Metering => "metering",
+            Self::Gateway => "gateway",
+            Self::Mcp => "mcp",
+        }
+    }
 }
 
 /// The MCP server.

@@ -5,7 +5,6 @@
 //! before its first byte, the charge is refunded although the client has seen the head.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -14,12 +13,12 @@ use http::{HeaderMap, header};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use metering_core::{Receipt, Service};
+use metering_core::Charged;
 
 use crate::http::Response;
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
-type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
+pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
 
 /// Whether the head must be sent without waiting for the body: event streams, and other content that is read piece by
 /// piece.
@@ -85,12 +84,11 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Prefetched<B> {
 }
 
 /// Wraps the response so that its charge is refunded if the body breaks before its first byte.
-pub(crate) fn refunded_if_broken(response: Response, receipt: Receipt, service: &Arc<Service>) -> Response {
+pub(crate) fn refunded_if_broken(response: Response, charged: Charged) -> Response {
     if response.body().is_end_stream() {
         return response;
     }
-    let service = Arc::clone(service);
-    response.map(|body| RefundingBody { body, state: State::NothingPassed(receipt, service) }.boxed_unsync())
+    response.map(|body| RefundingBody { body, state: State::NothingPassed(charged) }.boxed_unsync())
 }
 
 /// A body that refunds its charge if it breaks before anything has been passed on.
@@ -100,7 +98,7 @@ struct RefundingBody {
 }
 
 enum State {
-    NothingPassed(Receipt, Arc<Service>),
+    NothingPassed(Charged),
     Refunding(BoxFuture<'static, ()>, Option<BodyError>),
     Passing,
 }
@@ -121,9 +119,10 @@ impl Body for RefundingBody {
         }
         match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Err(error)) => match std::mem::replace(&mut self.state, State::Passing) {
-                State::NothingPassed(receipt, service) => {
+                State::NothingPassed(charged) => {
                     // Report the error to the connection only after the refund is on disk.
-                    let refund = Box::pin(async move { drop(service.refund_undelivered(receipt).await) });
+                    // A refund that fails is already logged.
+                    let refund = Box::pin(async move { drop(charged.refund().await) });
                     self.state = State::Refunding(refund, Some(error));
                     self.poll_frame(context)
                 }

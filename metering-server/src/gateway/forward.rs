@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
-use metering_core::AccountId;
+use metering_core::Charged;
 use metering_core::wire::ErrorCode;
 use reqwest::Client;
 use reqwest::redirect::Policy;
@@ -20,20 +21,6 @@ use crate::http::{ClientAddress, Problem, Response};
 
 /// `Retry-After` for a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
-
-/// A request to forward.
-pub(crate) struct Call<'r> {
-    /// The request's head as received.
-    pub(crate) head: &'r Parts,
-    /// Path and query in normal form.
-    pub(crate) target: &'r str,
-    /// The whole body.
-    pub(crate) body: Bytes,
-    /// The account that pays.
-    pub(crate) account: Option<&'r AccountId>,
-    /// Whether the route's response is a stream, which may be silent for long.
-    pub(crate) streams: bool,
-}
 
 /// An upstream over HTTP.
 #[derive(Debug)]
@@ -68,15 +55,21 @@ impl HttpUpstream {
         })
     }
 
-    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Response, Problem> {
-        let client = if call.streams { &self.streaming } else { &self.plain };
-        let address = call.head.extensions.get::<ClientAddress>();
+    /// Forwards a request. The response of a stream route (`streams`) may be silent for long.
+    ///
+    /// # Errors
+    /// A 502, 503 or 504 when the upstream did not serve the request.
+    pub(crate) async fn call(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
+        let client = if streams { &self.streaming } else { &self.plain };
+        let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let address = head.extensions.get::<ClientAddress>();
+        let account = head.extensions.get::<Charged>().map(|charged| &charged.account);
         let mut request = client
-            .request(call.head.method.clone(), format!("{}{}", self.base, call.target))
-            .headers(headers::forwarded(&call.head.headers, address, call.account));
-        if !call.body.is_empty() {
-            request = request.body(call.body);
-        } else if announces_length(call.head) {
+            .request(head.method.clone(), format!("{}{target}", self.base))
+            .headers(headers::forwarded(&head.headers, address, account));
+        if !body.is_empty() {
+            request = request.body(body);
+        } else if announces_length(head) {
             // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
             request = request.header(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
@@ -85,7 +78,7 @@ impl HttpUpstream {
             Ok(Err(error)) => return Err(broken(error)),
             Err(_) => return Err(timed_out()),
         };
-        delivered(response, call.streams).await
+        delivered(response, streams).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decides which headers pass the gateway, in either direction.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use metering_core::{AccountId, is_same_header, overrides_request, starts_like_header};
+use metering_core::{AccountId, is_same_header, starts_like_header};
 
 use crate::http::ClientAddress;
 
@@ -23,7 +23,7 @@ const HOP_BY_HOP: [&str; 10] = [
 ];
 
 /// Headers that a client must not send to the upstream: its key, and information that only a proxy in front of the
-/// upstream has. Headers that change which request the upstream runs are dropped too: see [`overrides_request`].
+/// upstream has. The layer has dropped the headers that change which request the upstream runs.
 const NOT_FORWARDED: [&str; 26] = [
     "authorization",
     "cf-connecting-ip",
@@ -91,9 +91,7 @@ pub(crate) fn forwarded(
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
 ) -> HeaderMap {
-    let stopped = |name: &str| {
-        is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name) || overrides_request(name)
-    };
+    let stopped = |name: &str| is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name);
     let mut headers = filtered(incoming, stopped);
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
         headers.insert("x-forwarded-for", chain);
@@ -218,21 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn no_header_changes_which_request_the_upstream_runs() {
+    fn headers_that_only_a_proxy_may_set_do_not_reach_the_upstream() {
         let names = [
-            "x-http-method-override",
-            "x-http-method",
-            "x-method-override",
-            "x_http_method_override",
-            "x-original-url",
-            "x-rewrite-url",
-            "x-original-host",
             "x-original-anything",
-            "x-forwarded-prefix",
-            "x-forwarded-method",
-            "x-envoy-original-path",
-            "script_name",
-            "path_info",
+            "x_rewrite_anything",
+            "x-forwarded-anything",
+            "x-envoy-ip",
             "proxy",
             "true-client-ip",
         ];

@@ -9,15 +9,11 @@ use futures_util::{Stream, StreamExt};
 use http::header;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use metering_core::wire::ErrorCode;
-use metering_core::{KeyHash, Store};
+use metering_core::{Error, KeyHash, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{Connection, EventStream, Problem, Response, Shutdown};
-
-/// `Retry-After` for a client with too many open streams, in seconds. A guess: nobody knows when one will end.
-const RETRY_SECONDS: u64 = 5;
+use crate::http::{Connection, EventStream, Response, Shutdown};
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
 /// forever.
@@ -48,18 +44,24 @@ pub(crate) struct StreamPermit {
     end: CancellationToken,
 }
 
+/// Marks a request whose response is a stream, and brings its slot from before the charge to the response.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamRoute(Option<Arc<StreamPermit>>);
+
 impl Streams {
     pub(crate) fn new(max_per_key: usize) -> Self {
         Self { max_per_key, open: Mutex::default() }
     }
 
     /// Reserves a slot for one more stream of a key.
-    pub(crate) fn reserve(self: &Arc<Self>, key: KeyHash) -> Result<StreamPermit, Problem> {
+    ///
+    /// # Errors
+    /// [`Error::TooManyStreams`] when it has its maximum of open streams.
+    pub(crate) fn reserve(self: &Arc<Self>, key: KeyHash) -> Result<StreamPermit, Error> {
         let mut open = self.lock();
         let streams = open.entry(key).or_insert_with(OpenStreams::none);
         if streams.count >= self.max_per_key {
-            let message = format!("This key already has {} open streams, its maximum; close one.", streams.count);
-            return Err(Problem::new(ErrorCode::TooManyStreams, message).retry_after(RETRY_SECONDS));
+            return Err(Error::TooManyStreams { open: streams.count });
         }
         streams.count += 1;
         streams.next += 1;
@@ -135,10 +137,24 @@ impl OpenStreams {
     }
 }
 
-impl StreamPermit {
-    /// Wraps the response to the client of `connection`: its body ends when the stream is told to end, and releases the
-    /// slot when it is done.
+impl StreamRoute {
+    /// `permit` is `None` without a key, on a route that is free.
+    pub(crate) fn new(permit: Option<StreamPermit>) -> Self {
+        Self(permit.map(Arc::new))
+    }
+
+    /// Wraps the response to the client of `connection`: it holds the stream's slot.
     pub(crate) fn hold(self, reply: Response, connection: Option<&Connection>) -> Response {
+        match self.0 {
+            Some(permit) => permit.hold(reply, connection),
+            None => reply,
+        }
+    }
+}
+
+impl StreamPermit {
+    /// Wraps the response: its body ends when the stream is told to end, and releases the slot when it is done.
+    fn hold(self: Arc<Self>, reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
         }
@@ -187,8 +203,7 @@ mod tests {
         let streams = Arc::new(Streams::new(2));
         let first = streams.reserve(key(1)).unwrap();
         let _second = streams.reserve(key(1)).unwrap();
-        let refused = streams.reserve(key(1)).unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::TooManyStreams);
+        assert!(matches!(streams.reserve(key(1)), Err(Error::TooManyStreams { open: 2 })));
         let _other = streams.reserve(key(2)).unwrap();
         assert_eq!(streams.count(), 3);
         drop(first);

@@ -1,41 +1,112 @@
-//! The upstream behind the gateway: an HTTP service or the built-in sample feed.
+//! The upstream as a service: what the gateway's layer wraps.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{HeaderValue, StatusCode, header};
+use futures_util::future::BoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
+use metering_core::Charged;
+use tower_service::Service;
 
-use crate::gateway::forward::Call;
-pub(crate) use crate::gateway::forward::HttpUpstream;
-use crate::http::{Problem, Response, bytes, into_response};
+use crate::config::GatewayConfig;
+use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
+use crate::gateway::forward::HttpUpstream;
+use crate::gateway::policy::ResponsePolicy;
+use crate::gateway::streams::StreamRoute;
+use crate::http::{Connection, Problem, Response, bytes, into_response};
 use crate::sample::{SampleFeed, SampleResponse};
 
-/// The upstream behind the gateway.
+/// Where responses come from.
 #[derive(Debug)]
-pub(crate) enum Upstream {
+pub(crate) enum Source {
     /// An HTTP service.
     Http(HttpUpstream),
     /// The built-in sample feed.
     Sample(SampleFeed),
 }
 
+/// The upstream behind the gateway. Its responses are ready to be sent, apart from what the layer adds.
+#[derive(Debug, Clone)]
+pub(crate) struct Upstream(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    source: Source,
+    policy: ResponsePolicy,
+}
+
 impl Upstream {
-    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Response, Problem> {
-        match self {
-            Self::Http(upstream) => upstream.call(call).await,
-            Self::Sample(feed) => Ok(sample(feed, &call)),
-        }
+    pub(crate) fn new(source: Source, config: &GatewayConfig) -> Self {
+        Self(Arc::new(Shared { source, policy: ResponsePolicy::new(config) }))
     }
 }
 
-fn sample(feed: &SampleFeed, call: &Call<'_>) -> Response {
-    let (path, query) = match call.target.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (call.target, None),
-    };
-    let last_event_id = call.head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let mut response = match feed.respond(path, query, last_event_id) {
+impl Service<Request<Bytes>> for Upstream {
+    type Response = http::Response<UpstreamBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let response = match shared.respond(request).await {
+                Ok(response) => response,
+                // A 502, 503 or 504, for which the layer refunds the charge.
+                Err(problem) => into_response(problem.into_reply()),
+            };
+            Ok(response.map(UpstreamBody))
+        })
+    }
+}
+
+impl Shared {
+    async fn respond(&self, request: Request<Bytes>) -> Result<Response, Problem> {
+        let (mut head, body) = request.into_parts();
+        let stream = head.extensions.remove::<StreamRoute>();
+        let response = match &self.source {
+            Source::Http(upstream) => upstream.call(&head, body, stream.is_some()).await?,
+            Source::Sample(feed) => sample(feed, &head),
+        };
+        let response = self.policy.apply(response);
+        let response = match head.extensions.remove::<Charged>() {
+            Some(charged) => refunded_if_broken(response, charged),
+            None => response,
+        };
+        Ok(match stream {
+            Some(stream) => stream.hold(response, head.extensions.get::<Connection>()),
+            None => response,
+        })
+    }
+}
+
+/// A response body that can be made from a text, as the layer makes those of its errors.
+pub(crate) struct UpstreamBody(ResponseBody);
+
+impl From<String> for UpstreamBody {
+    fn from(text: String) -> Self {
+        Self(Full::from(text).map_err(|never| match never {}).boxed_unsync())
+    }
+}
+
+impl From<UpstreamBody> for ResponseBody {
+    fn from(body: UpstreamBody) -> Self {
+        body.0
+    }
+}
+
+fn sample(feed: &SampleFeed, head: &Parts) -> Response {
+    let last_event_id = head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let mut response = match feed.respond(head.uri.path(), head.uri.query(), last_event_id) {
         SampleResponse::Json { status, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             into_response(bytes(status, HeaderValue::from_static("application/json"), body))

@@ -47,13 +47,6 @@ impl Problem {
         self
     }
 
-    /// Adds headers.
-    #[must_use]
-    pub(crate) fn with_headers(mut self, headers: Vec<(&'static str, String)>) -> Self {
-        self.headers.extend(headers);
-        self
-    }
-
     /// The error code.
     #[must_use]
     pub(crate) fn code(&self) -> ErrorCode {

@@ -24,7 +24,8 @@ impl fmt::Debug for ThisProcess {
 #[async_trait]
 impl Transport for ThisProcess {
     async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
-        let (head, body) = self.0.respond(request.map(Full::new)).await.into_parts();
+        let surface = self.0.surface(request.uri().path());
+        let (head, body) = self.0.respond(surface, request.map(Full::new)).await.into_parts();
         let body = body.into_data_stream().map_err(|error| Unreachable(error.to_string()));
         Ok(http::Response::from_parts(head, body.boxed()))
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response, StatusCode};
+use metering_core::Charged;
 use tower::{Layer, Service as _, ServiceExt, service_fn};
 
 use super::scene::{Broken, Outcome, PRICE, START, Scene, header, json};
@@ -78,6 +79,33 @@ async fn unrecorded_refund_is_reported_to_the_client() {
     assert_eq!(json(&response)["error"], "internal_error");
     assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
     assert_eq!(scene.balance().await, START - PRICE);
+}
+
+#[tokio::test]
+async fn inner_service_refunds_a_response_that_should_cost_nothing() {
+    let scene = Scene::new().await;
+    let inner = service_fn(async |request: Request<String>| {
+        let charged = request.extensions().get::<Charged>().unwrap();
+        charged.refund().await.unwrap();
+        charged.refund().await.unwrap();
+        Ok::<_, Broken>(Response::new("nothing found".to_owned()))
+    });
+    let response = scene.layer().layer(inner).oneshot(scene.get("/price/42")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0"));
+    assert_eq!(header(&response, "x-bds-credit-balance"), Some("1"));
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn charge_can_be_refunded_after_the_head_of_the_response() {
+    let scene = Scene::new().await;
+    let response = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
+    let charged = scene.seen_once().extensions().get::<Charged>().cloned().unwrap();
+    charged.refund().await.unwrap();
+    charged.refund().await.unwrap();
+    assert_eq!(scene.balance().await, START);
 }
 
 #[tokio::test]

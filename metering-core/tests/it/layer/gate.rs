@@ -1,9 +1,10 @@
 //! Which requests the layer admits, at what price, and what the inner service sees of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
-use metering_core::{Charged, ClientSource, Credits, DayRange, RateLimits, Store};
+use http::{Extensions, Request, Response, StatusCode};
+use metering_core::{ApiKey, Charged, ClientSource, Credits, DayRange, Error, RateLimits, Route, Store};
 
 use super::scene::{PRICE, START, Scene, header, json};
 
@@ -156,10 +157,56 @@ async fn a_route_that_is_not_metered_is_free_for_anyone() {
         let response = scene.ask(request, StatusCode::OK).await;
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(header(&response, "x-bds-credit-balance"), None);
-        assert_eq!(scene.seen_once().extensions().get::<Charged>(), None);
+        assert!(scene.seen_once().extensions().get::<Charged>().is_none());
     }
     let report = scene.store.usage_report(&scene.account, DayRange::last_days(now(&scene), 1)).await.unwrap().unwrap();
     assert_eq!((report.by_day, report.account.totals.used), (vec![], Credits::ZERO));
+}
+
+#[tokio::test]
+async fn hook_sees_matched_requests_before_the_charge() {
+    let scene = Scene::new().await;
+    let slots = Arc::new(());
+    let hook = {
+        let slots = Arc::clone(&slots);
+        move |key: Option<&ApiKey>, route: &Route, extensions: &mut Extensions| {
+            if key.is_some() && Arc::strong_count(&slots) > 3 {
+                return Err(Error::TooManyStreams { open: 1 });
+            }
+            extensions.insert(Arc::clone(&slots));
+            extensions.insert(route.metered);
+            Ok(())
+        }
+    };
+    let layer = scene.layer().pass_others().on_match(hook);
+    let send = |request| scene.send(layer.clone(), request, || Ok(Response::new("inner".to_owned())));
+    let bare = |uri: &str| Request::get(uri).body("a body".to_owned()).unwrap();
+    // request, status, what the hook told the inner service
+    let table = [
+        (scene.get("/price/42"), 200, Some(Some(true))),
+        (bare("/price/status"), 200, Some(Some(false))),
+        (bare("/health"), 200, Some(None)),
+        (bare("/price/42"), 401, None),
+        (scene.get("/price/forty"), 400, None),
+        (scene.get("/price/42/43"), 404, None),
+    ];
+    for (request, status, told) in table {
+        let uri = request.uri().to_string();
+        let response = send(request).await.unwrap();
+        assert_eq!(response.status().as_u16(), status, "{uri}");
+        let seen = scene.seen.lock().unwrap().pop();
+        assert_eq!(seen.map(|seen| seen.extensions().get::<bool>().copied()), told, "{uri}");
+        assert_eq!(Arc::strong_count(&slots), 2, "{uri}: what the hook reserved is released");
+    }
+    let held = [Arc::clone(&slots), Arc::clone(&slots)];
+    for uri in ["/price/42", "/price/forty"] {
+        let response = send(scene.get(uri)).await.unwrap();
+        assert_eq!((response.status().as_u16(), json(&response)["error"].as_str()), (429, Some("too_many_streams")));
+        assert_eq!(header(&response, "retry-after"), Some("5"));
+    }
+    drop(held);
+    assert!(scene.seen.lock().unwrap().is_empty());
+    assert_eq!(scene.balance().await, START - PRICE);
 }
 
 fn now(scene: &Scene) -> metering_core::Timestamp {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use metering_core::wire::{ChallengeRequest, QuoteResponse};
-use metering_core::{Address, ApiKey, Clock, Credits, PaymentSettings, Plan, Store, TxHash};
+use metering_core::{Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, TxHash};
 
 use super::super::scene::{MAIN, RECIPIENT, SIDE, Scene, USDC, key_of, plan};
 use super::super::wallet::Wallet;

@@ -1,0 +1,103 @@
+//! [`Charged`]: what the inner service of the layer knows about the charge of its request, and how it is refunded.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::Response;
+use tokio::sync::Mutex;
+
+use super::response::set_headers;
+use crate::account::AccountId;
+use crate::charge::Receipt;
+use crate::credits::Credits;
+use crate::error::Error;
+use crate::service::Service;
+use crate::wire::metered_headers;
+
+/// The account and amount of a charge. Every charged request has it in its extensions.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Charged {
+    /// Who was charged.
+    pub account: AccountId,
+    /// The price of this request.
+    pub amount: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// The template of the charged route.
+    pub route_template: Arc<str>,
+    service: Arc<Service>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// Taken by the refund, so that there is only one.
+    receipt: Option<Receipt>,
+    /// What the response says that the request cost.
+    headers: Vec<(&'static str, String)>,
+    refund: Result<(), Error>,
+}
+
+impl Charged {
+    pub(super) fn new(service: &Arc<Service>, receipt: Receipt) -> Self {
+        Self {
+            account: receipt.account.clone(),
+            amount: receipt.charged,
+            balance: receipt.balance,
+            route_template: Arc::clone(&receipt.line.route_template),
+            service: Arc::clone(service),
+            state: Arc::new(Mutex::new(State {
+                headers: metered_headers(&receipt),
+                receipt: Some(receipt),
+                refund: Ok(()),
+            })),
+        }
+    }
+
+    /// Refunds the charge in full. Later calls do nothing and return the same.
+    ///
+    /// The layer does this by itself when the inner service fails or responds with 502, 503 or 504. Call it for any
+    /// other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
+    /// that breaks before its first byte. The refund is made even if the returned future is dropped.
+    ///
+    /// # Errors
+    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was logged.
+    pub async fn refund(&self) -> Result<(), Error> {
+        let mut state = self.state.lock().await;
+        if let Some(receipt) = state.receipt.take() {
+            let refund = self.service.refund_undelivered(receipt).await;
+            (state.headers, state.refund) = (refund.headers, refund.outcome);
+        }
+        state.refund.clone()
+    }
+
+    /// Marks a response that is passed on to the client.
+    pub(super) async fn delivered<R>(&self, response: Response<R>) -> Response<R> {
+        let mut state = self.state.lock().await;
+        if let Some(receipt) = &state.receipt {
+            self.service.delivered(receipt);
+        }
+        set_headers(response, std::mem::take(&mut state.headers))
+    }
+
+    /// Refunds a request that was not served, and returns its response.
+    pub(super) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
+        let response = match self.refund().await {
+            Ok(()) => response,
+            Err(error) => error.to_response(),
+        };
+        set_headers(response, std::mem::take(&mut self.state.lock().await.headers))
+    }
+}
+
+impl fmt::Debug for Charged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { account, amount, balance, route_template, .. } = self;
+        f.debug_struct("Charged")
+            .field("account", account)
+            .field("amount", amount)
+            .field("balance", balance)
+            .field("route_template", route_template)
+            .finish_non_exhaustive()
+    }
+}
