@@ -18,9 +18,11 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 mod commit;
 mod page;
+mod payment_state;
 mod payments;
 mod report;
 mod settlements;
+mod signup_state;
 mod signups;
 mod state;
 #[cfg(test)]

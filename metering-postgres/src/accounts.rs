@@ -1,16 +1,17 @@
 use std::collections::HashSet;
 
-use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts, OwnerFacts};
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
-    Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
+    Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, NewLedgerEntry, Page, Posted, RateLimits,
+    Timestamp, Totals,
 };
 
 use crate::error::Result;
-use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, execute, exists, first, one};
+use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, execute, exists, first};
 use crate::serialized::{SerializedWrite, lock_meter};
 use crate::session::GenericClient;
-use crate::{ledger, quotes};
+use crate::{ledger, owners, quotes};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -44,26 +45,13 @@ pub(crate) async fn by_payer<C: GenericClient>(client: &C, payer: &Address) -> R
     Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
 }
 
-/// Whether an email address and a wallet are free for a new owner.
-pub(crate) async fn owner_facts<C: GenericClient>(
-    client: &C,
-    email: Option<&Email>,
-    payer: Option<&Address>,
-) -> Result<OwnerFacts> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM account WHERE email_folded = $1 AND revoked_at IS NULL), \
-               EXISTS (SELECT 1 FROM account WHERE payer_address = $2 AND revoked_at IS NULL)";
-    let (email, payer) = (email.map(Email::folded), payer.map(|payer| payer.as_bytes().as_slice()));
-    let row = one(client, sql, &[&email, &payer]).await?;
-    Ok(OwnerFacts { email_taken: row.try_get(0)?, payer_taken: row.try_get(1)? })
-}
-
 /// What is read before an account is created.
 pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount) -> Result<CreateFacts> {
     let sql = "SELECT 1 FROM account WHERE org_id = $1 UNION ALL SELECT 1 FROM api_key WHERE hash = $2";
     let values: Values<'_> = &[&new.id.as_str(), &new.key.as_bytes().as_slice()];
     let id_or_key_in_use = exists(client, sql, values).await?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use, owner: owner_facts(client, new.email.as_ref(), payer).await? })
+    Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.email.as_ref(), payer).await? })
 }
 
 /// What is read before an account's key is replaced. Locks the account's meter.
@@ -94,6 +82,19 @@ pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewAccount) -> Resu
     let facts = create_facts(write.client(), &new).await?;
     match decision::create_account(new, facts)? {
         Decided::Accepted(changes) => insert(write, &changes).await.map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Posts an entry to an account that is not revoked.
+pub(crate) async fn post_entry(
+    write: &SerializedWrite<'_>,
+    id: &AccountId,
+    entry: NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
+    match decision::post_entry(locked(write.client(), id).await?, entry, now) {
+        Decided::Accepted(changes) => ledger::write(write, &changes).await.map(|()| Posted::Account(changes.account)),
         Decided::Refused(refusal) => Ok(refusal),
     }
 }

@@ -1,11 +1,10 @@
 //! The ledger, and how its entries change an account's totals.
 
-use metering_core::backend::decision::{self, Decided, EntryChanges};
+use metering_core::backend::decision::EntryChanges;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
-use metering_core::{Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp};
+use metering_core::{Account, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Timestamp};
 use tokio_postgres::Row;
 
-use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::error::Result;
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
@@ -16,19 +15,6 @@ use crate::sum::{SUM, wide_sum};
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
-
-/// Posts an entry to an account that is not revoked.
-pub(crate) async fn post(
-    write: &SerializedWrite<'_>,
-    id: &AccountId,
-    entry: NewLedgerEntry,
-    now: Timestamp,
-) -> Result<Posted> {
-    match decision::post_entry(accounts::locked(write.client(), id).await?, entry, now) {
-        Decided::Accepted(changes) => self::write(write, &changes).await.map(|()| Posted::Account(changes.account)),
-        Decided::Refused(refusal) => Ok(refusal),
-    }
-}
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
 pub(crate) async fn write(write: &SerializedWrite<'_>, changes: &EntryChanges<i64>) -> Result<()> {

@@ -6,6 +6,7 @@
 //! outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]
 
+mod account_store;
 mod accounts;
 mod activity;
 mod challenges;
@@ -25,6 +26,7 @@ mod known;
 mod ledger;
 mod migrations;
 mod outcome;
+mod owners;
 mod payment_store;
 mod payments;
 mod plans;

@@ -2,8 +2,8 @@ use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::{Email, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use tokio_postgres::Row;
 
-use crate::accounts;
 use crate::error::{Result, corrupt};
+use crate::owners;
 use crate::rows::{
     Values, address, all, amount, bytes, execute, first, one, optional_tx, parse, parsed, timestamp, units,
     units_column,
@@ -86,7 +86,7 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
         &new.created_at.unix_millis(),
     ];
     let row = one(client, sql, values).await?;
-    let owner = accounts::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;
+    let owner = owners::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;
     Ok(QuoteFacts { nonce_in_use: row.try_get(0)?, amount_taken: row.try_get(1)?, owner })
 }
 

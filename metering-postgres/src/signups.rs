@@ -6,11 +6,11 @@ use metering_core::{
 };
 use tokio_postgres::Row;
 
-use crate::accounts;
 use crate::error::Result;
 use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
 use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
+use crate::{accounts, owners};
 
 /// The columns that [`session`] reads.
 pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
@@ -35,7 +35,7 @@ pub(crate) async fn by_code<C: GenericClient>(client: &C, code: &UserCode) -> Re
 pub(crate) async fn open(write: &SerializedWrite<'_>, session: SignupSession) -> Result<SignupOpened> {
     let client = write.client();
     let facts = SignupFacts {
-        email_taken: accounts::owner_facts(client, Some(&session.email), None).await?.email_taken,
+        email_taken: owners::owner_facts(client, Some(&session.email), None).await?.email_taken,
         code_taken: by_code(client, &session.user_code).await?.is_some(),
         token_in_use: by_token(client, &session.token).await?.is_some(),
     };
@@ -63,7 +63,7 @@ pub(crate) async fn approve(write: &SerializedWrite<'_>, code: &UserCode, now: T
     let client = write.client();
     let session = by_code(client, code).await?;
     let email = session.as_ref().map(|session| &session.email);
-    let email_taken = accounts::owner_facts(client, email, None).await?.email_taken;
+    let email_taken = owners::owner_facts(client, email, None).await?.email_taken;
     let session = match decision::approve_signup(session, email_taken, now) {
         Decided::Accepted(session) => session,
         Decided::Refused(refusal) => return Ok(refusal),

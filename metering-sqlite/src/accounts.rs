@@ -1,13 +1,14 @@
-use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts, OwnerFacts};
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
-    Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
+    Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, NewLedgerEntry, Page, Posted, RateLimits,
+    Timestamp, Totals,
 };
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
-use crate::{ledger, quotes};
+use crate::{ledger, owners, quotes};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -33,26 +34,13 @@ pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Optio
     Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
 }
 
-/// Whether an email address and a wallet are free for a new owner.
-pub(crate) fn owner_facts(
-    connection: &Connection,
-    email: Option<&Email>,
-    payer: Option<&Address>,
-) -> Result<OwnerFacts> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL), \
-               EXISTS (SELECT 1 FROM account WHERE payer_address = ?2 AND revoked_at IS NULL)";
-    let values = params![email.map(Email::folded), payer.map(Address::as_bytes)];
-    let read = |row: &Row<'_>| Ok(OwnerFacts { email_taken: row.get(0)?, payer_taken: row.get(1)? });
-    connection.prepare_cached(sql).and_then(|mut s| s.query_row(values, read)).map_err(store_error)
-}
-
 /// What is read before an account is created.
 pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<CreateFacts> {
     let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM api_key WHERE hash = ?2";
     let values = params![new.id.as_str(), new.key.as_bytes()];
     let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owner_facts(connection, new.email.as_ref(), payer)? })
+    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.email.as_ref(), payer)? })
 }
 
 /// What is read before an account's key is replaced.
@@ -81,6 +69,19 @@ pub(crate) fn create(connection: &Connection, new: NewAccount) -> Result<Created
     let facts = create_facts(connection, &new)?;
     match decision::create_account(new, facts)? {
         Decided::Accepted(changes) => insert(connection, &changes).map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Posts an entry to an account that is not revoked.
+pub(crate) fn post_entry(
+    connection: &Connection,
+    id: &AccountId,
+    entry: NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
+    match decision::post_entry(by_id(connection, id)?, entry, now) {
+        Decided::Accepted(changes) => ledger::write(connection, &changes).map(|()| Posted::Account(changes.account)),
         Decided::Refused(refusal) => Ok(refusal),
     }
 }

@@ -1,11 +1,10 @@
 //! The ledger, and how its entries change an account's totals.
 
-use metering_core::backend::decision::{self, Decided, EntryChanges};
+use metering_core::backend::decision::EntryChanges;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
-use metering_core::{Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp};
+use metering_core::{Account, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::cache::newest_in_sequence;
 use crate::error::{Result, store_error};
@@ -15,14 +14,6 @@ use crate::sum::{SUM, wide_sum};
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
-
-/// Posts an entry to an account that is not revoked.
-pub(crate) fn post(connection: &Connection, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-    match decision::post_entry(accounts::by_id(connection, id)?, entry, now) {
-        Decided::Accepted(changes) => write(connection, &changes).map(|()| Posted::Account(changes.account)),
-        Decided::Refused(refusal) => Ok(refusal),
-    }
-}
 
 /// Writes an entry and the account's new totals.
 pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {

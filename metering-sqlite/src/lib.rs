@@ -25,6 +25,7 @@ mod location;
 mod migrations;
 mod moved;
 mod moving;
+mod owners;
 mod payment_store;
 mod payments;
 mod plans;

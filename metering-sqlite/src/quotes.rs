@@ -2,8 +2,8 @@ use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::{Credits, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use rusqlite::{Connection, Row, params};
 
-use crate::accounts;
 use crate::error::{Result, corrupt, store_error};
+use crate::owners;
 use crate::rows::{address, all, first, optional_tx, parse, timestamp, units, units_column};
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
@@ -82,7 +82,7 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
         new.payer.as_bytes(),
         new.created_at.unix_millis(),
     ];
-    let owner = accounts::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
+    let owner = owners::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
     let read = |row: &Row<'_>| Ok(QuoteFacts { nonce_in_use: row.get(0)?, amount_taken: row.get(1)?, owner });
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(values, read)).map_err(store_error)
 }

@@ -6,9 +6,9 @@ use metering_core::{
 };
 use rusqlite::{Connection, Row, params};
 
-use crate::accounts;
 use crate::error::{Result, store_error};
 use crate::rows::{first, parse};
+use crate::{accounts, owners};
 
 /// The columns that [`session`] reads.
 pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
@@ -32,7 +32,7 @@ pub(crate) fn by_code(connection: &Connection, code: &UserCode) -> Result<Option
 /// Stores a session, unless its owner has an account or its code is in use.
 pub(crate) fn open(connection: &Connection, session: SignupSession) -> Result<SignupOpened> {
     let facts = SignupFacts {
-        email_taken: accounts::owner_facts(connection, Some(&session.email), None)?.email_taken,
+        email_taken: owners::owner_facts(connection, Some(&session.email), None)?.email_taken,
         code_taken: by_code(connection, &session.user_code)?.is_some(),
         token_in_use: by_token(connection, &session.token)?.is_some(),
     };
@@ -58,7 +58,7 @@ pub(crate) fn open(connection: &Connection, session: SignupSession) -> Result<Si
 pub(crate) fn approve(connection: &Connection, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
     let session = by_code(connection, code)?;
     let email = session.as_ref().map(|session| &session.email);
-    let email_taken = accounts::owner_facts(connection, email, None)?.email_taken;
+    let email_taken = owners::owner_facts(connection, email, None)?.email_taken;
     let session = match decision::approve_signup(session, email_taken, now) {
         Decided::Accepted(session) => session,
         Decided::Refused(refusal) => return Ok(refusal),

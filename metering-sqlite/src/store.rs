@@ -139,7 +139,7 @@ impl Store for SqliteStore {
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
         let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| ledger::post(connection, &id, entry, now)).await
+        self.writer.write(stale, move |connection| accounts::post_entry(connection, &id, entry, now)).await
     }
 
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {

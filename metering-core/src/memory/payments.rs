@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
@@ -9,7 +9,7 @@ use crate::decision::{self, ClaimChanges, ClaimStep, CreditChanges, CreditFacts,
 use crate::key::KeyHash;
 use crate::payment::{ArrivalLocation, Payment, PaymentRecord, PaymentTarget, UnreadableArrival};
 use crate::plan::{Plan, PlanKey};
-use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::quote::{NonceHash, Quote};
 use crate::recipient::{RecipientRecord, Registration, register_recipients};
 use crate::recovery::Challenge;
 use crate::store::{
@@ -24,65 +24,6 @@ use super::state::State;
 
 /// Memory stores are never copied or moved, so they can share one id.
 const STORE: SourceId = SourceId::from_bytes([0; 16]);
-
-/// The payment state of a store.
-#[derive(Debug, Default)]
-pub(super) struct PaymentState {
-    quotes: BTreeMap<NonceHash, Quote>,
-    /// In the order written.
-    pub(super) payments: Vec<PaymentRecord>,
-    /// The index of each used transaction's record.
-    used: HashMap<TxRef, usize>,
-    /// In the order of linking.
-    links: Vec<(Address, AccountId)>,
-    challenges: BTreeMap<String, Challenge>,
-    scan_marks: BTreeMap<u64, u64>,
-    recipients: BTreeMap<(u64, Address), RecipientRecord>,
-    unreadable: BTreeMap<ArrivalLocation, UnreadableArrival>,
-}
-
-impl PaymentState {
-    pub(super) fn record_of(&self, tx: &TxRef) -> Option<&PaymentRecord> {
-        self.used.get(tx).map(|index| &self.payments[*index])
-    }
-
-    fn write_record(&mut self, record: PaymentRecord) {
-        self.used.insert(record.payment.tx, self.payments.len());
-        self.payments.push(record);
-    }
-
-    /// Replaces the record of a transaction.
-    pub(super) fn update_record(&mut self, record: PaymentRecord) {
-        let index = self.used[&record.payment.tx];
-        self.payments[index] = record;
-    }
-
-    fn quote_paid_by(&self, payment: &Payment) -> Option<&Quote> {
-        self.quotes.values().find(|quote| quote.state == QuoteState::Open && quote.is_paid_by(payment))
-    }
-
-    fn amount_is_taken(&self, new: &Quote) -> bool {
-        self.quotes.values().any(|quote| quote.reserves_amount_of(new))
-    }
-
-    /// Marks an account's paid quotes as claimed, because its key was delivered or replaced.
-    pub(super) fn key_given_out(&mut self, id: &AccountId) {
-        for quote in self.quotes.values_mut() {
-            if let QuoteState::Paid { account, tx } = &quote.state
-                && account == id
-            {
-                quote.state = QuoteState::Claimed { account: account.clone(), tx: *tx };
-            }
-        }
-    }
-
-    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let before = self.quotes.len() + self.challenges.len();
-        self.quotes.retain(|_, quote| quote.forgotten_from().is_none_or(|from| now < from));
-        self.challenges.retain(|_, challenge| now < challenge.expires_at.saturating_add(Challenge::RETENTION));
-        u64::try_from(before - self.quotes.len() - self.challenges.len()).unwrap_or(u64::MAX)
-    }
-}
 
 impl State {
     fn open_quote(&mut self, quote: Quote) -> Result<QuoteOpened, StoreError> {

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
@@ -9,27 +7,6 @@ use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, Sig
 
 use super::MemoryStore;
 use super::state::State;
-
-/// The signup state of a store.
-#[derive(Debug, Default)]
-pub(super) struct SignupState {
-    sessions: BTreeMap<SessionHash, SignupSession>,
-    /// When each used solution can be deleted.
-    solutions: BTreeMap<[u8; 32], Timestamp>,
-}
-
-impl SignupState {
-    fn of_code(&self, code: &UserCode) -> Option<&SignupSession> {
-        self.sessions.values().find(|session| session.user_code == *code)
-    }
-
-    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let before = self.sessions.len() + self.solutions.len();
-        self.sessions.retain(|_, session| now < session.expires_at.saturating_add(SignupSession::RETENTION));
-        self.solutions.retain(|_, expires_at| now < *expires_at);
-        u64::try_from(before - self.sessions.len() - self.solutions.len()).unwrap_or(u64::MAX)
-    }
-}
 
 impl State {
     fn open_signup(&mut self, session: SignupSession) -> Result<SignupOpened, StoreError> {

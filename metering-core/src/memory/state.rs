@@ -15,8 +15,8 @@ use crate::store::{Created, NewAccount, Posted, StoreError};
 use crate::tally::Remembered;
 use crate::usage::{Activity, UsageLine};
 
-use super::payments::PaymentState;
-use super::signups::SignupState;
+use super::payment_state::PaymentState;
+use super::signup_state::SignupState;
 
 /// All data of a store.
 #[derive(Debug, Default)]
