@@ -6,10 +6,21 @@ use crate::account::{AccountId, RateLimits, Totals};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
 use crate::delivery::{DeliveryTerms, IdempotencyKey, Repetition};
-use crate::key::KeyHash;
-use crate::usage::UsageLine;
+use crate::key::{ApiKey, KeyHash};
+use crate::usage::{ClientSource, UsageLine};
 
 /// A request to charge.
+///
+/// ```
+/// use metering_core::{ApiKey, Charge, Credits, RequestId, SystemRandomness};
+///
+/// let key = ApiKey::generate(&SystemRandomness);
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}");
+/// // To record the path, and to charge a retry only once:
+/// let request_id = Some(RequestId::parse("order-17")?);
+/// let charge = Charge { request_path: "/quotes/17".into(), request_id, ..charge };
+/// # Ok::<(), metering_core::RequestIdError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Charge {
     /// The API key it came with.
@@ -25,6 +36,18 @@ pub struct Charge {
     /// Set for a forwarded request whose `request_id` comes [from an idempotency key](RequestId::of_idempotency_key): a
     /// retry is accepted only until a response has been delivered.
     pub delivery: Option<DeliveryTerms>,
+}
+
+impl Charge {
+    /// A charge for a request of a client with this key, to a route that has this method and path template. Without a
+    /// request id; the path that recent activity shows is the template.
+    #[must_use]
+    pub fn new(key: &ApiKey, price: Credits, method: &str, template: &str) -> Self {
+        let route_template: Arc<str> = template.into();
+        let request_path = Arc::clone(&route_template);
+        let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
+        Self { key: key.hash(), price, line, request_path, request_id: None, delivery: None }
+    }
 }
 
 /// The caller's id for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
