@@ -47,3 +47,8 @@ mod writer;
 pub use location::{UrlError, path_of_url};
 pub use moving::Moved;
 pub use store::SqliteStore;
+
+/// Runs the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
