@@ -71,6 +71,20 @@ pub enum RouteRefusal {
     InvalidParameters(BTreeMap<String, String>),
 }
 
+impl Default for Catalogue {
+    /// A catalogue without routes.
+    fn default() -> Self {
+        Self {
+            market: String::new(),
+            version: 0,
+            routes: Vec::new(),
+            trie: Trie::default(),
+            stream_prefixes: Vec::new(),
+            json: r#"{"market":"","version":0,"endpoints":[]}"#.into(),
+        }
+    }
+}
+
 impl Catalogue {
     /// Reads the operator's own catalogue. Unknown keys are errors: a misspelt `credit_weight` would otherwise be a
     /// weight of 1. Keys that start with `x-` or `$` are free to use.

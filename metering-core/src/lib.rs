@@ -1,8 +1,40 @@
-//! API keys, exact prepaid credits and charging for metered routes.
+//! API keys, exact prepaid credits and charging for metered routes, for Rust services.
 //!
-//! This crate is the domain only: it does no network or disk I/O, and gets time and randomness from [`Clock`] and
-//! [`Randomness`]. Rules are pure functions over plain values. A [`Store`] keeps the values; each of its methods is
-//! atomic. Add a backend (`metering-sqlite`, or [`MemoryStore`] for tests), start a [`Meter`], and charge.
+//! A [`Service`] opens accounts with a key and credits, charges requests to them, and refunds what could not be
+//! delivered. Add a backend: `metering-sqlite`, `metering-postgres`, or [`MemoryStore`] for tests. A charge is on disk
+//! when its receipt is returned.
+//!
+//! # The first charge
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use metering_core::{Charge, MemoryStore, Service};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+//!     let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+//!     let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/quotes/{number}")).await?;
+//!     println!("{} paid {} credits", account.id, receipt.charged);
+//!     println!("balance: {} credits", service.balance(Some(&key)).await?.credit_balance);
+//!     service.meter().drain().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Where next
+//!
+//! - Routes and prices from a file: [`Catalogue`], [`Service::start`] and [`Service::admit`]; with the feature `tower`,
+//!   `MeteringLayer` does it for any HTTP service.
+//! - Decisions instead of errors, without a catalogue: [`Meter`]. Amounts: [`Credits`].
+//! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`] such as that of `metering-evm`. Free
+//!   signups: [`Service::with_signup`].
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and [`SignupStore`]; [`Tally`]
+//!   and [`backend`] do the arithmetic, and the feature `conformance` tests it.
+//!
+//! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
+//! randomness from [`Clock`] and [`Randomness`]. Rules are pure functions over plain values.
 #![deny(missing_docs)]
 
 mod account;
@@ -116,3 +148,8 @@ pub use usage::{
     ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine,
     UsageReport,
 };
+
+/// Runs the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

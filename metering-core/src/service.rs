@@ -1,5 +1,6 @@
 //! The service's operations, without a transport. The server's handlers, the layer and the tools all call these.
 
+mod accounts;
 mod arrivals;
 mod billing;
 mod claims;
@@ -82,26 +83,20 @@ impl Default for ServiceConfig {
 /// use std::sync::Arc;
 ///
 /// use metering_core::{
-///     AccountId, ApiKey, Catalogue, ClientSource, Clock, Credits, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry,
-///     AdmissionKind, RequestHead, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
+///     AdmissionKind, Catalogue, ClientSource, Credits, MemoryStore, RequestHead, Service, ServiceConfig,
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-/// let key = ApiKey::generate(&SystemRandomness);
-/// let id = AccountId::generate(&SystemRandomness);
-/// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
-/// let free = Credits::from_whole(2).ok_or("out of range")?;
-/// account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, free, "Free credits")];
-/// store.create_account(account).await?;
-///
 /// let catalogue = Catalogue::from_json(
 ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
 /// )?;
-/// let service = Service::start(store, catalogue, ServiceConfig::default());
+/// let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+/// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+///
 /// let (key, source) = (Some(&key), ClientSource::Direct);
-/// let admission = service.admit(RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None }).await?;
+/// let head = RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None };
+/// let admission = service.admit(head).await?;
 /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
 /// assert_eq!(service.balance(key).await?.credit_balance, receipt.balance);
@@ -143,6 +138,16 @@ impl Service {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let meter = Meter::start(Arc::clone(&store), Arc::clone(&clock), MeterConfig::default());
         Self::new(store, Arc::new(meter), Arc::new(catalogue), clock, config)
+    }
+
+    /// A service over `store` without a catalogue, for a program that decides itself what each request costs
+    /// ([`Service::charge`]). It has the system clock and its own meter, started on the current Tokio runtime.
+    ///
+    /// # Panics
+    /// When called outside a Tokio runtime.
+    #[must_use]
+    pub fn with_defaults(store: Arc<dyn Store>) -> Self {
+        Self::start(store, Catalogue::default(), ServiceConfig::default())
     }
 
     /// A service built from these parts.

@@ -57,3 +57,8 @@ pub use reader::EvmReader;
 pub use rpc_url::{RpcUrl, RpcUrlError};
 #[cfg(feature = "wallet")]
 pub use wallet::{PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet, WalletError};
+
+/// Runs the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -56,3 +56,8 @@ mod wallets;
 pub use connect::{PostgresConfig, PostgresUrlError};
 pub use import::TargetInspection;
 pub use store::PostgresStore;
+
+/// Runs the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

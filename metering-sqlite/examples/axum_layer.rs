@@ -17,10 +17,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Json, Router, ServiceExt};
 use metering_core::wire::{BalanceDocument, PlansDocument};
-use metering_core::{
-    AccountId, ApiKey, Catalogue, Charged, Clock, Created, Credentials, LedgerKind, MeteringLayer, NewAccount,
-    NewLedgerEntry, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
-};
+use metering_core::{Catalogue, Charged, Credentials, MeteringLayer, Service, ServiceConfig};
 use metering_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -43,12 +40,12 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let temporary = tempfile::tempdir()?;
     let folder = arguments.next().map_or_else(|| temporary.path().to_owned(), PathBuf::from);
 
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder.join("metering.db"))?);
-    let key = open_account(&*store).await?;
+    let store = Arc::new(SqliteStore::open(&folder.join("metering.db"))?);
     let listener = TcpListener::bind(&address).await?;
     let public_url = format!("http://{}", listener.local_addr()?);
     let config = ServiceConfig { public_url: public_url.clone(), ..ServiceConfig::default() };
     let service = Arc::new(Service::start(store, Catalogue::from_json(CATALOGUE)?, config));
+    let (_, key) = service.open_account("example", "2".parse()?).await?;
 
     let router = Router::new()
         .route("/squares/limits", get(limits))
@@ -95,18 +92,6 @@ async fn balance(State(service): State<Arc<Service>>, headers: HeaderMap) -> Res
 /// The plans on sale. A 402 response points clients here.
 async fn plans(State(service): State<Arc<Service>>) -> Result<Json<Arc<PlansDocument>>, Response> {
     service.plans().await.map(Json).map_err(|error| error.to_response())
-}
-
-/// Creates an account with two credits and returns its key.
-async fn open_account(store: &dyn Store) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {
-    let key = ApiKey::generate(&SystemRandomness);
-    let id = AccountId::generate(&SystemRandomness);
-    let mut account = NewAccount::new(id, "example".parse()?, key.hash(), SystemClock.now());
-    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
-    match store.create_account(account).await? {
-        Created::Account(_) => Ok(key),
-        refusal => Err(format!("could not create the account: {refusal:?}").into()),
-    }
 }
 
 /// Resolves at Ctrl-C or SIGTERM. Both handlers are installed before this function returns.

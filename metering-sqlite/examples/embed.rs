@@ -14,8 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Clock, Created, Credits, DayRange, Decision, KeyHash, LedgerKind, Meter,
-    MeterConfig, MeterEnd, NewAccount, NewLedgerEntry, Receipt, Store, SystemClock, SystemRandomness, UsageLine,
+    AccountId, ApiKey, Charge, Clock, Credits, DayRange, MeterEnd, Receipt, Service, Store, SystemClock,
 };
 use metering_sqlite::SqliteStore;
 use tokio::task::JoinSet;
@@ -30,12 +29,13 @@ async fn main() -> Outcome<()> {
     let temporary = tempfile::tempdir()?;
     let folder = std::env::args_os().nth(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder.join("metering.db"))?);
-    let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::new(SystemClock), MeterConfig::default()));
+    let service = Arc::new(Service::with_defaults(Arc::clone(&store)));
 
-    let (account, key) = open_account(&*store).await?;
-    println!("account {account}, key {}", key.expose());
+    let (account, key) = service.open_account("example", "2".parse()?).await?;
+    println!("account {}, key {}", account.id, key.expose());
 
-    let mut receipts = charge_concurrently(&meter, key.hash()).await?;
+    let mut receipts = charge_concurrently(&service, &key).await?;
+    let meter = service.meter();
     println!("{REQUESTS} requests in {} commits", meter.stats().commits.load(std::sync::atomic::Ordering::Relaxed));
 
     // Suppose one of them could not be delivered. A refund consumes its receipt, so no charge is refunded twice.
@@ -47,52 +47,23 @@ async fn main() -> Outcome<()> {
     if meter.drain().await != MeterEnd::Drained {
         return Err("the store broke; reopen it before you continue".into());
     }
-    report(&*store, &account).await
-}
-
-/// Creates an account with two credits. The store keeps only a hash of the key.
-async fn open_account(store: &dyn Store) -> Outcome<(AccountId, ApiKey)> {
-    let key = ApiKey::generate(&SystemRandomness);
-    let id = AccountId::generate(&SystemRandomness);
-    let mut account = NewAccount::new(id, "example".parse()?, key.hash(), SystemClock.now());
-    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
-    match store.create_account(account).await? {
-        Created::Account(account) => Ok((account.id, key)),
-        refusal => Err(format!("could not create the account: {refusal:?}").into()),
-    }
+    report(&*store, &account.id).await
 }
 
 /// Charges from many tasks at once, as the handlers of a service would. The charges share a few durable commits.
-async fn charge_concurrently(meter: &Arc<Meter>, key: KeyHash) -> Outcome<Vec<Receipt>> {
+async fn charge_concurrently(service: &Arc<Service>, key: &ApiKey) -> Outcome<Vec<Receipt>> {
     let mut requests = JoinSet::new();
     for number in 0..REQUESTS {
-        let meter = Arc::clone(meter);
-        requests.spawn(async move { meter.charge(quote(key, number)).await });
+        let charge = Charge::new(key, Credits::BASE_CALL, "GET", "/quotes/{number}");
+        let charge = Charge { request_path: format!("/quotes/{number}").into(), ..charge };
+        let service = Arc::clone(service);
+        requests.spawn(async move { service.charge(charge).await });
     }
     let mut receipts = Vec::new();
-    while let Some(decision) = requests.join_next().await {
-        match decision?? {
-            Decision::Accepted(receipt) => receipts.push(receipt),
-            Decision::Refused(refusal) => return Err(format!("a request was refused: {refusal:?}").into()),
-        }
+    while let Some(receipt) = requests.join_next().await {
+        receipts.push(receipt??);
     }
     Ok(receipts)
-}
-
-/// The charge for one request: who pays, how much, and under which usage line it is recorded.
-fn quote(key: KeyHash, number: u32) -> Charge {
-    Charge {
-        key,
-        price: Credits::BASE_CALL,
-        line: UsageLine {
-            route_template: "/quotes/{number}".into(),
-            http_method: "GET".into(),
-            source: ClientSource::Direct,
-        },
-        request_path: format!("/quotes/{number}").into(),
-        request_id: None,
-        delivery: None,
-    }
 }
 
 /// Prints the account's usage and verifies that the books balance.

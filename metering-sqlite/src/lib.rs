@@ -49,3 +49,8 @@ mod writer;
 pub use location::{UrlError, path_of_url};
 pub use moved::Moved;
 pub use store::SqliteStore;
+
+/// Runs the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

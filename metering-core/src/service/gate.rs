@@ -195,8 +195,27 @@ impl Service {
         }
     }
 
-    /// Charges, and turns a refusal into the error for the client.
-    pub(crate) async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
+    /// Makes one charge, whose price and route the caller decides. A refusal is an error, as clients know it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Charge, MemoryStore, Service};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/quotes/{number}")).await?;
+    /// assert_eq!(receipt.balance.to_string(), "1.75");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::KeyRefused`], [`Error::RateLimited`], [`Error::InsufficientCredits`], or when the meter or the store
+    /// fails. Nothing is charged, unless the error says that the outcome is unknown.
+    pub async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
         match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(Refusal::UnknownKey) => Err(Error::KeyRefused(KeyFault::NotLive)),

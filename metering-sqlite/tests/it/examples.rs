@@ -22,6 +22,15 @@ fn example(name: &str) -> PathBuf {
 }
 
 #[test]
+fn first_charge_example_prints_the_balance() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(example("first_charge_sqlite")).current_dir(folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.ends_with(" paid 0.25 credits\nbalance: 1.75 credits\n"), "{text}");
+}
+
+#[test]
 fn the_embedding_example_charges_refunds_and_balances() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(example("embed")).arg(folder.path()).output().unwrap();
