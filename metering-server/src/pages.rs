@@ -7,7 +7,6 @@
 mod assets;
 mod headers;
 mod origin;
-mod palette;
 mod render;
 mod terms;
 

@@ -5,6 +5,34 @@ import { storedData, shows, checkPage, withBrowser } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { failures } from "./failures.mjs";
 
+/** In the page: for each accent, the painted red, green and blue of these custom properties. */
+const paintAll = ([accents, names]) => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const paint = (name) => {
+    document.body.style.color = `var(--${name})`;
+    canvas.fillStyle = getComputedStyle(document.body).color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  };
+  const painted = accents.map((accent) => {
+    document.documentElement.style.setProperty("--accent", accent);
+    return names.map(paint);
+  });
+  document.documentElement.style.removeProperty("--accent");
+  document.body.style.removeProperty("color");
+  return painted;
+};
+
+const luminance = (channels) => {
+  const linear = channels.map((channel) => channel / 255).map((channel) => (channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+};
+
+const contrast = (one, other) => {
+  const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+};
+
 const scenes = {
   ...failures,
 
@@ -35,6 +63,29 @@ const scenes = {
     await page.waitForSelector("text=already");
     await checkPage(page, "signup-taken");
     console.log(`a key and a first call after ${seconds.toFixed(1)} s`);
+  },
+
+  /** Every accent gives readable texts: a contrast of 4.5 (WCAG 2.2, 1.4.3), measured on painted pixels. */
+  async accents(visitor) {
+    const levels = [0, 51, 102, 153, 204, 255];
+    const grid = levels.flatMap((red) => levels.flatMap((green) => levels.map((blue) => [red, green, blue])));
+    // Greys reach every luminance, and so does the point at which text on the accent turns from white to black.
+    const greys = Array.from({ length: 256 }, (_, grey) => [grey, grey, grey]);
+    const accents = [...grid, ...greys].map((channels) => `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`);
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await visitor.window({ colorScheme });
+      await page.goto(`${page.base}/verify`);
+      const names = ["on-accent", "accent", "accent-hover", "accent-text", "page", "card", "well", "accent-soft"];
+      const painted = await page.evaluate(paintAll, [accents, names]);
+      for (const [number, [onAccent, ground, hover, text, ...surfaces]] of painted.entries()) {
+        const pairs = [[onAccent, ground], [onAccent, hover], ...surfaces.map((surface) => [text, surface])];
+        const least = Math.min(...pairs.map(([one, other]) => contrast(one, other)));
+        assert.ok(least >= 4.5, `${accents[number]} has a contrast of ${least} in the ${colorScheme} scheme`);
+      }
+      const [[text]] = await page.evaluate(paintAll, [["#0b6e4f"], ["accent-text"]]);
+      assert.equal(text.join() === "11,110,79", colorScheme === "light", `a readable accent is unchanged: ${text}`);
+      await checkPage(page);
+    }
   },
 
   /** An upstream page, opened in a tab where a user has signed in. */

@@ -39,7 +39,7 @@ impl Default for BrandConfig {
             tagline: BrandText(
                 "Prepaid credits, metered exactly, call by call. No subscription, no card, no surprises.".to_owned(),
             ),
-            accent: Colour { red: 0x0b, green: 0x6e, blue: 0x4f },
+            accent: Colour([0x0b, 0x6e, 0x4f]),
         }
     }
 }
@@ -69,14 +69,7 @@ impl<'de, const MAX: usize> Deserialize<'de> for BrandText<MAX> {
 
 /// A colour, written as `#0b6e4f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Colour {
-    /// The red channel.
-    pub red: u8,
-    /// The green channel.
-    pub green: u8,
-    /// The blue channel.
-    pub blue: u8,
-}
+pub struct Colour([u8; 3]);
 
 /// The text is not a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -90,14 +83,13 @@ impl FromStr for Colour {
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).ok_or(ColourError)?;
         let mut channels = [0; 3];
         hex::decode_to_slice(digits, &mut channels).map_err(|_| ColourError)?;
-        let [red, green, blue] = channels;
-        Ok(Self { red, green, blue })
+        Ok(Self(channels))
     }
 }
 
 impl fmt::Display for Colour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
+        write!(f, "#{}", hex::encode(self.0))
     }
 }
 

@@ -17,7 +17,6 @@ use crate::config::{BotCheckKind, Config};
 use crate::http::Document;
 use crate::pages::assets::Assets;
 use crate::pages::headers::content_security_policy;
-use crate::pages::palette::Palette;
 use crate::pages::{HTML, Page, Pages, PagesError, terms};
 
 /// The embedded files of the pages.
@@ -94,7 +93,7 @@ fn sample_path(catalogue: &Catalogue) -> String {
 /// All pages.
 pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, PagesError> {
     let site = Site::new(config, catalogue);
-    let rendered_assets = rendered_assets(config)?;
+    let rendered_assets = rendered_assets(config);
     let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
     let assets = Arc::new(Assets::new(files(rendered_assets))?);
     let environment = environment(&assets)?;
@@ -137,15 +136,10 @@ fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
 }
 
 /// The assets that contain the accent colour.
-fn rendered_assets(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let palette = Value::from(Serde(Palette::new(config.brand.accent)));
-    let draw = |name: &str| -> Result<(String, Vec<u8>), PagesError> {
-        let template = text(&format!("{TEMPLATES}{name}"));
-        Ok((name.to_owned(), environment.render_str(&template, context! { palette => palette.clone() })?.into_bytes()))
-    };
-    RENDERED_ASSETS.into_iter().map(draw).collect()
+fn rendered_assets(config: &Config) -> BTreeMap<String, Vec<u8>> {
+    let accent = config.brand.accent.to_string();
+    let draw = |name: &str| text(&format!("{TEMPLATES}{name}")).replace("{{ accent }}", &accent).into_bytes();
+    RENDERED_ASSETS.into_iter().map(|name| (name.to_owned(), draw(name))).collect()
 }
 
 /// The embedded assets, and those in `rendered_assets`.

@@ -59,6 +59,12 @@ fn new_user_gets_a_key_and_makes_a_first_call() {
 }
 
 #[test]
+fn every_accent_gives_readable_texts() {
+    let site = Site::new();
+    play("accents", &server(&site, &[]), json!({}));
+}
+
+#[test]
 fn account_page_shows_usage() {
     let site = Site::new();
     let server = server(&site, &[]);
