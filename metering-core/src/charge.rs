@@ -5,16 +5,10 @@ use std::sync::Arc;
 use crate::account::{AccountId, RateLimits, Totals};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
-<<<<<<< HEAD
 use crate::delivery::{DeliveryTerms, Repetition};
-use crate::key::KeyHash;
-use crate::request_id::RequestId;
-use crate::usage::UsageLine;
-=======
-use crate::delivery::{DeliveryTerms, IdempotencyKey, Repetition};
 use crate::key::{ApiKey, KeyHash};
+use crate::request_id::RequestId;
 use crate::usage::{ClientSource, UsageLine};
->>>>>>> embed-next
 
 /// A request to charge.
 ///
@@ -45,8 +39,6 @@ pub struct Charge {
     pub delivery: Option<DeliveryTerms>,
 }
 
-<<<<<<< HEAD
-=======
 impl Charge {
     /// A charge for a request of a client with this key, to a route that has this method and path template. Without a
     /// request id; the path that recent activity shows is the template.
@@ -59,55 +51,6 @@ impl Charge {
     }
 }
 
-/// The caller's id for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(String);
-
-/// Prefix of an idempotency key in its stored form.
-const KEY_PREFIX: &str = "key ";
-
-/// The text is not a request id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to 128 visible ASCII characters")]
-pub struct RequestIdError;
-
-impl RequestId {
-    /// How long a request id is remembered.
-    pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
-
-    /// Parses an id.
-    ///
-    /// # Errors
-    /// When the text is empty, too long, or has other characters.
-    pub fn parse(text: &str) -> Result<Self, RequestIdError> {
-        let visible = text.bytes().all(|b| b.is_ascii_graphic());
-        if visible && (1..=128).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(RequestIdError) }
-    }
-
-    /// The id of an idempotency key. It contains a space, so it never equals the `request_id` of a deduction. Otherwise
-    /// a client could pay for a cheap request and pass off an expensive one as its retry.
-    #[must_use]
-    pub fn of_idempotency_key(key: &IdempotencyKey) -> Self {
-        Self(format!("{KEY_PREFIX}{}", key.as_str()))
-    }
-
-    /// Parses an id in its stored form.
-    ///
-    /// # Errors
-    /// As [`RequestId::parse`].
-    pub fn from_stored(text: &str) -> Result<Self, RequestIdError> {
-        Self::parse(text.strip_prefix(KEY_PREFIX).unwrap_or(text))?;
-        Ok(Self(text.to_owned()))
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
->>>>>>> embed-next
 /// How many requests were accepted in the newest window that accepted any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
