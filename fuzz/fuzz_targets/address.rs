@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::{Address, TxHash, WalletSignature, signer};
+use metering_core::chains::{Address, TxHash, WalletSignature, signer};
 
 fuzz_target!(|text: &str| {
     if let Ok(address) = text.parse::<Address>() {

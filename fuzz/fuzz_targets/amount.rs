@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::{Credits, Multiplier, TokenUnits, Weight};
+use metering_core::Credits;
+use metering_core::catalogue::{Multiplier, Weight};
+use metering_core::chains::TokenUnits;
 
 fuzz_target!(|text: &str| {
     if let Ok(credits) = text.parse::<Credits>() {

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::{Catalogue, Credits, RequestPath};
+use metering_core::catalogue::RequestPath;
+use metering_core::{Catalogue, Credits};
 
 fuzz_target!(|text: &str| {
     let Ok(catalogue) = Catalogue::from_json(text) else { return };

@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::{ApiKey, AccountId, QuoteNonce, SessionToken, UserCode};
+use metering_core::payments::QuoteNonce;
+use metering_core::signups::{SessionToken, UserCode};
+use metering_core::{AccountId, ApiKey};
 
 fuzz_target!(|text: &str| {
     if let Ok(key) = ApiKey::parse(text) {

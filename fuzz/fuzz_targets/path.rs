@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::RequestPath;
+use metering_core::catalogue::RequestPath;
 
 fuzz_target!(|text: &str| {
     let Ok(path) = RequestPath::parse(text) else { return };

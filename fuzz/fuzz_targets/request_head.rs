@@ -4,7 +4,9 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use metering_core::{Catalogue, Credentials, Credits, RequestPath};
+use metering_core::access::Credentials;
+use metering_core::catalogue::RequestPath;
+use metering_core::{Catalogue, Credits};
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let text = include_str!("../../metering-server/assets/routes.json");

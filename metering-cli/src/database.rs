@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use metering_config::{DEFAULT_DATA, FILE_IN_DATA, Sources, StorePlace};
-use metering_core::{FullStore, StoreError, Verification};
+use metering_core::store::Verification;
+use metering_core::{FullStore, StoreError};
 use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
 

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::client::follow_up;
+use crate::client::session::follow_up;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {

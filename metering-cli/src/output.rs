@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
-use crate::client::follow_up;
+use crate::client::session::follow_up;
 use crate::failure::Failure;
 
 /// The choice between text for people and JSON for programs.

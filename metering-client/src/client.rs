@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
+use metering_core::charging::IdempotencyKey;
 use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
-use metering_core::{ApiKey, ClientSource, IdempotencyKey};
+use metering_core::{ApiKey, ClientSource};
 use serde::Serialize;
 
 use crate::error::ClientError;

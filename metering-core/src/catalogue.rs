@@ -2,18 +2,29 @@
 
 mod file;
 mod lenient;
+pub(crate) mod nearest;
 mod object;
+pub(crate) mod override_headers;
+pub(crate) mod path;
+pub(crate) mod price;
+pub(crate) mod request;
+pub(crate) mod route;
+pub(crate) mod spelling;
+pub(crate) mod trie;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::credits::Credits;
-use crate::path::RequestPath;
-use crate::route::Route;
-use crate::trie::{Found, Trie};
+use crate::catalogue::trie::{Found, Trie};
+use crate::money::credits::Credits;
 use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
+
+pub use override_headers::{is_same_header, overrides_request, starts_like_header};
+pub use path::{RequestPath, TargetError};
+pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
+pub use route::{Param, ParamLocation, ParamType, Route};
 
 /// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
 #[derive(Debug, Clone)]
@@ -175,7 +186,8 @@ impl Catalogue {
     /// Finds a request's route, checks its parameters and computes its price.
     ///
     /// ```
-    /// use metering_core::{Catalogue, Credits, RequestPath};
+    /// use metering_core::catalogue::RequestPath;
+    /// use metering_core::{Catalogue, Credits};
     ///
     /// let catalogue = Catalogue::from_json(
     ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/mpp/ethPrice/{block}", "method": "GET",
@@ -186,7 +198,7 @@ impl Catalogue {
     /// let resolved = catalogue.resolve("GET", &path, None).unwrap();
     /// assert_eq!(resolved.price.atoms(), 10 * Credits::BASE_CALL.atoms());
     /// assert!(catalogue.resolve("GET", &path, Some("from=1")).is_err());
-    /// # Ok::<(), metering_core::CatalogueError>(())
+    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
     /// ```
     ///
     /// # Errors

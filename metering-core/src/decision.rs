@@ -1,7 +1,8 @@
 //! Every write except a charge, as a pure function from facts to changes.
 //!
 //! Refusals, their order and all arithmetic are stated here, once, so no two backends can differ. Nothing here reads a
-//! store, and a backend refuses nothing by itself. Backends use this as [`backend::decision`](crate::backend::decision).
+//! store, and a backend refuses nothing by itself. Backends use this as
+//! [`backend::decision`](crate::store::backend::decision).
 
 mod challenge;
 mod claim;
@@ -27,7 +28,7 @@ pub use revoke::revoke_account;
 pub use settle::{SettleChanges, SettleFacts, settle_payment};
 pub use signup::{RedeemChanges, SignupFacts, approve_signup, open_signup, redeem_signup};
 
-use crate::account::Account;
+use crate::access::account::Account;
 
 /// The decision on a write.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Which error type to use when.
 //!
-//! - A rule that decides yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
+//! - A rule that decides yes or no returns a *value* ([`Decision`](crate::Decision),
+//!   [`Created`](crate::store::Created)).
 //! - A backend that fails returns [`StoreError`].
 //! - A use case of [`Service`](crate::Service) returns [`Error`], which maps to a code, status and body on the wire.
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
@@ -8,14 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::charge::{LimitWindow, RateStatus};
-use crate::credits::Credits;
-use crate::delivery::Repetition;
-use crate::key::KeyFault;
-use crate::meter::MeterError;
-use crate::path::TargetError;
-use crate::payment::{PaymentError, RecoveryError};
-use crate::signup::SignupError;
+use crate::access::key::KeyFault;
+use crate::catalogue::path::TargetError;
+use crate::charging::charge::{LimitWindow, RateStatus};
+use crate::charging::delivery::Repetition;
+use crate::charging::meter::MeterError;
+use crate::money::credits::Credits;
+use crate::payments::payment::{PaymentError, RecoveryError};
+use crate::signups::signup::SignupError;
 use crate::store::StoreError;
 use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
 

@@ -13,11 +13,11 @@ use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
-use crate::credentials::Credentials;
+use crate::access::credentials::Credentials;
+use crate::access::key::ApiKey;
+use crate::catalogue::override_headers::overrides_request;
+use crate::catalogue::route::Route;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::override_headers::overrides_request;
-use crate::route::Route;
 use crate::service::{Admission, AdmissionKind, RequestHead, Service};
 use response::is_undelivered;
 
@@ -36,7 +36,7 @@ pub use charged::Charged;
 /// Headers that make some frameworks run a different request than the one in the request line, such as
 /// `X-HTTP-Method-Override` and `X-Original-URL`, are removed from every request ([`overrides_request`]).
 ///
-/// [`overrides_request`]: crate::overrides_request
+/// [`overrides_request`]: crate::catalogue::overrides_request
 ///
 /// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. For anything
 /// else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client that

@@ -34,14 +34,13 @@ pub use settlement::SettlementReport;
 pub use signups::SignupSettings;
 pub use watch::WatchReport;
 
-use crate::account::Account;
+use crate::access::account::Account;
+use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::Catalogue;
-use crate::chain::{Chain, ChainReader};
+use crate::chains::chain::{Chain, ChainReader};
+use crate::charging::meter::{Meter, MeterConfig};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::key::KeyFault;
-use crate::meter::{Meter, MeterConfig};
 use crate::store::{PaymentStore, SignupStore, Store};
 use crate::wire::PlansDocument;
 
@@ -82,9 +81,8 @@ impl Default for ServiceConfig {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use metering_core::{
-///     AdmissionKind, Catalogue, ClientSource, Credits, MemoryStore, RequestHead, Service, ServiceConfig,
-/// };
+/// use metering_core::service::{AdmissionKind, RequestHead};
+/// use metering_core::{Catalogue, ClientSource, Credits, MemoryStore, Service, ServiceConfig};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

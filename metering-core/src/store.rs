@@ -2,8 +2,10 @@
 //!
 //! The contract has three parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, and one with free signups a [`SignupStore`].
-//! [`decision`](crate::backend::decision) has the rules of every write.
+//! [`decision`](crate::store::backend::decision) has the rules of every write.
 
+pub mod backend;
+pub(crate) mod memory;
 mod payments;
 mod signups;
 
@@ -12,16 +14,17 @@ use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
+use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
+use crate::access::key::KeyHash;
+use crate::charging::tally::{Outcome, Posting};
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::{LedgerEntry, NewLedgerEntry};
-use crate::tally::{Outcome, Posting};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use signups::{SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
+pub use memory::MemoryStore;
 pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
     QuotePrecedence, SettlementChange,
@@ -59,7 +62,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
     /// occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
-    /// [`create_account`](crate::backend::decision::create_account) has the refusals in order.
+    /// [`create_account`](crate::store::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account with that id, revoked or not.
@@ -92,13 +95,13 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The usage of a range of days, and the account, as one consistent read. The cost depends on the number of days
     /// and distinct routes, not on the number of requests. An error when the credits added in those days exceed the
-    /// range of [`Credits`](crate::Credits).
+    /// range of [`Credits`].
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
     /// An account's recent activity, newest first; empty when there is no such account.
     ///
-    /// At least the last [`crate::ACTIVITY_KEPT`] entries, if `limit` allows. A store keeps at most about twice as many
-    /// usage and refund entries.
+    /// At least the last [`crate::usage::ACTIVITY_KEPT`] entries, if `limit` allows. A store keeps at most about twice
+    /// as many usage and refund entries.
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError>;
 
     /// Ledger entries of all accounts in the order written, at most `limit` after `after`.

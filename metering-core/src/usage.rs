@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::account::{Account, AccountId};
+use crate::access::account::{Account, AccountId};
 use crate::clock::{Day, Timestamp};
-use crate::credits::Credits;
-use crate::ledger::{LedgerKind, PaymentRef};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, PaymentRef};
 
 /// Which kind of client made a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use metering_core::{
+use metering_core::chains::{
     AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus,
 };
 

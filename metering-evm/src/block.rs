@@ -1,6 +1,7 @@
 //! Blocks: the parts that matter for payments.
 
-use metering_core::{Block, Timestamp};
+use metering_core::Timestamp;
+use metering_core::chains::Block;
 use serde::Deserialize;
 
 use crate::encoding::{AddressData, Amount, Height, Quantity, Word};

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use metering_core::ChainError;
+use metering_core::chains::ChainError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Requests to sources: methods of the Ethereum execution APIs (EIP-1474), as JSON-RPC 2.0.
 
-use metering_core::{Address, TxHash};
+use metering_core::chains::{Address, TxHash};
 use serde_json::{Value, json};
 
 use crate::encoding::{data, quantity};

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use metering_core::{Address, Chain, NotBefore};
+use metering_core::chains::{Address, Chain};
+use metering_core::payments::NotBefore;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 

@@ -1,7 +1,7 @@
 //! Contract queries: whether there is code at an address, a token's decimals (EIP-20), and whether a contract wallet
 //! accepts a signature (EIP-1271).
 
-use metering_core::{AccountCode, Address};
+use metering_core::chains::{AccountCode, Address};
 
 use crate::call::Call;
 use crate::encoding::Data;

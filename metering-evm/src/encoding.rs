@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::{Deserialize, Deserializer};
 
 /// A quantity of up to 64 bits: `0x0`, `0x1b4`; no leading zeros.

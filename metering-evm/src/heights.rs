@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use metering_core::{BlockHash, Heights};
+use metering_core::chains::{BlockHash, Heights};
 
 use crate::block::Head;
 use crate::call::Call;

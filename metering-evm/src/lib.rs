@@ -1,4 +1,5 @@
-//! Reads payments from EVM chains over JSON-RPC: the [`ChainReader`](metering_core::ChainReader) of the service.
+//! Reads payments from EVM chains over JSON-RPC: the [`ChainReader`](metering_core::chains::ChainReader) of the
+//! service.
 //!
 //! [`ChainConfig`] is the configuration section of a chain, and creates the [`EvmReader`]. The reader queries all
 //! configured sources at once and believes what `agree` of them report identically. It returns evidence and judges

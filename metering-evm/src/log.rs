@@ -1,6 +1,6 @@
 //! Logs, and the EIP-20 `Transfer` events among them.
 
-use metering_core::{Address, TokenTransfer, TokenUnits};
+use metering_core::chains::{Address, TokenTransfer, TokenUnits};
 use serde::Deserialize;
 
 use crate::encoding::{AddressData, Data, Height, Word};

@@ -5,7 +5,7 @@
 //! a while, or forever, although the chain has another block at that height. The transaction is in the chain only if
 //! the block with that number has the block hash of the receipt; until then it counts as pending.
 
-use metering_core::{Depth, Evidence, TransactionStatus, TxHash};
+use metering_core::chains::{Depth, Evidence, TransactionStatus, TxHash};
 use serde::Deserialize;
 
 use crate::block::Head;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use metering_core::ChainError;
+use metering_core::chains::ChainError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;

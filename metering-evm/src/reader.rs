@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::{
+use metering_core::chains::{
     AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, TransactionStatus, TxHash,
 };
 use tokio::time::Instant;

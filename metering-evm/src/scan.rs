@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metering_core::{Address, TxHash};
+use metering_core::chains::{Address, TxHash};
 
 use crate::block::{self, FullBlock, NativeTransaction};
 use crate::call::Call;

@@ -4,7 +4,7 @@
 //! input. Token payments are proven by receipts alone, so a missing or unreadable field is not an error here. It only
 //! means that the transaction shows no transfer of the native coin.
 
-use metering_core::{Address, NativeTransfer, PendingTransaction, TokenUnits, TxHash};
+use metering_core::chains::{Address, NativeTransfer, PendingTransaction, TokenUnits, TxHash};
 use serde::Deserialize;
 
 use crate::encoding::{AddressData, Amount, Data, Quantity, Word};

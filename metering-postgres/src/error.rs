@@ -8,7 +8,7 @@ use deadpool_postgres::{PoolError, TimeoutType};
 use metering_core::StoreError;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::tls::{Insecure, refusal};
+use crate::connection::tls::{Insecure, refusal};
 
 /// What to do about a pooler that spreads transactions over several server connections.
 pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such as PgBouncer, is in front of the \

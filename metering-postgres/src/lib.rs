@@ -6,56 +6,23 @@
 //! outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]
 
-mod account_store;
-mod accounts;
-mod activity;
-mod challenges;
-mod check;
-mod claims;
-mod commit;
-mod connect;
-mod daily_totals;
-mod entry;
+mod access;
+mod charging;
+mod connection;
 mod error;
-mod expiry;
-mod export;
-mod finish;
-mod hosts;
-mod import;
-mod known;
-mod ledger;
 mod migrations;
-mod outcome;
-mod owners;
-mod payment_store;
+mod money;
 mod payments;
-mod plans;
-mod quotes;
-mod recipients;
-mod retry;
 mod rows;
-mod scan_marks;
-mod serialized;
-mod session;
-mod settings;
-mod settlements;
-mod signup_store;
 mod signups;
-mod start;
 mod store;
-mod sum;
-mod tail;
-mod tls;
-mod unreadable;
+mod transactions;
+mod transfer;
 mod usage;
-mod value;
-mod verify;
-mod wait;
-mod wallets;
 
-pub use connect::{PostgresConfig, PostgresUrlError};
-pub use import::TargetInspection;
+pub use connection::connect::{PostgresConfig, PostgresUrlError};
 pub use store::PostgresStore;
+pub use transfer::import::TargetInspection;
 
 /// Runs the program in the README.
 #[cfg(doctest)]

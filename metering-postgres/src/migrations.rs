@@ -9,10 +9,10 @@ use std::time::Duration;
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
+use crate::connection::session::{Client, GenericClient, Pool};
 use crate::error::{Failure, Result};
-use crate::retry::{Backoff, RETRY_TIMEOUT};
 use crate::rows::{exists, first, one};
-use crate::session::{Client, GenericClient, Pool};
+use crate::transactions::retry::{Backoff, RETRY_TIMEOUT};
 use attempt::Attempt;
 
 const SCRIPTS: &[&str] = &[

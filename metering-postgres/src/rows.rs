@@ -3,15 +3,16 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::{
-    Account, Address, Credits, Delivery, Fingerprint, MeterState, Payer, PaymentRef, RateLimits, Remembered,
-    StoredResult, Timestamp, TokenUnits, Totals, TxHash, TxRef, Window,
-};
+use metering_core::access::{Payer, Totals};
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::charging::{Delivery, Fingerprint, MeterState, Remembered, StoredResult, Window};
+use metering_core::money::PaymentRef;
+use metering_core::{Account, Credits, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
+use crate::connection::session::GenericClient;
+pub(crate) use crate::connection::value::Values;
 use crate::error::{Failure, Result, corrupt};
-use crate::session::GenericClient;
-pub(crate) use crate::value::Values;
 
 /// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \

@@ -1,15 +1,22 @@
 //! [`PostgresStore`]: opening it.
 
+pub(crate) mod accounts;
+pub(crate) mod check;
+pub(crate) mod expiry;
+pub(crate) mod payments;
+pub(crate) mod signups;
+pub(crate) mod verify;
+
 use std::fmt;
 use std::sync::Arc;
 
 use metering_core::StoreError;
 
-use crate::connect::PostgresConfig;
-use crate::import::Claim;
-use crate::known::SharedKnown;
+use crate::charging::known::SharedKnown;
+use crate::connection::connect::PostgresConfig;
+use crate::connection::session::Pool;
 use crate::migrations;
-use crate::session::Pool;
+use crate::transfer::import::Claim;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -1,9 +1,11 @@
 //! The metering API: a table of routes, and one file of handlers per resource.
 
 mod account;
+pub(crate) mod app;
 mod billing;
 mod body;
 mod device_signup;
+pub(crate) mod openapi;
 mod operations;
 mod plans;
 mod query;

@@ -1,15 +1,19 @@
 //! Checks chains against the plans at startup, and watches them while the server runs.
 
+pub(crate) mod progress;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{ChainError, ChainReader, Error, PaymentKind, PaymentStore, Plan, Service};
+use metering_core::chains::{ChainError, ChainReader};
+use metering_core::payments::{PaymentKind, Plan};
+use metering_core::{Error, PaymentStore, Service};
 use tokio::time::Instant;
 
+use crate::chains::progress::{ChainProgress, Change};
 use crate::http::Shutdown;
-use crate::metrics;
-use crate::progress::{ChainProgress, Change};
+use crate::operations::metrics;
 
 /// The chain readers, by chain id.
 pub type Readers = BTreeMap<u64, Arc<dyn ChainReader>>;

@@ -284,7 +284,7 @@ impl Default for MeterLimits {
 
 impl Default for BillingConfig {
     fn default() -> Self {
-        let settings = metering_core::BillingSettings::default();
+        let settings = metering_core::service::BillingSettings::default();
         Self {
             internal_secret: None,
             default_weight: WeightSetting::of(settings.default_weight),

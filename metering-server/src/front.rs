@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use tower_service::Service as _;
 
 use crate::api;
-use crate::app::App;
+use crate::api::app::App;
 use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{
     CrossOrigin, Problem, Reply, Response, compressed, into_response, prefers_html, read_capped, without_body,

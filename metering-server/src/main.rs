@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use metering_core::{ChainError, ChainReader, FullStore};
+use metering_core::FullStore;
+use metering_core::chains::{ChainError, ChainReader};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
 use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, load};

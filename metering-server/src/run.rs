@@ -10,28 +10,28 @@ use std::time::{Duration, Instant};
 
 use http::{Method, Request};
 use hyper::body::Incoming;
-use metering_core::{
-    BillingSettings, Clock, FullStore, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig,
-    SignupSettings, SystemClock,
-};
+use metering_core::charging::MeterEnd;
+use metering_core::service::{BillingSettings, PaymentSettings, SignupSettings};
+use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, ServiceConfig, SystemClock};
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::app::{App, BillingSecret};
-use crate::bot::BotChallenge;
+use crate::access::limits::Limits;
+use crate::api::app::{App, BillingSecret};
+use crate::api::{self, openapi};
+use crate::chains::progress::ChainProgress;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
 use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
-use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
+use crate::operations::readiness::Readiness;
+use crate::operations::{maintenance, metrics};
 use crate::pages::Pages;
-use crate::progress::ChainProgress;
-use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
-use crate::{api, maintenance, metrics, openapi};
+use crate::signups::bot::BotChallenge;
 
 pub(crate) use catalogue::catalogue;
 pub use ending::{Ending, RunError};

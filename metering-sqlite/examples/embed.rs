@@ -13,9 +13,9 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use metering_core::{
-    AccountId, ApiKey, Charge, Clock, Credits, DayRange, MeterEnd, Receipt, Service, Store, SystemClock,
-};
+use metering_core::charging::MeterEnd;
+use metering_core::usage::DayRange;
+use metering_core::{AccountId, ApiKey, Charge, Clock, Credits, Receipt, Service, Store, SystemClock};
 use metering_sqlite::SqliteStore;
 use tokio::task::JoinSet;
 

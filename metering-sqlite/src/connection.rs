@@ -1,5 +1,13 @@
 //! Opens the database file: file mode, pragmas, and how long to wait for another process.
 
+pub(crate) mod files;
+pub(crate) mod health;
+pub(crate) mod integrity;
+pub(crate) mod location;
+pub(crate) mod readers;
+pub(crate) mod recovery;
+pub(crate) mod writer;
+
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,8 +16,8 @@ use std::time::Duration;
 use metering_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::connection::location::missing_folder_of;
 use crate::error::{Result, store_error};
-use crate::location::missing_folder_of;
 use crate::migrations::refuse_foreign;
 
 /// How long a write waits for another process to finish its write.

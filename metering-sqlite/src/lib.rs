@@ -6,49 +6,22 @@
 //! the others' commits from its next transaction on.
 #![deny(missing_docs)]
 
-mod accounts;
-mod activity;
-mod backup;
-mod cache;
-mod challenges;
-mod claims;
-mod commit;
+mod access;
+mod charging;
 mod connection;
 mod error;
-mod expiry;
-mod export;
-mod files;
-mod health;
-mod integrity;
-mod ledger;
-mod location;
 mod migrations;
-mod moved;
-mod moving;
-mod owners;
-mod payment_store;
+mod money;
 mod payments;
-mod plans;
-mod quotes;
-mod readers;
-mod recipients;
-mod recovery;
 mod rows;
-mod scan_marks;
-mod settlements;
-mod signup_store;
 mod signups;
 mod store;
-mod sum;
-mod unreadable;
+mod transfer;
 mod usage;
-mod verify;
-mod wallets;
-mod writer;
 
-pub use location::{UrlError, path_of_url};
-pub use moved::Moved;
+pub use connection::location::{UrlError, path_of_url};
 pub use store::SqliteStore;
+pub use transfer::moved::Moved;
 
 /// Runs the program in the README.
 #[cfg(doctest)]

@@ -3,10 +3,11 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::{
-    Account, Address, Credits, MeterState, Payer, PaymentRef, RateLimits, Timestamp, TokenUnits, Totals, TxHash, TxRef,
-    Window,
-};
+use metering_core::access::{Payer, Totals};
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::charging::{MeterState, Window};
+use metering_core::money::PaymentRef;
+use metering_core::{Account, Credits, RateLimits, Timestamp};
 use rusqlite::{OptionalExtension, Params, Row, Statement};
 
 use crate::error::{Result, corrupt, store_error};

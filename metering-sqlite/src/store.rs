@@ -1,24 +1,34 @@
 //! [`SqliteStore`] implements the storage contract. Each method goes to the writer or to a reader.
 
+pub(crate) mod backup;
+pub(crate) mod expiry;
+pub(crate) mod payments;
+pub(crate) mod signups;
+pub(crate) mod verify;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::{
-    Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
-    NewLedgerEntry, Outcome, Page, Posted, Posting, RateLimits, Store, StoreError, Timestamp, UsageReport,
-    Verification,
-};
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
+use metering_core::money::{LedgerEntry, NewLedgerEntry};
+use metering_core::store::{Created, Cursor, Page, Posted, Verification};
+use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
+use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreError, Timestamp};
 
+use crate::access::accounts;
+use crate::connection::health::Health;
+use crate::connection::location::make_folder_of;
+use crate::connection::readers::Readers;
+use crate::connection::recovery::check_after_crash;
+use crate::connection::writer::{Stale, Writer};
 use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
-use crate::health::Health;
-use crate::location::make_folder_of;
-use crate::moved::refuse_moved;
-use crate::readers::Readers;
-use crate::recovery::check_after_crash;
-use crate::writer::{Stale, Writer};
-use crate::{accounts, activity, backup, expiry, ledger, migrations, usage, verify};
+use crate::migrations;
+use crate::money::ledger;
+use crate::transfer::moved::refuse_moved;
+use crate::usage::{activity, daily_totals};
 
 /// A [`Store`] in one SQLite file.
 ///
@@ -162,7 +172,7 @@ impl Store for SqliteStore {
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         let id = id.clone();
-        self.read(move |connection| usage::report(connection, &id, days)).await
+        self.read(move |connection| daily_totals::report(connection, &id, days)).await
     }
 
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
@@ -182,7 +192,7 @@ impl Store for SqliteStore {
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         let after = after.cloned();
-        self.read(move |connection| usage::list(connection, after.as_ref(), limit)).await
+        self.read(move |connection| daily_totals::list(connection, after.as_ref(), limit)).await
     }
 
     async fn verify(&self) -> Result<Verification> {

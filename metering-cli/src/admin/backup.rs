@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use metering_core::Verification;
+use metering_core::store::Verification;
 use serde::Serialize;
 
 use super::session::Session;

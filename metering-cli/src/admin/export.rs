@@ -8,7 +8,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use metering_core::{Cursor, Page, PaymentStore, StoreError};
+use metering_core::store::{Cursor, Page};
+use metering_core::{PaymentStore, StoreError};
 
 use self::columns::Exported;
 use self::sink::Sink;

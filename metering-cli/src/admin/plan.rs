@@ -10,7 +10,7 @@ mod set;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use metering_core::PlanKey;
+use metering_core::payments::PlanKey;
 
 use super::session::Session;
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ mod document;
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{AccountId, Credits, DayRange, Store, UsageReport};
+use metering_core::usage::{DayRange, UsageReport};
+use metering_core::{AccountId, Credits, Store};
 
 use self::document::{AccountUsage, AllUsage, ReportDocument, Totals};
 use super::session::{PAGE, Session, find};

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{AccountId, Credits, Discrepancy, Verification};
+use metering_core::store::{Discrepancy, Verification};
+use metering_core::{AccountId, Credits};
 use serde::Serialize;
 
 use super::session::Session;

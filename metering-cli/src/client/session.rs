@@ -1,5 +1,11 @@
 //! What every client command starts with: the profile, its service and the key.
 
+pub(crate) mod documents;
+pub(crate) mod follow_up;
+pub(crate) mod interruption;
+pub(crate) mod json_line;
+pub(crate) mod percent;
+
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +14,8 @@ use clap::Args;
 use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_core::{ApiKey, ClientSource};
 
-use crate::client::follow_up;
-use crate::client::home::Home;
-use crate::client::profile::{Profile, ProfileName};
+use crate::client::access::home::Home;
+use crate::client::access::profile::{Profile, ProfileName};
 use crate::failure::Failure;
 use crate::output::notice;
 

@@ -9,8 +9,8 @@ use std::io::Write;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use crate::client::documents::Document;
 use crate::client::session::ProfileArgs;
+use crate::client::session::documents::Document;
 use crate::client::usage::activity::Activity;
 use crate::client::usage::bars::Screen;
 use crate::client::usage::summary::Summary;

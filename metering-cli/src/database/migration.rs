@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use metering_core::store::Verification;
 use metering_core::transfer::{Export, Import, SourceId};
-use metering_core::{Store, StoreError, Timestamp, Verification};
+use metering_core::{Store, StoreError, Timestamp};
 use metering_postgres::{PostgresStore, TargetInspection};
 use metering_sqlite::{Moved, SqliteStore};
 

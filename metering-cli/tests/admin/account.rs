@@ -1,6 +1,7 @@
 //! Accounts: created, shown, changed and revoked.
 
-use metering_core::{ApiKey, Credits, Decision, LimitWindow, Refusal, Store};
+use metering_core::charging::LimitWindow;
+use metering_core::{ApiKey, Credits, Decision, Refusal, Store};
 use metering_sqlite::SqliteStore;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use metering_core::{ATOMS_PER_CREDIT, Credits, Store};
+use metering_core::money::ATOMS_PER_CREDIT;
+use metering_core::{Credits, Store};
 use serde_json::Value;
 
 use crate::fixture::{Fixture, block_on, charge, now};

@@ -6,9 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{
-    ApiKey, Charge, ClientSource, Clock, Credits, Decision, Outcome, Posting, Store, SystemClock, Timestamp, UsageLine,
-};
+use metering_core::charging::{Outcome, Posting};
+use metering_core::{ApiKey, Charge, ClientSource, Clock, Credits, Decision, Store, SystemClock, Timestamp, UsageLine};
 use metering_sqlite::SqliteStore;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};

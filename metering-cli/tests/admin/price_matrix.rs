@@ -1,6 +1,6 @@
 //! The example price matrix: it can be imported, its tokens are the real ones, and its descriptions are true.
 
-use metering_core::{PaymentKind, Plan};
+use metering_core::payments::{PaymentKind, Plan};
 use serde::Deserialize;
 
 use crate::fixture::Fixture;

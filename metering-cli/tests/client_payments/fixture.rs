@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde_json::Value;
 use tempfile::TempDir;
 

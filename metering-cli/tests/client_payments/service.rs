@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use metering_core::{
-    AccountId, Address, ApiKey, Challenge, Clock, QuoteNonce, SystemClock, SystemRandomness, Timestamp, TxRef,
-    WalletSignature, payer_proof_message, signer,
-};
+use metering_core::chains::{Address, TxRef, WalletSignature, signer};
+use metering_core::payments::{Challenge, QuoteNonce, payer_proof_message};
+use metering_core::{AccountId, ApiKey, Clock, SystemClock, SystemRandomness, Timestamp};
 use serde_json::{Value, json};
 
 use crate::node::{CHAIN_ID, Node, TxOutcome};

@@ -1,9 +1,9 @@
 //! After a move, the store behaves as it would have before.
 
-use metering_core::{
-    Claimed, Credits, Decision, KeyDelivery, KeyHash, LimitWindow, NewAccount, Outcome, PaymentCredited, PaymentStore,
-    Posted, Refusal, SignupRedeemed, SignupStore, Store,
-};
+use metering_core::access::KeyHash;
+use metering_core::charging::{LimitWindow, Outcome};
+use metering_core::store::{Claimed, KeyDelivery, PaymentCredited, Posted, SignupRedeemed};
+use metering_core::{Credits, Decision, NewAccount, PaymentStore, Refusal, SignupStore, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
 
@@ -40,7 +40,7 @@ fn moved_store_continues_where_it_was() {
 
 /// The ids of the busy account's last entries, as many as every store keeps.
 async fn ids(store: &PostgresStore) -> Vec<String> {
-    let entries = store.activity(&account_id(BUSY), metering_core::ACTIVITY_KEPT).await.unwrap();
+    let entries = store.activity(&account_id(BUSY), metering_core::usage::ACTIVITY_KEPT).await.unwrap();
     entries.into_iter().map(|entry| entry.id).collect()
 }
 

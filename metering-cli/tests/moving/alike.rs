@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
 use metering_core::transfer::{Export, Section};
-use metering_core::{AccountId, Activity, ClientSource, Credits, Decision, KeyHash, Outcome, Posting, Store};
+use metering_core::usage::Activity;
+use metering_core::{AccountId, ClientSource, Credits, Decision, Store};
 use metering_tests::postgres::is_skipped;
 
 use crate::filling::{charge, grant, later};

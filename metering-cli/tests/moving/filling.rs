@@ -3,12 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::access::{KeyHash, Payer};
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::charging::Posting;
 use metering_core::conformance::{agrees_with_model, operations};
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{
+    ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState,
+    UnreadableArrival,
+};
+use metering_core::signups::{SessionHash, SignupSession};
+use metering_core::store::{Claim, KeyDelivery, PaymentCredit, QuotePrecedence};
 use metering_core::{
-    AccountId, Address, ArrivalLocation, Challenge, Charge, Claim, ClientSource, Credits, FullStore, KeyDelivery,
-    KeyHash, LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef,
-    PaymentStore, PaymentTarget, PaymentUse, Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId,
-    SessionHash, SignupSession, SignupStore, Store, TokenUnits, TxHash, TxRef, UnreadableArrival, UsageLine,
+    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, SignupStore,
+    Store, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -95,7 +103,7 @@ async fn visitors(store: &SqliteStore) {
     let second = store.open_signup(session(2)).await.unwrap();
     store.open_signup(session(1)).await.unwrap();
     store.approve_signup(&session(1).user_code, NOON).await.unwrap();
-    assert_eq!(second, metering_core::SignupOpened::Opened);
+    assert_eq!(second, metering_core::store::SignupOpened::Opened);
     assert!(store.use_solution([9; 32], later(60)).await.unwrap());
 }
 

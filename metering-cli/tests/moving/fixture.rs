@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use metering_core::access::KeyHash;
+use metering_core::money::NewLedgerEntry;
 use metering_core::transfer::Export;
-use metering_core::{Account, AccountId, KeyHash, NewAccount, NewLedgerEntry, Store, Timestamp};
+use metering_core::{Account, AccountId, NewAccount, Store, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::{Cluster, schema_of};

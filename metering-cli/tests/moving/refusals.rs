@@ -1,6 +1,7 @@
 //! Moves that are refused, and what they leave unchanged.
 
-use metering_core::{PaymentStore, Posted, Store};
+use metering_core::store::Posted;
+use metering_core::{PaymentStore, Store};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::is_skipped;

@@ -1,6 +1,7 @@
 //! Everything that a store reports through the contract.
 
-use metering_core::{Account, Activity, Day, DayRange, PaymentStore, Store};
+use metering_core::usage::{Activity, DayRange};
+use metering_core::{Account, Day, PaymentStore, Store};
 
 use crate::filling::{quote, tx, wallet};
 
@@ -39,7 +40,7 @@ pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [S
     // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
     let report = store.usage_report(&account.id, days).await.map_err(|error| error.to_string());
     // As many as every store keeps. The ids differ between stores.
-    let activity = store.activity(&account.id, metering_core::ACTIVITY_KEPT).await.unwrap();
+    let activity = store.activity(&account.id, metering_core::usage::ACTIVITY_KEPT).await.unwrap();
     let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
     [format!("{report:?}"), format!("{nameless:?}")]
 }

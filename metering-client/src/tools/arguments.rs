@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use metering_core::Catalogue;
+use metering_core::catalogue::{Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
 use metering_core::wire::{ErrorBody, ErrorCode};
-use metering_core::{Catalogue, Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::Method;
-use metering_core::Route;
+use metering_core::catalogue::Route;
 use rmcp::model::CallToolResult;
 use tokio::time::Instant;
 

@@ -1,7 +1,8 @@
 //! Which key a tool call uses.
 
 use http::request::Parts;
-use metering_core::{ClientSource, Credentials};
+use metering_core::ClientSource;
+use metering_core::access::Credentials;
 use rmcp::model::Extensions;
 
 use crate::client::Client;

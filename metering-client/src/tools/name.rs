@@ -1,6 +1,6 @@
 //! The names of route tools.
 
-use metering_core::Route;
+use metering_core::catalogue::Route;
 
 /// The name of a route's tool: `bds_` and the path, with slashes and braces folded to `_`.
 ///

@@ -1,6 +1,7 @@
 //! The price of a tool, stated exactly in words.
 
-use metering_core::{Credits, Pricing, Route};
+use metering_core::Credits;
+use metering_core::catalogue::{Pricing, Route};
 
 /// The sentence about a route's price.
 pub(super) fn price_sentence(route: &Route) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::{Param, ParamLocation, ParamType, Pricing, Route};
+use metering_core::catalogue::{Param, ParamLocation, ParamType, Pricing, Route};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use metering_core::{Catalogue, Route};
+use metering_core::Catalogue;
+use metering_core::catalogue::Route;
 use rmcp::model::Tool;
 use serde_json::json;
 

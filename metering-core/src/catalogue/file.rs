@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use super::CatalogueError;
 use super::object::{Object, UnknownKeys};
-use crate::credits::Credits;
-use crate::path::{RequestPath, TargetError};
-use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
-use crate::route::{Param, ParamLocation, ParamType, Route};
-use crate::trie::param_name;
+use crate::catalogue::path::{RequestPath, TargetError};
+use crate::catalogue::price::{LookbackTiers, Multiplier, Pricing, Weight};
+use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
+use crate::catalogue::trie::param_name;
+use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
 const ROUTE_KEYS: [&str; 9] =

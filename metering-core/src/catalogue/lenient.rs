@@ -3,13 +3,12 @@
 
 use crate::catalogue::Catalogue;
 
-use crate::credits::Credits;
-use crate::nearest::distance;
-use crate::price::Pricing;
-use crate::route::Route;
-use crate::spelling::{fold, reads_like};
-use crate::trie::Found;
-use crate::trie::param_name;
+use crate::catalogue::nearest::distance;
+use crate::catalogue::price::Pricing;
+use crate::catalogue::route::Route;
+use crate::catalogue::spelling::{fold, reads_like};
+use crate::catalogue::trie::{Found, param_name};
+use crate::money::credits::Credits;
 
 /// A path prefix that has only streams below it, and the price of the most expensive of them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::nearest::nearest;
+use crate::catalogue::nearest::nearest;
 
 /// How to handle unknown keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

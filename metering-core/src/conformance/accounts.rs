@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::account::{Account, Payer, RateLimits, Totals};
-use crate::address::Address;
-use crate::charge::Refusal;
+use crate::access::account::{Account, Payer, RateLimits, Totals};
+use crate::chains::address::Address;
+use crate::charging::charge::Refusal;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::ledger::LedgerKind;
+use crate::money::credits::Credits;
+use crate::money::ledger::LedgerKind;
 use crate::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{

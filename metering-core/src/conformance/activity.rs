@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::store::Store;
 use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 

@@ -3,15 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::account::{AccountId, Email, Payer, RateLimits};
-use crate::charge::{Charge, Decision, Receipt, Refund};
+use crate::access::account::{AccountId, Email, Payer, RateLimits};
+use crate::access::key::KeyHash;
+use crate::charging::charge::{Charge, Decision, Receipt, Refund};
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::{Outcome, Posting};
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
-use crate::ledger::{LedgerKind, NewLedgerEntry};
-use crate::quote::Quote;
-use crate::request_id::RequestId;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
+use crate::payments::quote::Quote;
 use crate::store::{Created, FullStore, NewAccount, StoreError};
-use crate::tally::{Outcome, Posting};
 use crate::usage::{ClientSource, UsageLine};
 
 use super::model::{InUse, Model};

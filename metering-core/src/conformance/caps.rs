@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::RateLimits;
-use crate::charge::{Decision, LimitWindow, Refusal};
+use crate::access::account::RateLimits;
+use crate::charging::charge::{Decision, LimitWindow, Refusal};
 use crate::clock::Timestamp;
 use crate::store::Store;
 

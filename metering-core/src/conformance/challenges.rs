@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::recovery::Challenge;
+use crate::payments::recovery::Challenge;
 use crate::store::PaymentStore;
 
 use super::sale::{MOMENT, buyer, challenge, wallet};

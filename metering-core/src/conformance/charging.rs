@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::account::Totals;
-use crate::charge::{Decision, Refusal};
-use crate::credits::{ATOMS_PER_CREDIT, Credits};
-use crate::ledger::LedgerKind;
+use crate::access::account::Totals;
+use crate::charging::charge::{Decision, Refusal};
+use crate::charging::tally::{Outcome, Posting};
+use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
+use crate::money::ledger::LedgerKind;
 use crate::store::Store;
-use crate::tally::{Outcome, Posting};
 use crate::usage::ClientSource;
 
 use super::scene::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::account::Payer;
-use crate::ledger::LedgerKind;
-use crate::payment::PaymentUse;
-use crate::quote::Quote;
+use crate::access::account::Payer;
+use crate::money::ledger::LedgerKind;
+use crate::payments::payment::PaymentUse;
+use crate::payments::quote::Quote;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentStore};
 
 use super::sale::{

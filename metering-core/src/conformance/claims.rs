@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::account::{Account, Payer, RateLimits, Totals};
-use crate::credits::Credits;
-use crate::ledger::{LedgerKind, PaymentRef};
-use crate::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
-use crate::quote::{Quote, QuoteState};
+use crate::access::account::{Account, Payer, RateLimits, Totals};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, PaymentRef};
+use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
+use crate::payments::quote::{Quote, QuoteState};
 use crate::store::{Claim, Claimed, NewAccount, PaymentStore};
 use crate::usage::ActivityKind;
 

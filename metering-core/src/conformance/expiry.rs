@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::quote::{Quote, QuoteState};
-use crate::recovery::Challenge;
+use crate::payments::quote::{Quote, QuoteState};
+use crate::payments::recovery::Challenge;
 use crate::store::{Claimed, PaymentStore};
 
 use super::sale::{

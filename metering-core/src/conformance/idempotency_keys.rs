@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::charge::{Charge, Receipt, Refusal};
+use crate::charging::charge::{Charge, Receipt, Refusal};
 
+use crate::access::key::KeyHash;
+use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::{Outcome, Posting};
 use crate::clock::Timestamp;
-use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
-use crate::key::KeyHash;
-use crate::request_id::RequestId;
 use crate::store::Store;
-use crate::tally::{Outcome, Posting};
 
 use super::scene::{
     ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit,
@@ -142,21 +142,24 @@ pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
     let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
     let refusal = Refusal::Repeated(Repetition::InProgress { retry_after_seconds: 40 });
-    assert_eq!(outcomes[1], Outcome::Decided(crate::charge::Decision::Refused(refusal)));
-    let Outcome::Decided(crate::charge::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap() else {
+    assert_eq!(outcomes[1], Outcome::Decided(crate::charging::charge::Decision::Refused(refusal)));
+    let Outcome::Decided(crate::charging::charge::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap()
+    else {
         panic!("the first charge is accepted");
     };
     let settlement = Posting::Settle(first.settlement().unwrap());
     let outcomes = store.commit(vec![settlement, one()], later(50)).await.unwrap();
     assert!(matches!(
         outcomes[1],
-        Outcome::Decided(crate::charge::Decision::Refused(Refusal::Repeated(Repetition::UsedUp)))
+        Outcome::Decided(crate::charging::charge::Decision::Refused(Refusal::Repeated(Repetition::UsedUp)))
     ));
     let other = accepted(&*store, keyed(customer.key, BASE, "other", 1), NOON).await;
     let refund = Posting::Refund(other.into_refund().unwrap());
     let charge = Posting::Charge(keyed(customer.key, 2 * BASE, "other", 1));
     let outcomes = store.commit(vec![refund, charge], later(1)).await.unwrap();
-    assert!(matches!(&outcomes[1], Outcome::Decided(crate::charge::Decision::Accepted(receipt)) if !receipt.repeated));
+    assert!(
+        matches!(&outcomes[1], Outcome::Decided(crate::charging::charge::Decision::Accepted(receipt)) if !receipt.repeated)
+    );
     assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
     assert_verified(&*store).await;
 }
@@ -175,7 +178,7 @@ pub async fn keys_and_request_ids_are_separate(store: Arc<dyn Store>) {
 pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     let decisions = commit(&*store, vec![keyed(first.key, BASE, "k", 1), keyed(second.key, BASE, "k", 1)], NOON).await;
-    assert!(decisions.iter().all(|decision| matches!(decision, crate::charge::Decision::Accepted(_))));
+    assert!(decisions.iter().all(|decision| matches!(decision, crate::charging::charge::Decision::Accepted(_))));
     let new = new_key();
     store.replace_key(&first.id, new, NOON).await.unwrap();
     assert!(matches!(repeated(&*store, keyed(new, BASE, "k", 1), NOON).await, Repetition::InProgress { .. }));

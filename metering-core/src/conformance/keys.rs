@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::account::RateLimits;
-use crate::charge::{Decision, LimitWindow, Refusal};
+use crate::access::account::RateLimits;
+use crate::charging::charge::{Decision, LimitWindow, Refusal};
 use crate::store::Store;
 
 use super::scene::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::account::Account;
-use crate::charge::Refusal;
-use crate::key::KeyHash;
-use crate::quote::{Quote, QuoteState};
+use crate::access::account::Account;
+use crate::access::key::KeyHash;
+use crate::charging::charge::Refusal;
+use crate::payments::quote::{Quote, QuoteState};
 use crate::store::{Claim, Claimed, PaymentStore};
 
 use super::sale::{

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::Totals;
-use crate::credits::Credits;
-use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::access::account::Totals;
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::store::{Posted, Store};
 
 use super::scene::{BASE, NOON, accepted, adjustment, assert_verified, atoms, charge, customer, entry, post, totals};

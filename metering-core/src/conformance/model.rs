@@ -4,15 +4,15 @@
 //! on each read, in integers too wide to overflow. It stores nothing that it can derive: for example, the keys of a
 //! quote's account tell whether the quote is paid or claimed.
 
-use crate::account::{Account, AccountId, Email};
-use crate::address::Address;
-use crate::charge::{Charge, Decision, Refund, Refusal};
+use crate::access::account::{Account, AccountId, Email};
+use crate::access::key::KeyHash;
+use crate::chains::address::Address;
+use crate::charging::charge::{Charge, Decision, Refund, Refusal};
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::NewLedgerEntry;
-use crate::recovery::Challenge;
-use crate::signup::SignupSession;
+use crate::money::credits::Credits;
+use crate::money::ledger::NewLedgerEntry;
+use crate::payments::recovery::Challenge;
+use crate::signups::signup::SignupSession;
 use crate::store::{Created, NewAccount, Posted};
 
 mod challenges;

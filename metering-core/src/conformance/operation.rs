@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
-use crate::account::RateLimits;
-use crate::ledger::LedgerKind;
+use crate::access::account::RateLimits;
+use crate::money::ledger::LedgerKind;
 
 use super::scene::BASE;
 

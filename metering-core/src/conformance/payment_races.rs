@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::quote::{NonceHash, Quote, QuoteState};
-use crate::recovery::Challenge;
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
+use crate::payments::recovery::Challenge;
 use crate::store::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
 };

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::account::AccountId;
-use crate::address::Address;
+use crate::access::account::AccountId;
+use crate::chains::address::Address;
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::ledger::LedgerKind;
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
-use crate::quote::Quote;
+use crate::money::ledger::LedgerKind;
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use crate::payments::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore};
-use crate::units::TokenUnits;
 
 use super::sale::{
     Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, tx, tx_on, wallet,

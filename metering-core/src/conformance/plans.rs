@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::address::Address;
-use crate::credits::ATOMS_PER_CREDIT;
-use crate::plan::{PaymentKind, Plan, PlanKey, TokenAmount};
+use crate::chains::address::Address;
+use crate::money::credits::ATOMS_PER_CREDIT;
+use crate::payments::plan::{PaymentKind, Plan, PlanKey, TokenAmount};
 use crate::store::PaymentStore;
 
 use super::scene::atoms;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::payment::PaymentTarget;
-use crate::quote::{NonceHash, Quote};
+use crate::payments::payment::PaymentTarget;
+use crate::payments::quote::{NonceHash, Quote};
 use crate::store::{PaymentStore, QuoteOpened};
-use crate::units::TokenUnits;
 
 use super::sale::{MOMENT, TARGET, after, claim, claimed, late_claim, open, payment_of, quote, tx, wallet};
 use super::scene::{DAY, MINUTE, NOON};

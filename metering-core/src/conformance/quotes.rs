@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::account::Payer;
-use crate::address::Address;
+use crate::access::account::Payer;
+use crate::chains::address::Address;
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::payment::{Payment, PaymentTarget};
-use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::money::credits::Credits;
+use crate::payments::payment::{Payment, PaymentTarget};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{NewAccount, PaymentStore, QuoteOpened};
-use crate::units::TokenUnits;
 
 use super::sale::{
     MOMENT, TARGET, after, claim, claimed, late_claim, open, payment_of, quote, state_of, tx, tx_on, wallet,

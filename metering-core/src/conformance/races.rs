@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
 
-use crate::account::RateLimits;
-use crate::charge::{Charge, Decision};
-use crate::credits::Credits;
-use crate::ledger::LedgerKind;
+use crate::access::account::RateLimits;
+use crate::charging::charge::{Charge, Decision};
+use crate::money::credits::Credits;
+use crate::money::ledger::LedgerKind;
 use crate::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::account::Account;
+use crate::access::account::Account;
+use crate::access::key::KeyHash;
 use crate::clock::{Day, Timestamp};
-use crate::key::KeyHash;
-use crate::ledger::LedgerEntry;
+use crate::money::ledger::LedgerEntry;
 use crate::store::FullStore;
 use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
 

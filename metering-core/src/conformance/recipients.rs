@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::Address;
+use crate::chains::address::Address;
 use crate::store::PaymentStore;
 
 use super::sale::{after, wallet};

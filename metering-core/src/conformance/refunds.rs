@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::account::Totals;
-use crate::charge::{Decision, Refund};
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::LedgerKind;
+use crate::access::account::Totals;
+use crate::access::key::KeyHash;
+use crate::charging::charge::{Decision, Refund};
+use crate::charging::tally::{Outcome, Posting};
+use crate::money::credits::Credits;
+use crate::money::ledger::LedgerKind;
 use crate::store::Store;
-use crate::tally::{Outcome, Posting};
 use crate::usage::ActivityKind;
 
 use super::scene::{

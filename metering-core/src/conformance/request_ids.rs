@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::RateLimits;
-use crate::charge::{Charge, Decision, Receipt, Refusal};
+use crate::access::account::RateLimits;
+use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::request_id::RequestId;
+use crate::money::credits::Credits;
 use crate::store::Store;
 
 use super::scene::{

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::RateLimits;
-use crate::charge::Refusal;
+use crate::access::account::RateLimits;
+use crate::charging::charge::Refusal;
 use crate::store::{Posted, Store};
 
 use super::scene::{

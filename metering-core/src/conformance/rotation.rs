@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::account::{AccountId, Payer, RateLimits};
-use crate::charge::{LimitWindow, Refusal};
-use crate::key::KeyHash;
-use crate::recovery::Challenge;
+use crate::access::account::{AccountId, Payer, RateLimits};
+use crate::access::key::KeyHash;
+use crate::charging::charge::{LimitWindow, Refusal};
+use crate::payments::recovery::Challenge;
 use crate::store::{NewAccount, PaymentStore};
 
 use super::sale::{MOMENT, buyer, challenge, wallet};

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use crate::account::{Account, AccountId, Payer};
-use crate::address::Address;
+use crate::access::account::{Account, AccountId, Payer};
+use crate::chains::address::Address;
+use crate::chains::transaction::{TxHash, TxRef};
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
-use crate::quote::{NonceHash, Quote, QuoteState};
-use crate::recovery::Challenge;
+use crate::money::ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
+use crate::payments::recovery::Challenge;
 use crate::store::{
     Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
 };
-use crate::transaction::{TxHash, TxRef};
-use crate::units::TokenUnits;
 
 use super::scene::{BASE, MINUTE, NOON, atoms, entry, new_account};
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, AccountId, RateLimits, Totals};
-use crate::charge::{Charge, Decision, Receipt, Refund, Refusal};
+use crate::access::account::{Account, AccountId, RateLimits, Totals};
+use crate::access::key::{ApiKey, KeyHash};
+use crate::charging::charge::{Charge, Decision, Receipt, Refund, Refusal};
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::{Outcome, Posting};
 use crate::clock::{Day, Timestamp};
-use crate::credits::Credits;
-use crate::key::{ApiKey, KeyHash};
-use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::random::SystemRandomness;
-use crate::request_id::RequestId;
 use crate::store::{Created, NewAccount, Page, Posted, Store};
-use crate::tally::{Outcome, Posting};
 use crate::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
 
 /// 2026-11-21T12:00:00Z, the beginning of a minute.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::account::Account;
-use crate::chain::Block;
-use crate::charge::Refusal;
-use crate::ledger::{LedgerKind, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, SettlementStep};
+use crate::access::account::Account;
+use crate::chains::chain::Block;
+use crate::chains::transaction::TxRef;
+use crate::charging::charge::Refusal;
+use crate::money::ledger::{LedgerKind, PaymentRef};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, SettlementStep};
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, SettlementChange};
-use crate::transaction::TxRef;
 use crate::usage::ActivityKind;
 
 use super::sale::{

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::clock::Timestamp;
-use crate::ledger::LedgerKind;
+use crate::money::ledger::LedgerKind;
 use crate::random::SystemRandomness;
-use crate::signup::{SessionToken, SignupSession, UserCode};
+use crate::signups::signup::{SessionToken, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 use super::scene::{BASE, NOON, adjustment, assert_verified, atoms, create, entry, new_account};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::account::Totals;
-use crate::charge::Refusal;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
-use crate::quote::Quote;
+use crate::access::account::Totals;
+use crate::charging::charge::Refusal;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use crate::payments::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};
 use crate::usage::ActivityKind;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::chains::transaction::TxHash;
 use crate::clock::Timestamp;
-use crate::payment::{ArrivalLocation, UnreadableArrival};
+use crate::payments::payment::{ArrivalLocation, UnreadableArrival};
 use crate::store::PaymentStore;
-use crate::transaction::TxHash;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::clock::Day;
-use crate::credits::Credits;
-use crate::ledger::LedgerKind;
+use crate::money::credits::Credits;
+use crate::money::ledger::LedgerKind;
 use crate::store::Store;
 use crate::usage::{ClientSource, DayRange, DayUsage, EndpointUsage, UsageLine};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ledger::LedgerKind;
+use crate::money::ledger::LedgerKind;
 use crate::store::{Store, Verification};
 
 use super::scene::{DAY, NOON, accepted, adjustment, charge, commit_refund, customer, entry, post};

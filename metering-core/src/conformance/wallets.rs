@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::account::{AccountId, Payer};
-use crate::address::Address;
-use crate::payment::PaymentUse;
+use crate::access::account::{AccountId, Payer};
+use crate::chains::address::Address;
+use crate::payments::payment::PaymentUse;
 use crate::store::{Created, NewAccount, PaymentCredit, PaymentCredited, PaymentStore, Store};
 
 use super::sale::{BONUS, buyer, credit, credited, payment_by, tx, wallet};

@@ -1,10 +1,10 @@
 //! Challenges: signed by a wallet to replace the key of its account.
 
 use super::key::{KeyChanges, KeyFacts, replace_key};
-use crate::account::Account;
+use crate::access::account::Account;
+use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
-use crate::recovery::Challenge;
+use crate::payments::recovery::Challenge;
 use crate::store::StoreError;
 
 /// Decides [`PaymentStore::open_challenge`](crate::PaymentStore::open_challenge), and returns the challenge to insert.
@@ -53,7 +53,7 @@ mod tests {
 
     use super::super::scene::{KEY, NOW, PAYER, account, revoked};
     use super::*;
-    use crate::address::Address;
+    use crate::chains::address::Address;
 
     fn challenge() -> Challenge {
         let (nonce, message) = ("n".to_owned(), "sign this".to_owned());

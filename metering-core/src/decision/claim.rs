@@ -3,9 +3,9 @@
 use super::Decided;
 use super::create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 use super::key::{KeyChanges, KeyFacts, replace_key};
-use crate::account::AccountId;
-use crate::payment::{PaymentRecord, PaymentUse};
-use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::access::account::AccountId;
+use crate::payments::payment::{PaymentRecord, PaymentUse};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, NewAccount, StoreError};
 
 /// What a claim does next, depending on its quote.

@@ -1,9 +1,9 @@
 //! Creates accounts.
 
 use super::Decided;
-use crate::account::{Account, Totals};
-use crate::key::KeyHash;
-use crate::ledger::NewLedgerEntry;
+use crate::access::account::{Account, Totals};
+use crate::access::key::KeyHash;
+use crate::money::ledger::NewLedgerEntry;
 use crate::store::{Created, NewAccount, StoreError};
 
 /// Whether an email address and a wallet are free for a new owner.

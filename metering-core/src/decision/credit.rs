@@ -2,9 +2,9 @@
 
 use super::entry::EntryChanges;
 use super::{Decided, active};
-use crate::account::Account;
-use crate::address::Address;
-use crate::payment::{PaymentRecord, PaymentUse};
+use crate::access::account::Account;
+use crate::chains::address::Address;
+use crate::payments::payment::{PaymentRecord, PaymentUse};
 use crate::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
 
 /// What is read before a payment is credited.
@@ -14,7 +14,7 @@ pub struct CreditFacts<K> {
     pub account: Option<(K, Account)>,
     /// The record of the transaction, if it was used.
     pub record: Option<PaymentRecord>,
-    /// The payment pays an open quote ([`Quote::is_paid_by`](crate::Quote::is_paid_by)).
+    /// The payment pays an open quote ([`Quote::is_paid_by`](crate::payments::Quote::is_paid_by)).
     pub pays_quote: bool,
 }
 

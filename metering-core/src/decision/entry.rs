@@ -1,9 +1,9 @@
 //! Writes ledger entries of existing accounts.
 
 use super::{Decided, active};
-use crate::account::Account;
+use crate::access::account::Account;
 use crate::clock::Timestamp;
-use crate::ledger::NewLedgerEntry;
+use crate::money::ledger::NewLedgerEntry;
 use crate::store::Posted;
 
 /// A ledger entry to write, and the account's new totals.

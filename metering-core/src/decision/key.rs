@@ -1,9 +1,9 @@
 //! Replaces API keys.
 
 use super::active;
-use crate::account::Account;
+use crate::access::account::Account;
+use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
 use crate::store::StoreError;
 
 /// What is read before a key is replaced.

@@ -2,7 +2,7 @@
 
 use super::Decided;
 use super::create::OwnerFacts;
-use crate::quote::{Quote, QuoteState};
+use crate::payments::quote::{Quote, QuoteState};
 use crate::store::{QuoteOpened, StoreError};
 
 /// What is read before a quote is opened.

@@ -1,7 +1,7 @@
 //! Revokes accounts.
 
 use super::Decided;
-use crate::account::Account;
+use crate::access::account::Account;
 use crate::clock::Timestamp;
 
 /// Decides [`Store::revoke_account`](crate::Store::revoke_account). The accepted change is the account's row and the

@@ -1,16 +1,16 @@
 //! An account and its payments, for the tests of the decisions.
 
-use crate::account::{Account, Payer, RateLimits, Totals};
-use crate::address::Address;
+use crate::access::account::{Account, Payer, RateLimits, Totals};
+use crate::access::key::KeyHash;
+use crate::chains::address::Address;
+use crate::chains::transaction::{TxHash, TxRef};
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
-use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::NewAccount;
-use crate::transaction::{TxHash, TxRef};
-use crate::units::TokenUnits;
 
 pub(super) const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000);
 pub(super) const PAYER: Address = Address::from_bytes([0xaa; 20]);

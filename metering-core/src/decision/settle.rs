@@ -1,9 +1,10 @@
-//! Settles credited payments. [`decide`](crate::decide) chooses the step; this decides whether it can be taken.
+//! Settles credited payments. [`decide`](crate::payments::decide) chooses the step; this decides whether it can be
+//! taken.
 
 use super::Decided;
 use super::entry::EntryChanges;
-use crate::account::Account;
-use crate::payment::{PaymentRecord, SettlementEntry};
+use crate::access::account::Account;
+use crate::payments::payment::{PaymentRecord, SettlementEntry};
 use crate::store::{PaymentSettled, SettlementChange, StoreError};
 
 /// What is read before a payment's settlement changes.
@@ -13,8 +14,8 @@ pub struct SettleFacts<K> {
     pub record: Option<PaymentRecord>,
     /// The account of [`SettlementChange::seen`], revoked or not, and its row.
     pub account: Option<(K, Account)>,
-    /// The sum, in atoms, of the account's entries of kind [`LedgerKind::PURCHASES`](crate::LedgerKind::PURCHASES) for
-    /// the payment. 0 without an account.
+    /// The sum, in atoms, of the account's entries of kind
+    /// [`LedgerKind::PURCHASES`](crate::money::LedgerKind::PURCHASES) for the payment. 0 without an account.
     pub purchased: i128,
 }
 
@@ -68,7 +69,7 @@ pub fn settle_payment<K>(
 mod tests {
     use super::super::scene::{NOW, account, record, revoked};
     use super::*;
-    use crate::payment::{PaymentSettlement, PaymentUse, SettlementStep};
+    use crate::payments::payment::{PaymentSettlement, PaymentUse, SettlementStep};
 
     fn seen() -> PaymentRecord {
         record(PaymentUse::Topup)

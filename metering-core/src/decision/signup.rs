@@ -3,7 +3,7 @@
 use super::Decided;
 use super::create::{CreateChanges, CreateFacts, create_account};
 use crate::clock::Timestamp;
-use crate::signup::{SessionHash, SignupSession};
+use crate::signups::signup::{SessionHash, SignupSession};
 use crate::store::{Created, NewAccount, SignupApproved, SignupOpened, SignupRedeemed, StoreError};
 
 /// What is read before a session is opened.

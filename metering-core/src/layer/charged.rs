@@ -7,10 +7,10 @@ use http::Response;
 use tokio::sync::Mutex;
 
 use super::response::set_headers;
-use crate::account::AccountId;
-use crate::charge::Receipt;
-use crate::credits::Credits;
+use crate::access::account::AccountId;
+use crate::charging::charge::Receipt;
 use crate::error::Error;
+use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::wire::metered_headers;
 

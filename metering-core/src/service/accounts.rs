@@ -1,10 +1,10 @@
 //! Opens accounts directly, for a program that knows its own customers.
 
-use crate::account::{Account, AccountId};
-use crate::credits::Credits;
+use crate::access::account::{Account, AccountId};
+use crate::access::key::ApiKey;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::service::Service;
 use crate::store::{Created, NewAccount};
 

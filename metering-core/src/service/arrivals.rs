@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::address::Address;
-use crate::chain::{Block, Chain, ChainError, ChainReader, Evidence, TransactionStatus};
-use crate::payment::{ArrivalLocation, Payment, PaymentFault, PaymentTarget};
-use crate::plan::Plan;
+use crate::chains::address::Address;
+use crate::chains::chain::{Block, Chain, ChainError, ChainReader, Evidence, TransactionStatus};
+use crate::chains::transaction::{TxHash, TxRef};
+use crate::payments::payment::{ArrivalLocation, Payment, PaymentFault, PaymentTarget};
+use crate::payments::plan::Plan;
 use crate::store::{PaymentStore, StoreError};
-use crate::transaction::{TxHash, TxRef};
 
 /// A payment to a recipient, or a transaction that looks like one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::charge::{Charge, Receipt};
-use crate::credits::Credits;
+use crate::access::key::ApiKey;
+use crate::catalogue::path::{encode_path, plain_segments};
+use crate::catalogue::price::{Multiplier, Pricing, Weight};
+use crate::catalogue::route::{ParamLocation, Route};
+use crate::catalogue::trie::param_name;
+use crate::charging::charge::{Charge, Receipt};
+use crate::charging::request_id::RequestId;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::path::{encode_path, plain_segments};
-use crate::price::{Multiplier, Pricing, Weight};
-use crate::request_id::RequestId;
-use crate::route::{ParamLocation, Route};
+use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::service::gate::kept_path;
-use crate::trie::param_name;
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, LookupResponse};
 

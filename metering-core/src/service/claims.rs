@@ -1,25 +1,25 @@
 //! Claims: turn a paid quote into an account.
 
-use crate::account::{AccountId, Payer, RateLimits};
-use crate::chain::Evidence;
+use crate::access::account::{AccountId, Payer, RateLimits};
+use crate::access::key::ApiKey;
+use crate::chains::chain::Evidence;
+use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentError};
-use crate::quote::{Quote, QuoteNonce, QuoteState};
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentError};
+use crate::payments::quote::{Quote, QuoteNonce, QuoteState};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::Caller;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount};
-use crate::transaction::{TxHash, TxRef};
 use crate::wire::{ClaimRequest, ClaimResponse};
 
 impl Service {
     /// Creates the account that a quote was paid for, and returns its key.
     ///
-    /// Waits for confirmations for at most [`PaymentSettings::claim_wait`](crate::PaymentSettings). A claim that fails
-    /// changes nothing.
+    /// Waits for confirmations for at most [`PaymentSettings::claim_wait`](crate::service::PaymentSettings). A claim
+    /// that fails changes nothing.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the payment does not pay the quote, or when the store

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::access::key::{ApiKey, KeyFault};
+use crate::catalogue::path::{RequestPath, TargetError};
+use crate::catalogue::route::Route;
 use crate::catalogue::{Catalogue, RouteRefusal};
-use crate::charge::{Charge, Decision, Receipt, Refusal};
-use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
+use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
+use crate::charging::request_id::RequestId;
 use crate::error::{Error, PaymentRequired};
-use crate::key::ApiKey;
-use crate::key::KeyFault;
-use crate::path::{RequestPath, TargetError};
-use crate::request_id::RequestId;
-use crate::route::Route;
 use crate::service::Service;
 use crate::usage::ClientSource;
 
@@ -151,8 +150,9 @@ impl Service {
     /// caller learns nothing else.
     ///
     /// ```
-    /// # use metering_core::{Error, Receipt, RequestHead, Service};
-    /// use metering_core::AdmissionKind;
+    /// # use metering_core::service::RequestHead;
+    /// # use metering_core::{Error, Receipt, Service};
+    /// use metering_core::service::AdmissionKind;
     ///
     /// /// Charges requests, except for streams while the service is busy.
     /// async fn charge(service: &Service, request: RequestHead<'_>, busy: bool) -> Result<Option<Receipt>, Error> {

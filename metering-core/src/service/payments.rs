@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
-use crate::account::AccountId;
-use crate::address::Address;
-use crate::chain::{
+use crate::access::account::AccountId;
+use crate::chains::address::Address;
+use crate::chains::chain::{
     AccountCode, Chain, ChainError, ChainReader, Depth, Evidence, PendingTransaction, TransactionStatus,
 };
+use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
 use crate::error::Error;
-use crate::not_before::NotBefore;
-use crate::payment::{ArrivalLocation, Payment, PaymentError, PaymentFault, PaymentTarget};
-use crate::plan::{PaymentKind, Plan};
-use crate::quote::NonceHash;
+use crate::money::credits::Credits;
+use crate::payments::not_before::NotBefore;
+use crate::payments::payment::{ArrivalLocation, Payment, PaymentError, PaymentFault, PaymentTarget};
+use crate::payments::plan::{PaymentKind, Plan};
+use crate::payments::quote::NonceHash;
+use crate::payments::recipient::Registration;
 use crate::random::{Randomness, SystemRandomness};
-use crate::recipient::Registration;
 use crate::service::position::Positions;
 use crate::store::PaymentStore;
-use crate::transaction::TxRef;
 
 /// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
 /// need no wait take no permit, so those who did not pay cannot keep others from claiming.

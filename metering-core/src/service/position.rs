@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::chain::{BlockHash, ChainError, ChainReader};
+use crate::chains::chain::{BlockHash, ChainError, ChainReader};
 
 /// The last scanned block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

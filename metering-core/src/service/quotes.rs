@@ -1,12 +1,12 @@
 //! Quotes: sell a plan to a wallet that has no account.
 
-use crate::account::{AgentName, Email};
-use crate::address::Address;
-use crate::chain::Chain;
+use crate::access::account::{AgentName, Email};
+use crate::chains::address::Address;
+use crate::chains::chain::Chain;
 use crate::error::Error;
-use crate::payment::PaymentError;
-use crate::plan::{PaymentKind, Plan};
-use crate::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
+use crate::payments::payment::PaymentError;
+use crate::payments::plan::{PaymentKind, Plan};
+use crate::payments::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::find_chain;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::address::Address;
+use crate::chains::address::Address;
 use crate::error::Error;
-use crate::not_before::NotBefore;
-use crate::payment::PaymentTarget;
-use crate::plan::Plan;
-use crate::recipient::Registration;
+use crate::payments::not_before::NotBefore;
+use crate::payments::payment::PaymentTarget;
+use crate::payments::plan::Plan;
+use crate::payments::recipient::Registration;
 use crate::service::Service;
 
 impl Service {

@@ -1,15 +1,15 @@
 //! Key rotation: replaces a lost key when the wallet that paid for the account signs a challenge.
 
-use crate::account::Account;
-use crate::address::Address;
+use crate::access::account::Account;
+use crate::access::key::ApiKey;
+use crate::chains::address::Address;
+use crate::chains::signature::{WalletSignature, signer, signing_digest};
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::payment::RecoveryError;
+use crate::payments::payment::RecoveryError;
+use crate::payments::recovery::Challenge;
 use crate::random::random_digits;
-use crate::recovery::Challenge;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::signature::{WalletSignature, signer, signing_digest};
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: nobody can guess another wallet's challenge and use it up.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::charge::Receipt;
-use crate::credits::Credits;
+use crate::charging::charge::Receipt;
 use crate::error::Error;
+use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::wire::{metered_headers, refunded_headers};
 

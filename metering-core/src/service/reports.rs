@@ -1,7 +1,7 @@
 //! Reports for account holders: balance, usage and activity.
 
+use crate::access::key::ApiKey;
 use crate::error::Error;
-use crate::key::ApiKey;
 use crate::service::Service;
 use crate::usage::{DayRange, UsageReport};
 use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary};

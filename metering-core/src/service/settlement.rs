@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::chain::{BlockHash, ChainReader, Heights};
+use crate::chains::chain::{BlockHash, ChainReader, Heights};
 use crate::error::Error;
-use crate::payment::{
+use crate::payments::payment::{
     ChainView, PaymentError, PaymentRecord, PaymentSettlement, SettlementDecision, SettlementStep, decide,
 };
 use crate::service::Service;

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{AccountId, RateLimits};
-use crate::bot::{BotCheck, BotVerdict};
+use crate::access::account::{AccountId, RateLimits};
+use crate::access::key::ApiKey;
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::signup::{SessionToken, SignupError, SignupSession, UserCode};
+use crate::signups::bot::{BotCheck, BotVerdict};
+use crate::signups::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 use crate::wire::{
     ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,

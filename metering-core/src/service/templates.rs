@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::access::invisible::is_invisible;
+use crate::access::key::{ApiKey, KeyHash};
 use crate::clock::Timestamp;
-use crate::invisible::is_invisible;
-use crate::key::{ApiKey, KeyHash};
 use crate::service::Service;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 

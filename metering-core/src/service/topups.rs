@@ -1,20 +1,20 @@
 //! Top-ups: credit a payment to an existing account, after checking that the account may use it.
 
-use crate::account::Account;
-use crate::chain::Evidence;
-use crate::credits::Credits;
+use crate::access::account::Account;
+use crate::access::key::ApiKey;
+use crate::chains::chain::Evidence;
+use crate::chains::signature::{WalletSignature, signer, signing_digest};
+use crate::chains::transaction::TxRef;
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep};
-use crate::plan::Plan;
-use crate::proof::payer_proof_message;
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep};
+use crate::payments::plan::Plan;
+use crate::payments::proof::payer_proof_message;
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::Caller;
-use crate::signature::{WalletSignature, signer, signing_digest};
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
-use crate::transaction::TxRef;
 use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 
 /// How to credit a payment that an account may use.

@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chain::{Chain, ChainError, ChainReader};
+use crate::chains::chain::{Chain, ChainError, ChainReader};
+use crate::chains::transaction::TxRef;
 use crate::error::Error;
-use crate::payment::{ArrivalLocation, PaymentTarget, UnreadableArrival};
-use crate::plan::Plan;
+use crate::payments::payment::{ArrivalLocation, PaymentTarget, UnreadableArrival};
+use crate::payments::plan::Plan;
 use crate::service::Service;
 use crate::service::arrivals::{Arrivals, arrivals, arrivals_in, check_chain_is_readable};
 use crate::service::watch::WatchReport;
-use crate::transaction::TxRef;
 
 /// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
 /// of the chain could be read count.

@@ -4,14 +4,14 @@
 //! payment for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are
 //! left for their payers to claim or the operator to assign: a watcher that guesses gives money away.
 
-use crate::account::Account;
-use crate::chain::{Chain, Heights};
+use crate::access::account::Account;
+use crate::access::key::ApiKey;
+use crate::chains::chain::{Chain, Heights};
 use crate::error::Error;
-use crate::key::ApiKey;
-use crate::not_before::NotBefore;
-use crate::payment::{Payment, PaymentError};
-use crate::plan::Plan;
-use crate::quote::{Quote, may_be_tagged};
+use crate::payments::not_before::NotBefore;
+use crate::payments::payment::{Payment, PaymentError};
+use crate::payments::plan::Plan;
+use crate::payments::quote::{Quote, may_be_tagged};
 use crate::service::Service;
 use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::payments::find_chain;

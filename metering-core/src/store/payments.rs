@@ -2,24 +2,24 @@
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId};
-use crate::address::Address;
+use crate::access::account::{Account, AccountId};
+use crate::access::key::KeyHash;
+use crate::chains::address::Address;
+use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
-use crate::ledger::NewLedgerEntry;
-use crate::payment::{
+use crate::money::ledger::NewLedgerEntry;
+use crate::payments::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
 };
-use crate::plan::{Plan, PlanKey};
-use crate::quote::{NonceHash, Quote};
-use crate::recipient::{RecipientRecord, Registration};
-use crate::recovery::Challenge;
+use crate::payments::plan::{Plan, PlanKey};
+use crate::payments::quote::{NonceHash, Quote};
+use crate::payments::recipient::{RecipientRecord, Registration};
+use crate::payments::recovery::Challenge;
 use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
-use crate::transaction::TxRef;
 
 /// Stores quotes, payments, linked wallets and challenges.
 ///
-/// As in [`Store`](crate::Store), each method is one atomic operation, and expected outcomes are values. Payment
+/// As in [`Store`], each method is one atomic operation, and expected outcomes are values. Payment
 /// records are never deleted, so each `(chain_id, hash)` counts only once. Only [`PaymentStore::settle_payment`]
 /// changes a record, and never its account, payer or amount.
 #[async_trait]
@@ -37,7 +37,7 @@ pub trait PaymentStore: Store {
     /// Puts a plan on sale or takes it off sale; `false` when none has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
-    /// Stores an open quote, unless [`open_quote`](crate::backend::decision::open_quote) refuses it.
+    /// Stores an open quote, unless [`open_quote`](crate::store::backend::decision::open_quote) refuses it.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
     /// The quote with that nonce.
@@ -54,9 +54,9 @@ pub trait PaymentStore: Store {
     /// already created. The payment's record, the account, its entries and the quote's new state are written in one
     /// operation.
     ///
-    /// The caller has checked the payment. [`claim_step`](crate::backend::decision::claim_step),
-    /// [`claim_open`](crate::backend::decision::claim_open) and [`claim_paid`](crate::backend::decision::claim_paid) have
-    /// the refusals in order.
+    /// The caller has checked the payment. [`claim_step`](crate::store::backend::decision::claim_step),
+    /// [`claim_open`](crate::store::backend::decision::claim_open) and
+    /// [`claim_paid`](crate::store::backend::decision::claim_paid) have the refusals in order.
     ///
     /// An id or a key that any account ever had is an error, and nothing changes.
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
@@ -64,8 +64,8 @@ pub trait PaymentStore: Store {
     /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
     /// in one operation. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
     ///
-    /// The caller has checked the payment. [`credit_payment`](crate::backend::decision::credit_payment) has the refusals
-    /// in order.
+    /// The caller has checked the payment. [`credit_payment`](crate::store::backend::decision::credit_payment) has the
+    /// refusals in order.
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited, StoreError>;
 
     /// The record of a transaction, if it was used.
@@ -86,7 +86,7 @@ pub trait PaymentStore: Store {
     /// Changes a payment's settlement and posts the matching ledger entry, in one operation. If several callers saw the
     /// same record, only one succeeds.
     ///
-    /// [`settle_payment`](crate::backend::decision::settle_payment) has the refusals in order.
+    /// [`settle_payment`](crate::store::backend::decision::settle_payment) has the refusals in order.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// The account that a wallet paid for, if it is not revoked.
@@ -107,7 +107,7 @@ pub trait PaymentStore: Store {
 
     /// Uses up a challenge and replaces its account's key in one operation, as
     /// [`Store::replace_key`](crate::Store::replace_key) does. `None`, and nothing changes, when the challenge no
-    /// longer exists, or [`rotate_key`](crate::backend::decision::rotate_key) refuses.
+    /// longer exists, or [`rotate_key`](crate::store::backend::decision::rotate_key) refuses.
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// The last block of a chain that was scanned for payments, if any.
@@ -117,7 +117,7 @@ pub trait PaymentStore: Store {
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<(), StoreError>;
 
     /// Registers recipients of payments, each given with its chain, and returns a registration for each, in the same
-    /// order, as [`register_recipients`](crate::register_recipients) decides.
+    /// order, as [`register_recipients`](crate::payments::register_recipients) decides.
     async fn register_recipients(
         &self,
         configured: Vec<(u64, Address)>,

@@ -2,17 +2,18 @@
 
 use async_trait::async_trait;
 
-use crate::account::Account;
+use crate::access::account::Account;
 use crate::clock::Timestamp;
-use crate::signup::{SessionHash, SignupSession, UserCode};
+use crate::signups::signup::{SessionHash, SignupSession, UserCode};
 use crate::store::{NewAccount, Store, StoreError};
 
 /// Stores signup sessions, and the used solutions of bot challenges.
 ///
-/// As in [`Store`](crate::Store), each method is one atomic operation, and expected outcomes are values.
+/// As in [`Store`], each method is one atomic operation, and expected outcomes are values.
 #[async_trait]
 pub trait SignupStore: Store {
-    /// Stores a session that is not approved, unless [`open_signup`](crate::backend::decision::open_signup) refuses it.
+    /// Stores a session that is not approved, unless [`open_signup`](crate::store::backend::decision::open_signup)
+    /// refuses it.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;
 
     /// The session with that token, if it is stored and not redeemed.
@@ -26,7 +27,7 @@ pub trait SignupStore: Store {
 
     /// Turns an approved session into an account, once: creates the account and removes the session in one operation.
     /// An id or a key that any account ever had is an error, and nothing changes.
-    /// [`redeem_signup`](crate::backend::decision::redeem_signup) has the refusals in order.
+    /// [`redeem_signup`](crate::store::backend::decision::redeem_signup) has the refusals in order.
     async fn redeem_signup(
         &self,
         token: &SessionHash,

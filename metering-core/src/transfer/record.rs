@@ -3,21 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::account::{Account, AccountId};
-use crate::address::Address;
-use crate::charge::Window;
+use crate::access::account::{Account, AccountId};
+use crate::access::key::KeyHash;
+use crate::chains::address::Address;
+use crate::charging::charge::Window;
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::StoredResult;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::LedgerEntry;
-use crate::payment::{PaymentRecord, UnreadableArrival};
-use crate::plan::Plan;
-use crate::quote::Quote;
-use crate::recipient::RecipientRecord;
-use crate::recovery::Challenge;
-use crate::request_id::RequestId;
-use crate::signup::SignupSession;
-use crate::tally::StoredResult;
+use crate::money::credits::Credits;
+use crate::money::ledger::LedgerEntry;
+use crate::payments::payment::{PaymentRecord, UnreadableArrival};
+use crate::payments::plan::Plan;
+use crate::payments::quote::Quote;
+use crate::payments::recipient::RecipientRecord;
+use crate::payments::recovery::Challenge;
+use crate::signups::signup::SignupSession;
 use crate::usage::{DailyTotal, UsageLine};
 
 use super::section::Section;
@@ -69,7 +69,7 @@ pub struct AccountRecord {
     /// Accepted requests in the current day.
     pub day: Window,
     /// How many entries it has: all of its ledger entries, and the usage entries among the last
-    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
+    /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
 }
 
@@ -79,11 +79,11 @@ pub struct LedgerRecord {
     /// The entry.
     pub entry: LedgerEntry,
     /// How many newer entries its account has, ledger and usage together; `None` when it is not among the last
-    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT).
+    /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT).
     pub newer: Option<u32>,
 }
 
-/// A usage entry, among the last [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) entries of its account.
+/// A usage entry, among the last [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) entries of its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivityRecord {
     /// The account.
@@ -201,7 +201,7 @@ impl Record {
             Self::Signup(session) => Some(&session.email),
             _ => None,
         };
-        email.map(crate::account::Email::as_str)
+        email.map(crate::access::account::Email::as_str)
     }
 
     /// Its amounts of credits, by name, for the sums.

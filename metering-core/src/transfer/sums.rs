@@ -4,7 +4,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::credits::{Credits, decimal_of_atoms};
+use crate::money::credits::{Credits, decimal_of_atoms};
 
 use super::record::Record;
 

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId, RateLimits, Totals};
-use crate::charge::Window;
+use crate::access::account::{Account, AccountId, RateLimits, Totals};
+use crate::access::key::KeyHash;
+use crate::charging::charge::Window;
 use crate::clock::{Day, Timestamp};
-use crate::credits::Credits;
-use crate::key::KeyHash;
+use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::account::{Account, RateLimits};
-use crate::credits::Credits;
+use crate::access::account::{Account, RateLimits};
+use crate::money::credits::Credits;
 
 /// The response to `GET /credits/balance`.
 #[derive(Debug, Clone, Serialize)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::credits::Credits;
-use crate::price::{Multiplier, Weight};
+use crate::catalogue::price::{Multiplier, Weight};
+use crate::money::credits::Credits;
 
 /// The body of `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Deserialize)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::account::RateLimits;
-use crate::credits::Credits;
+use crate::access::account::RateLimits;
+use crate::money::credits::Credits;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::plans::PlansDocument;
 

@@ -1,7 +1,7 @@
 //! The headers of metered responses, as names and values for any HTTP library.
 
-use crate::charge::{LimitWindow, RateStatus, Receipt};
-use crate::credits::Credits;
+use crate::charging::charge::{LimitWindow, RateStatus, Receipt};
+use crate::money::credits::Credits;
 
 /// The kind of client, for usage records.
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
@@ -54,8 +54,8 @@ pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::RateLimits;
-    use crate::charge::Window;
+    use crate::access::account::RateLimits;
+    use crate::charging::charge::Window;
     use crate::clock::Timestamp;
 
     fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {

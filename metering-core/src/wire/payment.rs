@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::RateLimits;
-use crate::credits::Credits;
-use crate::plan::PaymentKind;
+use crate::access::account::RateLimits;
+use crate::money::credits::Credits;
+use crate::payments::plan::PaymentKind;
 use crate::wire::chain_id::ChainIdInput;
 use crate::wire::secret::IssuedKey;
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::chain::Chain;
-use crate::credits::{ATOMS_PER_CREDIT, Credits};
-use crate::plan::{PaymentKind, Plan};
+use crate::chains::chain::Chain;
+use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
+use crate::payments::plan::{PaymentKind, Plan};
 
 /// The response to `GET /credits/plans`.
 #[derive(Debug, Clone, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::key::ApiKey;
+use crate::access::key::ApiKey;
 
 /// A key in the response that issues it. Its debug output does not show the key.
 #[derive(Debug, Clone)]

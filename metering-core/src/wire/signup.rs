@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::RateLimits;
-use crate::credits::Credits;
+use crate::access::account::RateLimits;
+use crate::money::credits::Credits;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /signup/initiate`.

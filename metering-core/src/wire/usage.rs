@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::account::AccountId;
-use crate::credits::Credits;
+use crate::access::account::AccountId;
+use crate::money::credits::Credits;
 use crate::usage::{Activity, DayUsage, EndpointUsage, UsageReport};
 
 /// The response to `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.

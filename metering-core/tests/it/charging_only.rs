@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::service::{AdmissionKind, RequestHead};
 use metering_core::wire::{ChainIdInput, ErrorCode, InitiateRequest, QuoteRequest};
 use metering_core::{
-    AccountId, AdmissionKind, ApiKey, Catalogue, ClientSource, Clock, Credits, LedgerKind, NewAccount, NewLedgerEntry,
-    RequestHead, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
+    AccountId, ApiKey, Catalogue, ClientSource, Clock, Credits, NewAccount, Service, ServiceConfig, Store, SystemClock,
+    SystemRandomness,
 };
 use tokio::sync::Semaphore;
 

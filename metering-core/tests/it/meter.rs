@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gated::Gated;
+use metering_core::access::KeyHash;
+use metering_core::charging::MeterEnd;
+use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, KeyHash, LedgerKind, Meter, MeterConfig,
-    MeterEnd, MeterError, NewAccount, NewLedgerEntry, RateLimits, Receipt, Store, StoreError, SystemClock,
-    SystemRandomness, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, Meter, MeterConfig, MeterError, NewAccount,
+    RateLimits, Receipt, Store, StoreError, SystemClock, SystemRandomness, UsageLine,
 };
 use tokio::task::JoinHandle;
 

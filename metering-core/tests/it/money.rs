@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use metering_core::access::Totals;
+use metering_core::chains::{Address, TokenUnits};
+use metering_core::charging::{LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
+use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TokenAmount, draw_amount};
 use metering_core::{
-    AccountId, Address, ApiKey, Charge, ClientSource, Credits, Decision, LimitWindow, MeterState, PaymentKind,
-    PaymentUse, Plan, PlanKey, RateLimits, RateStatus, Receipt, Refusal, RequestId, SystemRandomness, Tally, Timestamp,
-    TokenAmount, TokenUnits, Totals, UsageKind, UsageLine, Window, draw_amount,
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, RateLimits, Receipt, Refusal, RequestId,
+    SystemRandomness, Timestamp, UsageLine,
 };
 
 /// Noon of a day.
@@ -72,9 +75,9 @@ fn a_receipt_refunds_what_was_charged_once() {
 fn a_remembered_charge_is_not_taken_again() {
     let mut tally = tally(&[(1, 100)]);
     let (charged, balance) = (Credits::from_atoms(3), Credits::from_atoms(42));
-    let result = metering_core::StoredResult { charged, balance, delivery: None };
+    let result = metering_core::charging::StoredResult { charged, balance, delivery: None };
     let expires_at = NOON.saturating_add(RequestId::RETENTION);
-    let remembered = metering_core::Remembered { result, expires_at };
+    let remembered = metering_core::charging::Remembered { result, expires_at };
     let receipt = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), Some(remembered)));
     assert_eq!((receipt.charged.atoms(), receipt.balance.atoms(), receipt.repeated), (3, 42, true));
     let changes = tally.finish();

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use metering_core::service::SignupSettings;
+use metering_core::signups::{BotCheck, BotCheckError, BotVerdict};
 use metering_core::wire::{ApproveRequest, InitiateRequest, InitiateResponse, StatusResponse};
 use metering_core::{
-    ApiKey, BotCheck, BotCheckError, BotVerdict, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, Service,
-    ServiceConfig, SignupSettings, SignupStore, Store, Timestamp,
+    ApiKey, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, SignupStore, Store,
+    Timestamp,
 };
 use tokio::task::JoinSet;
 

@@ -1,4 +1,5 @@
-use metering_core::{Address, Block, NativeTransfer, Timestamp, TokenUnits};
+use metering_core::Timestamp;
+use metering_core::chains::{Address, Block, NativeTransfer, TokenUnits};
 
 use super::*;
 
@@ -84,7 +85,7 @@ fn every_part_of_the_evidence_must_be_the_same() {
     let TransactionStatus::Mined(evidence) = mined(1, 20) else { unreachable!("`mined` returns a mined sighting") };
     let block = evidence.block;
     let native = evidence.native.unwrap();
-    let transfer = metering_core::TokenTransfer {
+    let transfer = metering_core::chains::TokenTransfer {
         token: Address::ZERO,
         from: Address::ZERO,
         to: Address::ZERO,
@@ -161,7 +162,7 @@ fn pending_transaction_needs_agreement_of_enough_sources() {
     let showing = |units: u128| {
         let address = Address::from_bytes([1; 20]);
         let native = NativeTransfer { from: address, to: None, value: TokenUnits::new(units), has_input: false };
-        let transaction = Some(Box::new(metering_core::PendingTransaction { native, transfer: None }));
+        let transaction = Some(Box::new(metering_core::chains::PendingTransaction { native, transfer: None }));
         TransactionStatus::Pending { required: 12, transaction }
     };
     // agree, responses, whether the transaction is believed

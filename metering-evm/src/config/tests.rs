@@ -54,7 +54,7 @@ fn every_key_is_read_and_shown_without_secrets() {
     config.validate().unwrap();
     assert_eq!(config.request_timeout, Duration::from_millis(1500));
     assert_eq!((config.attempts, config.watch, config.watch_from_block), (7, Some(true), Some(100)));
-    assert_eq!(config.not_before, Some(metering_core::NotBefore::Block(90)));
+    assert_eq!(config.not_before, Some(metering_core::payments::NotBefore::Block(90)));
     let chain = config.chain("mainnet");
     assert_eq!((chain.name.as_str(), chain.confirmations), ("Main", 32));
     let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());

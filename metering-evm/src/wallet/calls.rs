@@ -1,6 +1,6 @@
 //! The calls that only payers make.
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Errors of wallets and payers. Each message says what to do next.
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 
 /// Why a private key or key file cannot be used. Never repeats any part of either.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

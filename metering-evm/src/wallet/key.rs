@@ -3,7 +3,7 @@
 use std::fmt;
 
 use k256::ecdsa::{SigningKey, VerifyingKey};
-use metering_core::{Address, signing_digest};
+use metering_core::chains::{Address, signing_digest};
 use sha3::{Digest, Keccak256};
 use zeroize::Zeroizing;
 
@@ -13,7 +13,7 @@ use super::keystore;
 /// A private key. It is displayed as its address, and erased from memory when it is dropped.
 ///
 /// ```
-/// use metering_core::{WalletSignature, signer};
+/// use metering_core::chains::{WalletSignature, signer};
 /// use metering_evm::Wallet;
 ///
 /// let wallet = Wallet::from_hex("0x4646464646464646464646464646464646464646464646464646464646464646")?;
@@ -109,7 +109,7 @@ fn address_of(key: &VerifyingKey) -> Address {
 
 #[cfg(test)]
 mod tests {
-    use metering_core::{WalletSignature, signer};
+    use metering_core::chains::{WalletSignature, signer};
     use proptest::prelude::*;
 
     use super::*;

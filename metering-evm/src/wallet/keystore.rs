@@ -8,7 +8,7 @@ mod derivation;
 use aes::Aes128;
 use aes::cipher::{KeyIvInit, StreamCipher};
 use ctr::Ctr128BE;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Deserialize;
 use serde_json::Value;
 use sha3::{Digest, Keccak256};

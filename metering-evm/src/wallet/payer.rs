@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 
 use super::calls::{Attempt, count, transfer, units};
 use super::error::PayError;

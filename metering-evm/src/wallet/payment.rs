@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use metering_core::{Address, TokenUnits, TxHash};
+use metering_core::chains::{Address, TokenUnits, TxHash};
 use serde::{Deserialize, Serialize};
 use sha3::{Digest, Keccak256};
 

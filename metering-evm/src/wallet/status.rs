@@ -1,6 +1,6 @@
 //! The status of a signed payment.
 
-use metering_core::TransactionStatus;
+use metering_core::chains::TransactionStatus;
 
 use super::calls::count;
 use super::error::PayError;

@@ -1,7 +1,7 @@
 //! Encodes transactions for signing and sending: RLP lists (Yellow Paper, appendix B), hashed with Keccak-256.
 
 use alloy_rlp::{Encodable, Header};
-use metering_core::Address;
+use metering_core::chains::Address;
 use sha3::{Digest, Keccak256};
 
 use super::key::Signature;

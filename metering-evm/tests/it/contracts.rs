@@ -1,6 +1,6 @@
 //! Contract queries.
 
-use metering_core::ChainReader;
+use metering_core::chains::ChainReader;
 use serde_json::json;
 
 use crate::node::{Chain, Fault, address, word};

@@ -1,6 +1,6 @@
 //! When payments are credited and final by default, and the hashes of blocks.
 
-use metering_core::{ChainError, ChainReader, Heights, TransactionStatus};
+use metering_core::chains::{ChainError, ChainReader, Heights, TransactionStatus};
 use metering_evm::{ChainConfig, EvmReader};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::{ChainReader, TransactionStatus};
+use metering_core::chains::{ChainReader, TransactionStatus};
 use metering_evm::ChainConfig;
 use serde_json::json;
 use tokio::net::TcpListener;

@@ -1,6 +1,6 @@
 //! A source may send anything: the reader must terminate, and must never believe a broken response.
 
-use metering_core::{Address, ChainReader, TransactionStatus};
+use metering_core::chains::{Address, ChainReader, TransactionStatus};
 use metering_evm::EvmReader;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ mod send;
 
 use std::time::Duration;
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 use metering_evm::{PayError, Payer, PaymentOrder, SignedPayment, Wallet};
 use serde_json::json;
 

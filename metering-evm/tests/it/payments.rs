@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::{Address, ChainReader, TxHash};
+use metering_core::chains::{Address, ChainReader, TxHash};
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Tx, address, word};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use metering_core::{Address, ChainError, ChainReader, Evidence, TransactionStatus, TxHash};
+use metering_core::chains::{Address, ChainError, ChainReader, Evidence, TransactionStatus, TxHash};
 use metering_evm::{ChainConfig, EvmReader};
 
 use crate::node::{Chain, Node, Tx};

@@ -1,6 +1,6 @@
 //! URLs contain keys. They are sent to their source, and appear nowhere else.
 
-use metering_core::ChainReader;
+use metering_core::chains::ChainReader;
 use metering_evm::ChainConfig;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! When a block counts as confirmed.
 
-use metering_core::{ChainReader, Depth, TransactionStatus};
+use metering_core::chains::{ChainReader, Depth, TransactionStatus};
 use metering_evm::{ChainConfig, EvmReader};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::{ChainError, ChainReader, TransactionStatus};
+use metering_core::chains::{ChainError, ChainReader, TransactionStatus};
 use metering_evm::ChainConfig;
 
 use crate::node::{Chain, Fault, Node, Tx, address};

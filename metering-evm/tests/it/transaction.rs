@@ -1,7 +1,8 @@
 //! Looking up a transaction at one source.
 
-use metering_core::{
-    ChainError, ChainReader, Depth, NativeTransfer, Timestamp, TokenTransfer, TokenUnits, TransactionStatus,
+use metering_core::Timestamp;
+use metering_core::chains::{
+    ChainError, ChainReader, Depth, NativeTransfer, TokenTransfer, TokenUnits, TransactionStatus,
 };
 use metering_evm::ChainConfig;
 use serde_json::{Value, json};

@@ -7,10 +7,10 @@ use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
 use super::{DIGESTED, PACKED, SCRIPTS, check_encoding, lines, packing, supported, version};
+use crate::connection::session::{Client, GenericClient, Pool, Transaction};
+use crate::connection::wait::{REPORT_TIMEOUT, within};
 use crate::error::{Failure, Result};
 use crate::rows::{execute, one};
-use crate::session::{Client, GenericClient, Pool, Transaction};
-use crate::wait::{REPORT_TIMEOUT, within};
 
 /// The table that is created before all others. Its row is the lock for migrations.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \

@@ -1,9 +1,9 @@
 //! Migration to version 4: adds to every usage line the digest of its texts.
 
+use crate::connection::session::GenericClient;
+use crate::connection::wait::{REPORT_TIMEOUT, within};
 use crate::error::Result;
 use crate::rows::one;
-use crate::session::GenericClient;
-use crate::wait::{REPORT_TIMEOUT, within};
 
 /// Lines per statement, which must finish within the statement timeout of one minute.
 const LINES: i64 = 50_000;

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use metering_core::ACTIVITY_KEPT;
+use metering_core::usage::ACTIVITY_KEPT;
 
-use crate::activity::{BLOCKS, BlockRows};
-use crate::entry::{Entry, Path};
+use crate::charging::entry::{Entry, Path};
+use crate::charging::tail::Folds;
+use crate::connection::session::GenericClient;
+use crate::connection::wait::{REPORT_TIMEOUT, within};
 use crate::error::Result;
 use crate::rows::{all, execute, one};
-use crate::session::GenericClient;
-use crate::tail::Folds;
-use crate::wait::{REPORT_TIMEOUT, within};
+use crate::usage::activity::{BLOCKS, BlockRows};
 
 /// Accounts per step. Each has at most a thousand entries.
 const ACCOUNTS: i64 = 64;

@@ -1,9 +1,9 @@
 //! Postings that the database cannot store fail alone, without the rest of their batch.
 
-use metering_core::{
-    AccountId, Charge, ClientSource, Credits, Decision, KeyHash, LedgerKind, NewAccount, NewLedgerEntry, Outcome,
-    Posting, Store, Timestamp, UsageLine,
-};
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, NewAccount, Store, Timestamp, UsageLine};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use metering_core::{Clock, ClockSkew, PaymentStore, Store, SystemClock, Timestamp};
+use metering_core::clock::ClockSkew;
+use metering_core::{Clock, PaymentStore, Store, SystemClock, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use metering_core::charging::{Outcome, Posting};
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::store::Posted;
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, LedgerKind, NewAccount, NewLedgerEntry, Outcome,
-    Posted, Posting, RateLimits, Store, SystemRandomness, Timestamp, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Store, SystemRandomness,
+    Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;

@@ -4,9 +4,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use metering_core::charging::Outcome;
+use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{
-    AccountId, ApiKey, Credits, Decision, FullStore, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry, Outcome,
-    RateLimits, Store, SystemRandomness,
+    AccountId, ApiKey, Credits, Decision, FullStore, MemoryStore, NewAccount, RateLimits, Store, SystemRandomness,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::pgbouncer::{Pooler, is_skipped};

@@ -1,8 +1,10 @@
 //! Recent activity when some of its blocks were overwritten and others were not.
 
+use metering_core::charging::Posting;
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 use metering_core::{
-    ACTIVITY_KEPT, AccountId, Activity, ActivityKind, ApiKey, Charge, ClientSource, Credits, LedgerKind, NewAccount,
-    NewLedgerEntry, Posting, Store, SystemRandomness, Timestamp, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Credits, NewAccount, Store, SystemRandomness, Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};

@@ -1,10 +1,10 @@
 //! Migrates databases of earlier schema versions, with data.
 
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
 use metering_core::transfer::{SourceId, TargetState};
-use metering_core::{
-    Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, PaymentStore,
-    Posting, Store, Timestamp, UsageLine,
-};
+use metering_core::usage::{Activity, ActivityKind, DayRange};
+use metering_core::{Charge, ClientSource, Credits, Day, Decision, PaymentStore, Store, Timestamp, UsageLine};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
@@ -142,7 +142,7 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     version_two(&url);
     run_in(&url, &format!("{BOOKS} UPDATE account SET created_at = 5000; INSERT INTO scan_mark VALUES (8453, 17);"));
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let recipient = |byte| metering_core::Address::from_bytes([byte; 20]);
+    let recipient = |byte| metering_core::chains::Address::from_bytes([byte; 20]);
     let configured = vec![(8453, recipient(1)), (1, recipient(1))];
     let found = store.register_recipients(configured, NOON).await.unwrap();
     assert_eq!((found[0].since, found[0].other_store), (Timestamp::from_unix_millis(5_000), None));

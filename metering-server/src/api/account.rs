@@ -3,9 +3,9 @@
 use http::{HeaderMap, StatusCode};
 use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary};
 
+use crate::access::credentials;
+use crate::api::app::App;
 use crate::api::query::number;
-use crate::app::App;
-use crate::credentials;
 use crate::http::{Problem, Reply, json};
 
 /// The account and its balance

@@ -5,9 +5,9 @@ use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
 use metering_core::wire::{DeductRequest, DeductResponse, ErrorBody, ErrorCode, LookupResponse, metered_headers};
 
+use crate::access::credentials;
+use crate::api::app::App;
 use crate::api::body::read;
-use crate::app::App;
-use crate::credentials;
 use crate::http::{Problem, Reply, json, with_headers};
 
 const SECRET_HEADER: &str = "x-bds-internal-billing-secret";

@@ -7,11 +7,11 @@ use metering_core::wire::{
 };
 use metering_core::{Clock, Error, SystemClock};
 
+use crate::api::app::App;
 use crate::api::body::read;
-use crate::app::App;
-use crate::bot::BotChallenge;
 use crate::http::{ClientAddress, Problem, Reply, json};
-use crate::metrics::counted;
+use crate::operations::metrics::counted;
+use crate::signups::bot::BotChallenge;
 
 /// Start a signup
 ///

@@ -6,10 +6,10 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::App;
+use crate::api::app::App;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
-use crate::metrics;
-use crate::readiness::{NotReady, Parts};
+use crate::operations::metrics;
+use crate::operations::readiness::{NotReady, Parts};
 
 /// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]

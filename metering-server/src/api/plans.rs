@@ -3,7 +3,7 @@
 use http::StatusCode;
 use metering_core::wire::{ErrorBody, PlansDocument};
 
-use crate::app::App;
+use crate::api::app::App;
 use crate::http::{Problem, Reply, json};
 
 /// Plans on sale and the chains they are paid on

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::StatusCode;
 use metering_core::wire::{ChallengeRequest, ChallengeResponse, ErrorBody, VerifyRequest, VerifyResponse};
 
+use crate::api::app::App;
 use crate::api::body::read;
-use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply, json};
-use crate::metrics::counted;
+use crate::operations::metrics::counted;
 
 /// Get a message for the wallet to sign
 #[utoipa::path(post, path = "/api-key/recover/challenge", tag = "recovery", request_body = ChallengeRequest, responses(

@@ -11,7 +11,7 @@ use warp::filters::BoxedFilter;
 use warp::path::FullPath;
 
 use crate::api;
-use crate::app::App;
+use crate::api::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// The paths of the API and their methods, for 405 responses and for the test that compares them with the OpenAPI

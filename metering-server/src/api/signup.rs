@@ -4,10 +4,10 @@ use bytes::Bytes;
 use http::StatusCode;
 use metering_core::wire::{ClaimRequest, ClaimResponse, ErrorBody, QuoteRequest, QuoteResponse};
 
+use crate::api::app::App;
 use crate::api::body::read;
-use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply, json};
-use crate::metrics::counted;
+use crate::operations::metrics::counted;
 
 /// Get a quote for a plan
 ///

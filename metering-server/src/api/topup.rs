@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use metering_core::wire::{ErrorBody, TopUpRequest, TopUpResponse};
 
+use crate::access::credentials;
+use crate::api::app::App;
 use crate::api::body::read;
-use crate::app::App;
-use crate::credentials;
 use crate::http::{ClientAddress, Problem, Reply, json};
-use crate::metrics::counted;
+use crate::operations::metrics::counted;
 
 /// Top up the account with a payment
 ///

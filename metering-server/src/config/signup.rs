@@ -1,6 +1,6 @@
 //! Configuration of signup.
 
-use metering_core::{PaymentSettings, SignupSettings};
+use metering_core::service::{PaymentSettings, SignupSettings};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{CreditAmount, Secret, Span};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use metering_core::Weight;
+use metering_core::catalogue::Weight;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

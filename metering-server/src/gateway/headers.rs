@@ -1,7 +1,8 @@
 //! Decides which headers pass the gateway, in either direction.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use metering_core::{AccountId, is_same_header, starts_like_header};
+use metering_core::AccountId;
+use metering_core::catalogue::{is_same_header, starts_like_header};
 
 use crate::http::ClientAddress;
 

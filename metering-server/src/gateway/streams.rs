@@ -9,7 +9,8 @@ use futures_util::{Stream, StreamExt};
 use http::header;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use metering_core::{Error, KeyHash, Store};
+use metering_core::access::KeyHash;
+use metering_core::{Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 

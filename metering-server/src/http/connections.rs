@@ -13,8 +13,8 @@ use metrics::{counter, gauge};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::access::limits::Network;
 use crate::http::connection::Connection;
-use crate::limits::Network;
 
 /// Sockets above the limit, for connections that were told to close and have not closed yet.
 const CLOSING_MAX: usize = 64;

@@ -12,12 +12,12 @@ use metering_core::{Catalogue, ClientSource};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::{Mcp, remote};
-use crate::api::Documents;
+use crate::api::{self, Documents, openapi};
 use crate::config::{Config, needs_gateway};
 use crate::front::OPERATIONS;
 use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
+use crate::operations::metrics;
 use crate::run::{Ending, RunError, bind};
-use crate::{api, metrics, openapi};
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use metering_client::{Client, ClientError};
+use metering_core::access::KeyFault;
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, Error, KeyFault};
+use metering_core::{ApiKey, Error};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::shares::AccountKey;
-use crate::credentials;
+use crate::access::credentials;
 use crate::http::Problem;
 
 /// `Retry-After` when the service cannot look up a key, in seconds.

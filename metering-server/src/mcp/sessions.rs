@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use metering_client::Client;
+use metering_core::access::KeyHash;
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, KeyHash, Randomness, SystemRandomness};
+use metering_core::{ApiKey, Randomness, SystemRandomness};
 use metrics::gauge;
 use rmcp::model::ClientJsonRpcMessage;
 use tokio::sync::mpsc;

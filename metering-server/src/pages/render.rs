@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use metering_core::{Catalogue, ParamLocation};
+use metering_core::Catalogue;
+use metering_core::catalogue::ParamLocation;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;

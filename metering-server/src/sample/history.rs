@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
-use metering_core::{Address, Timestamp};
+use metering_core::Timestamp;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain, count, numbers};

@@ -1,7 +1,7 @@
 //! Metadata of a pool, and the pools of a token.
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::Block;

@@ -4,7 +4,7 @@
 //! name something that exists and are within limits. Numbers and booleans contain no characters that need
 //! percent-encoding, so nothing is decoded.
 
-use metering_core::Address;
+use metering_core::chains::Address;
 
 use super::chain::{Block, BlockNumber, Chain};
 use super::pool::Pool;

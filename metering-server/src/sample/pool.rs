@@ -1,6 +1,6 @@
 //! The pools of the sample: real Uniswap V3 pools on mainnet, with made-up prices and reserves.
 
-use metering_core::Address;
+use metering_core::chains::Address;
 
 use super::chain::BlockNumber;
 use super::noise::{MILLION, drift};

@@ -1,7 +1,7 @@
 //! Prices at a block: of ether, of a token in a pool, of a token in all pools.
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, Chain};

@@ -1,7 +1,7 @@
 //! Errors of the sample feed, as clients see them.
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::SampleResponse;

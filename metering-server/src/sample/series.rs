@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain};

@@ -1,7 +1,7 @@
 //! Snapshots of a block: the reserves of pools, and the trades in them.
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber};

@@ -1,6 +1,6 @@
 //! The tokens of the sample: real names and addresses from Ethereum mainnet, with made-up prices.
 
-use metering_core::Address;
+use metering_core::chains::Address;
 
 use super::chain::BlockNumber;
 use super::noise::{MILLION, drift};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::{Serialize, Serializer};
 
 use super::chain::BlockNumber;

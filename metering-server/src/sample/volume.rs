@@ -1,7 +1,7 @@
 //! Traded volume over the last seconds, for a pool and for a token.
 
 use bytes::Bytes;
-use metering_core::Address;
+use metering_core::chains::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain, count, numbers};

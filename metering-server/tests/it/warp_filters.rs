@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
+use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{
-    AccountId, ApiKey, Catalogue, Charged, Clock, LedgerKind, MemoryStore, MeteringLayer, NewAccount, NewLedgerEntry,
-    Service, ServiceConfig, Store, SystemClock, SystemRandomness,
+    AccountId, ApiKey, Catalogue, Charged, Clock, MemoryStore, MeteringLayer, NewAccount, Service, ServiceConfig,
+    Store, SystemClock, SystemRandomness,
 };
 use tower::{ServiceBuilder, ServiceExt};
 use warp::Filter;

@@ -3,7 +3,8 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
+use metering_core::store::KeyDelivery;
+use metering_core::{PaymentStore, Store, StoreError};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;

@@ -1,6 +1,7 @@
 //! Damage by direct writes to the file: `verify` notices it.
 
-use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
+use metering_core::store::KeyDelivery;
+use metering_core::{PaymentStore, Store, StoreError};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{account, claim, credit, database_path, execute, quote, tx};

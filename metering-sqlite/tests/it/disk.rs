@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_core::{Charge, ClientSource, Credits, Posted, Posting, Refusal, Store, StoreError, UsageLine};
+use metering_core::charging::Posting;
+use metering_core::store::Posted;
+use metering_core::{Charge, ClientSource, Credits, Refusal, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, account, charge, database_path, execute, grant, new_key};
@@ -171,7 +173,7 @@ async fn activity_log_size_is_independent_of_request_count() {
         let connection = rusqlite::Connection::open(&file).unwrap();
         connection.query_row("SELECT count(*) FROM activity", [], |row| row.get::<_, u32>(0)).unwrap()
     };
-    let kept = 4 * 2 * metering_core::ACTIVITY_KEPT;
+    let kept = 4 * 2 * metering_core::usage::ACTIVITY_KEPT;
     for round in 0..3 {
         for _ in 0..20 {
             // Each request uses a different line, so that each gets its own entry.

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_core::{Charge, ClientSource, Credits, KeyHash, Outcome, Posting, Store, StoreError, UsageLine};
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
+use metering_core::{Charge, ClientSource, Credits, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, account, charge, database_path, execute};

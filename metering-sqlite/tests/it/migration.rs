@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use metering_core::{
-    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentSettlement, PaymentStore, QuoteOpened, Refusal,
-    Store, Totals,
-};
+use metering_core::access::{KeyHash, Totals};
+use metering_core::money::LedgerKind;
+use metering_core::payments::PaymentSettlement;
+use metering_core::store::{PaymentCredited, QuoteOpened};
+use metering_core::{AccountId, Credits, PaymentStore, Refusal, Store};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, credit, database_path, quote, tx};
@@ -148,7 +149,7 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     connection.execute_batch("PRAGMA user_version = 4; INSERT INTO scan_mark VALUES (8453, 17); UPDATE account SET created_at = created_at - 1795261995000").unwrap();
     drop(connection);
     let store = SqliteStore::open(&file).unwrap();
-    let recipient = |byte| metering_core::Address::from_bytes([byte; 20]);
+    let recipient = |byte| metering_core::chains::Address::from_bytes([byte; 20]);
     let configured = vec![(8453, recipient(1)), (1, recipient(1))];
     let found = store.register_recipients(configured, NOON).await.unwrap();
     let began = metering_core::Timestamp::from_unix_millis(5_000);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use metering_core::{
-    AccountId, Claimed, KeyDelivery, KeyHash, LedgerKind, Payer, PaymentCredited, PaymentStore, PaymentUse, Quote,
-    QuoteOpened, QuoteState, Refusal, Store, TxRef,
-};
+use metering_core::access::{KeyHash, Payer};
+use metering_core::chains::TxRef;
+use metering_core::money::LedgerKind;
+use metering_core::payments::{PaymentUse, Quote, QuoteState};
+use metering_core::store::{Claimed, KeyDelivery, PaymentCredited, QuoteOpened};
+use metering_core::{AccountId, PaymentStore, Refusal, Store};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{

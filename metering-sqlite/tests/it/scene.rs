@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use metering_core::access::{KeyHash, Payer};
+use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::charging::{Outcome, Posting};
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Quote, QuoteState};
+use metering_core::store::{Claim, KeyDelivery, PaymentCredit, QuotePrecedence};
 use metering_core::{
-    AccountId, Address, ApiKey, Challenge, Charge, Claim, ClientSource, Credits, Decision, KeyDelivery, KeyHash,
-    LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Outcome, Payer, Payment, PaymentCredit, PaymentRef,
-    PaymentTarget, PaymentUse, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, Refusal, Store,
-    SystemRandomness, Timestamp, TokenUnits, TxHash, TxRef, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Refusal, Store,
+    SystemRandomness, Timestamp, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;

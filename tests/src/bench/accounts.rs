@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::store::Created;
 use metering_core::{
-    Account, AccountId, ApiKey, Clock, Created, Credits, LedgerKind, NewAccount, NewLedgerEntry, RateLimits, Store,
-    SystemClock, SystemRandomness,
+    Account, AccountId, ApiKey, Clock, Credits, NewAccount, RateLimits, Store, SystemClock, SystemRandomness,
 };
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;

@@ -9,9 +9,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use metering_core::{
-    Charge, ClientSource, Clock, Credits, Decision, KeyHash, Outcome, Posting, Store, SystemClock, UsageLine,
-};
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
+use metering_core::{Charge, ClientSource, Clock, Credits, Decision, Store, SystemClock, UsageLine};
 
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;

@@ -137,7 +137,7 @@ async fn record(populated: &Populated, requests: usize, now: Timestamp) -> Resul
 mod tests {
     use super::*;
     use crate::scripted::{Reply, serve};
-    use metering_core::DayRange;
+    use metering_core::usage::DayRange;
 
     #[tokio::test]
     async fn requests_are_recorded_evenly_over_days_and_routes() {

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{
-    AccountId, AgentName, Created, Credits, DecimalError, Email, LedgerKind, NewAccount, NewLedgerEntry, RateLimits,
-    SystemRandomness,
-};
+use metering_core::access::{AgentName, Email};
+use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry};
+use metering_core::store::Created;
+use metering_core::{AccountId, Credits, NewAccount, RateLimits, SystemRandomness};
 
 use super::issued::IssuedKey;
 use crate::admin::session::Session;

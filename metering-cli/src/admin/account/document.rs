@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use metering_core::{Account, AccountId, Address, AgentName, Credits, Email, RateLimits, Timestamp};
+use metering_core::access::{AgentName, Email};
+use metering_core::chains::Address;
+use metering_core::{Account, AccountId, Credits, RateLimits, Timestamp};
 use serde::Serialize;
 
 use crate::failure::Failure;

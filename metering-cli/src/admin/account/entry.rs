@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{AccountId, Credits, DecimalError, LedgerKind, NewLedgerEntry, Posted};
+use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry};
+use metering_core::store::Posted;
+use metering_core::{AccountId, Credits};
 
 use super::document;
 use crate::admin::session::{Session, missing_or_revoked};

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use metering_core::{Account, AccountId, ApiKey, Credits, KeyHash, SystemRandomness};
+use metering_core::access::KeyHash;
+use metering_core::{Account, AccountId, ApiKey, Credits, SystemRandomness};
 use serde::Serialize;
 
 use crate::failure::Failure;

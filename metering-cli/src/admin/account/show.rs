@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{Account, AccountId, Email, Store};
+use metering_core::access::Email;
+use metering_core::{Account, AccountId, Store};
 
 use super::document;
 use crate::admin::session::{PAGE, Session, find};

@@ -2,7 +2,10 @@
 
 use std::fmt::Display;
 
-use metering_core::{Account, Credits, DailyTotal, LedgerEntry, PaymentRecord};
+use metering_core::money::LedgerEntry;
+use metering_core::payments::PaymentRecord;
+use metering_core::usage::DailyTotal;
+use metering_core::{Account, Credits};
 
 use crate::admin::account::status;
 

@@ -6,10 +6,11 @@ mod outcome;
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{
-    AccountId, Credits, DecimalError, LedgerKind, NewLedgerEntry, Payment, PaymentCredit, PaymentCredited,
-    PaymentRecord, PaymentRef, PaymentStore, PaymentUse, Plan, PlanKey, QuotePrecedence, TxHash, TxRef,
-};
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Payment, PaymentRecord, PaymentUse, Plan, PlanKey};
+use metering_core::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
+use metering_core::{AccountId, Credits, PaymentStore};
 
 use self::outcome::Outcome;
 use super::chains;

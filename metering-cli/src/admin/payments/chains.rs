@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metering_config::Sources;
-use metering_core::{Arrivals, Chain, ChainError, ChainReader, PaymentTarget, TransactionStatus, TxHash, arrivals};
+use metering_core::chains::{Chain, ChainError, ChainReader, TransactionStatus, TxHash};
+use metering_core::payments::PaymentTarget;
+use metering_core::service::{Arrivals, arrivals};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{
-    Address, Arrival, Arrivals, PaymentRecord, PaymentStore, PaymentTarget, Plan, Timestamp, TokenUnits, TxHash,
-    payment_targets,
-};
+use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::payments::{PaymentRecord, PaymentTarget, Plan};
+use metering_core::service::{Arrival, Arrivals, payment_targets};
+use metering_core::{PaymentStore, Timestamp};
 use serde::Serialize;
 
 use super::chains::{self, OpenChain};

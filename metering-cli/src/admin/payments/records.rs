@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{AccountId, Address, PaymentRecord, Plan, Timestamp, TokenUnits, TxHash};
+use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::payments::{PaymentRecord, Plan};
+use metering_core::{AccountId, Timestamp};
 use serde::Serialize;
 
 use super::token::Token;

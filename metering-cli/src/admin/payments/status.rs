@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use metering_core::{
-    AccountId, AgentName, Arrival, Payment, PaymentFault, PaymentRecord, PaymentStore, PaymentUse, Quote, StoreError,
-};
+use metering_core::access::AgentName;
+use metering_core::payments::{Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
+use metering_core::service::Arrival;
+use metering_core::{AccountId, PaymentStore, StoreError};
 use serde::Serialize;
 
 /// What is known about an arrival.

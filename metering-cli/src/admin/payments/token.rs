@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use metering_core::{Address, PaymentTarget, Plan, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
+use metering_core::payments::{PaymentTarget, Plan};
 
 /// What the plans say about a token.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use metering_core::{ArrivalLocation, ChainError, PaymentStore, StoreError, Timestamp, TxHash, UnreadableArrival};
+use metering_core::chains::{ChainError, TxHash};
+use metering_core::payments::{ArrivalLocation, UnreadableArrival};
+use metering_core::{PaymentStore, StoreError, Timestamp};
 use serde::Serialize;
 
 /// The maximum number of recorded arrivals to list.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use metering_core::Plan;
+use metering_core::payments::Plan;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::Plan;
+use metering_core::payments::Plan;
 use serde::Serialize;
 
 use crate::admin::session::Session;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use metering_core::{Address, Credits, PaymentKind, Plan, TokenAmount};
+use metering_core::Credits;
+use metering_core::chains::Address;
+use metering_core::payments::{PaymentKind, Plan, TokenAmount};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -172,7 +174,7 @@ impl Described for Price {
 struct Price(TokenAmount);
 
 impl FromStr for Price {
-    type Err = metering_core::DecimalError;
+    type Err = metering_core::money::DecimalError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         TokenAmount::parse(text).map(Self)

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use metering_core::{Address, Credits, DecimalError, PaymentKind, Plan, PlanKey, TokenAmount};
+use metering_core::Credits;
+use metering_core::chains::Address;
+use metering_core::money::DecimalError;
+use metering_core::payments::{PaymentKind, Plan, PlanKey, TokenAmount};
 
 use super::KeyArgs;
 use crate::admin::session::Session;

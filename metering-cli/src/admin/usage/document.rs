@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use metering_core::{AccountId, AgentName, Credits, Day, DayUsage, Email, EndpointUsage, UsageReport};
+use metering_core::access::{AgentName, Email};
+use metering_core::usage::{DayUsage, EndpointUsage, UsageReport};
+use metering_core::{AccountId, Credits, Day};
 use serde::Serialize;
 
 use crate::failure::Failure;

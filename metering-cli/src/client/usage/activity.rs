@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Deserialize;
 
-use crate::client::amount::Amount;
+use crate::client::money::amount::Amount;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-use crate::client::amount::Amount;
+use crate::client::money::amount::Amount;
 
 /// The width if the terminal reports none.
 const COLUMNS_DEFAULT: usize = 80;

@@ -3,10 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
+use metering_core::access::{AgentName, Payer};
+use metering_core::chains::{Address, TokenUnits, TxRef};
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::payments::{Payment, PaymentTarget, PaymentUse, Quote, QuoteNonce, QuoteState};
+use metering_core::store::{Created, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence};
 use metering_core::{
-    Account, AccountId, Address, AgentName, ApiKey, Created, Credits, LedgerKind, NewAccount, NewLedgerEntry, Payer,
-    Payment, PaymentCredit, PaymentCredited, PaymentRef, PaymentStore, PaymentTarget, PaymentUse, Quote, QuoteNonce,
-    QuoteOpened, QuotePrecedence, QuoteState, Store, SystemRandomness, Timestamp, TokenUnits, TxRef,
+    Account, AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp,
 };
 use serde_json::Value;
 

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::account::Payer;
-use crate::chain::Block;
-use crate::key::KeyHash;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
-use crate::quote::{NonceHash, Quote, QuoteState};
-use crate::recovery::Challenge;
+use crate::access::account::Payer;
+use crate::access::key::KeyHash;
+use crate::chains::chain::Block;
+use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
+use crate::payments::recovery::Challenge;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, QuotePrecedence, SettlementChange};
-use crate::transaction::TxRef;
-use crate::units::TokenUnits;
 
 use super::super::operation::{HASHES, Price, Sale, chain, nonce, target};
 use super::super::sale::{PLAN, SOLD, tx_on, wallet};

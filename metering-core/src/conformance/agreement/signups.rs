@@ -1,7 +1,7 @@
 //! Applies operations on signup sessions and solutions to the store and the model.
 
-use crate::ledger::LedgerKind;
-use crate::signup::SignupSession;
+use crate::money::ledger::LedgerKind;
+use crate::signups::signup::SignupSession;
 use crate::store::{NewAccount, SignupRedeemed};
 
 use super::super::operation::{Signup, code, token};

@@ -1,9 +1,9 @@
 //! Challenges in the model.
 
-use crate::account::Account;
+use crate::access::account::Account;
+use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
-use crate::recovery::Challenge;
+use crate::payments::recovery::Challenge;
 
 use super::{InUse, Model};
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::account::{Account, RateLimits, Totals};
-use crate::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, Window};
+use crate::access::account::{Account, RateLimits, Totals};
+use crate::access::key::KeyHash;
+use crate::charging::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, Window};
+use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
-use crate::credits::Credits;
-use crate::key::KeyHash;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::request_id::RequestId;
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
 use crate::usage::UsageLine;
 

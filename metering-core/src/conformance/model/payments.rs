@@ -1,13 +1,15 @@
 //! Used payments and the wallets they linked, in the model.
 
-use crate::account::AccountId;
-use crate::address::Address;
+use crate::access::account::AccountId;
+use crate::chains::address::Address;
+use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
-use crate::credits::Credits;
-use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep};
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payments::payment::{
+    Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep,
+};
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, Posted, QuotePrecedence, SettlementChange};
-use crate::transaction::TxRef;
 
 use super::Model;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::access::key::KeyHash;
+use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
-use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentTarget, PaymentUse};
-use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::payments::payment::{Payment, PaymentTarget, PaymentUse};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, QuoteOpened};
-use crate::transaction::TxRef;
 
 use super::payments::Used;
 use super::{InUse, Model};

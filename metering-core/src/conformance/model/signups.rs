@@ -1,7 +1,7 @@
 //! Signup sessions and used solutions in the model.
 
 use crate::clock::Timestamp;
-use crate::signup::{SessionHash, SignupSession, UserCode};
+use crate::signups::signup::{SessionHash, SignupSession, UserCode};
 use crate::store::{Created, NewAccount, SignupApproved, SignupOpened, SignupRedeemed};
 
 use super::{InUse, Model};

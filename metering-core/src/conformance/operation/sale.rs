@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
-use crate::address::Address;
-use crate::ledger::LedgerKind;
-use crate::payment::PaymentTarget;
+use crate::chains::address::Address;
+use crate::money::ledger::LedgerKind;
+use crate::payments::payment::PaymentTarget;
 
 use super::super::sale::TARGET;
 use super::{EMAILS, amount, kind, number, stale_key};

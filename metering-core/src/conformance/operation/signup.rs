@@ -4,8 +4,8 @@
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
-use crate::ledger::LedgerKind;
-use crate::signup::{SessionHash, UserCode};
+use crate::money::ledger::LedgerKind;
+use crate::signups::signup::{SessionHash, UserCode};
 
 use super::{EMAILS, amount, kind, stale_key};
 

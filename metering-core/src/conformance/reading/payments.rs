@@ -1,8 +1,8 @@
 //! Compares everything that can be read about quotes, payments and challenges with the model.
 
 use crate::clock::Timestamp;
-use crate::payment::Payment;
-use crate::quote::Quote;
+use crate::payments::payment::Payment;
+use crate::payments::quote::Quote;
 use crate::store::PaymentStore;
 
 use super::super::model::{Model, Owner};

@@ -1,6 +1,6 @@
 //! Compares all signup sessions with the model.
 
-use crate::signup::SignupSession;
+use crate::signups::signup::SignupSession;
 use crate::store::SignupStore;
 
 use super::super::model::Model;

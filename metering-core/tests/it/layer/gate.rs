@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Extensions, Request, Response, StatusCode};
-use metering_core::{ApiKey, Charged, ClientSource, Credits, DayRange, Error, RateLimits, Route, Store};
+use metering_core::catalogue::Route;
+use metering_core::usage::DayRange;
+use metering_core::{ApiKey, Charged, ClientSource, Credits, Error, RateLimits, Store};
 
 use super::scene::{PRICE, START, Scene, header, json};
 

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{
-    AccountId, ApiKey, Catalogue, Clock, Credits, LedgerKind, MemoryStore, Meter, MeterConfig, MeteringLayer,
-    NewAccount, NewLedgerEntry, RateLimits, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
+    AccountId, ApiKey, Catalogue, Clock, Credits, MemoryStore, Meter, MeterConfig, MeteringLayer, NewAccount,
+    RateLimits, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
 };
 use tower::{Layer, ServiceExt, service_fn};
 

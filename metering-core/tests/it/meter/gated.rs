@@ -4,11 +4,12 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use metering_core::{
-    Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, MemoryStore, NewAccount,
-    NewLedgerEntry, Outcome, Page, Posted, Posting, RateLimits, Store, StoreError, Timestamp, UsageReport,
-    Verification,
-};
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting};
+use metering_core::money::{LedgerEntry, NewLedgerEntry};
+use metering_core::store::{Created, Cursor, Page, Posted, Verification};
+use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
+use metering_core::{Account, AccountId, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp};
 use tokio::sync::Semaphore;
 
 /// A memory store behind a gate.

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::access::KeyHash;
+use metering_core::charging::MeterEnd;
+use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, KeyHash, LedgerKind, Meter, MeterEnd,
-    MeterError, NewAccount, NewLedgerEntry, Store, StoreError, SystemClock, SystemRandomness, UsageLine,
+    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, Meter, MeterError, NewAccount, Store,
+    StoreError, SystemClock, SystemRandomness, UsageLine,
 };
 use tokio::task::JoinHandle;
 

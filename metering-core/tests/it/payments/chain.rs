@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use metering_core::{
-    AccountCode, Address, Block, BlockHash, ChainError, ChainReader, Clock, Depth, Evidence, Heights, NativeTransfer,
+use metering_core::Clock;
+use metering_core::chains::{
+    AccountCode, Address, Block, BlockHash, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
     PaymentsFound, PendingTransaction, TokenTransfer, TokenUnits, TransactionStatus, TxHash,
 };
 

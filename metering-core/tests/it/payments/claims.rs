@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use metering_core::wire::ClaimRequest;
-use metering_core::{
-    Address, ChainError, Error, NativeTransfer, PaymentSettings, PendingTransaction, Store, TokenTransfer, TokenUnits,
-    TxHash,
+use metering_core::chains::{
+    Address, ChainError, NativeTransfer, PendingTransaction, TokenTransfer, TokenUnits, TxHash,
 };
+use metering_core::service::PaymentSettings;
+use metering_core::wire::ClaimRequest;
+use metering_core::{Error, Store};
 use tokio::task::JoinSet;
 
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, claim_request, code, key_of, top_up_request};
@@ -82,7 +83,7 @@ async fn wrong_payment_changes_nothing() {
         ("reverted", scene.side.mine(false, native, vec![]), "tx_reverted"),
         (
             "native coin",
-            scene.side.pay(metering_core::Address::ZERO, wallet.address, RECIPIENT, amount),
+            scene.side.pay(metering_core::chains::Address::ZERO, wallet.address, RECIPIENT, amount),
             "payment_mismatch",
         ),
     ];

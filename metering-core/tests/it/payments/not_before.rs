@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use metering_core::{NotBefore, PaymentSettings, PaymentStore, Timestamp};
+use metering_core::payments::NotBefore;
+use metering_core::service::PaymentSettings;
+use metering_core::{PaymentStore, Timestamp};
 
 use super::scene::{MAIN, SIDE, Scene, code};
 use super::wallet::Wallet;
@@ -67,7 +69,7 @@ async fn not_before_applies_to_top_ups_claims_and_watcher() {
         assert_eq!((watched.claimed, watched.credited), (0, 0), "{first}");
         scene
             .store
-            .quote(&metering_core::QuoteNonce::parse(&quote.signup_nonce).unwrap().hash())
+            .quote(&metering_core::payments::QuoteNonce::parse(&quote.signup_nonce).unwrap().hash())
             .await
             .unwrap()
             .unwrap();

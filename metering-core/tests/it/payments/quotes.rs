@@ -1,7 +1,10 @@
 //! Quotes: what they contain, and when they are refused.
 
+use metering_core::chains::{Address, TokenUnits};
+use metering_core::payments::{NonceHash, Plan, Quote, QuoteNonce};
+use metering_core::store::QuoteOpened;
 use metering_core::wire::{ChainIdInput, QuoteRequest};
-use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, TokenUnits};
+use metering_core::{Error, PaymentStore};
 
 use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, SIDE, STARTER, Scene, code, plan, quote_request};
 use super::wallet::Wallet;
@@ -152,7 +155,7 @@ async fn contracts_are_not_sold_native_plans_and_may_pay_in_tokens() {
     scene.quote(&contract, "starter", MAIN).await.unwrap();
     // On other chains it is an ordinary address.
     scene.quote(&contract, "coin", SIDE).await.unwrap();
-    scene.main.trouble(Some(metering_core::ChainError::Unavailable("down".to_owned())));
+    scene.main.trouble(Some(metering_core::chains::ChainError::Unavailable("down".to_owned())));
     assert_eq!(
         code(scene.quote(&Wallet::of(1), "coin", MAIN).await),
         "rpc_error",

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use metering_core::Store;
+use metering_core::chains::{ChainError, WalletSignature, signing_digest};
 use metering_core::wire::{ChallengeRequest, ChallengeResponse};
-use metering_core::{ChainError, Store, WalletSignature, signing_digest};
 use tokio::task::JoinSet;
 
 use super::scene::{MAIN, Scene, code, key_of};

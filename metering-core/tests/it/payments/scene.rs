@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use metering_core::chains::{Address, Chain, ChainReader, TxHash};
+use metering_core::payments::{PaymentKind, Plan};
+use metering_core::service::PaymentSettings;
 use metering_core::wire::{
     ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest,
     TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
-    AccountId, Address, ApiKey, Catalogue, Chain, ChainReader, Clock, Error, MemoryStore, Meter, MeterConfig,
-    NewAccount, PaymentKind, PaymentSettings, PaymentStore, Plan, Service, ServiceConfig, Store, SystemRandomness,
-    Timestamp, TxHash,
+    AccountId, ApiKey, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, NewAccount, PaymentStore, Service,
+    ServiceConfig, Store, SystemRandomness, Timestamp,
 };
 
 use super::chain::FakeChain;

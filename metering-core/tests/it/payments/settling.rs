@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use metering_core::{
-    ApiKey, ChainError, LedgerKind, PaymentSettlement, PaymentStore, SettlementReport, Store, TokenUnits, TxHash, TxRef,
-};
+use metering_core::chains::{ChainError, TokenUnits, TxHash, TxRef};
+use metering_core::money::LedgerKind;
+use metering_core::payments::PaymentSettlement;
+use metering_core::service::SettlementReport;
+use metering_core::{ApiKey, PaymentStore, Store};
 
 use super::chain::FINAL;
 use super::scene::{MAIN, Scene, code, key_of};
@@ -99,7 +101,7 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     assert_eq!(scene.balance(&key).await, "23");
     let account = scene.service.authenticate(Some(&key)).await.unwrap();
     let spent = metering_core::Credits::from_whole(-20).unwrap();
-    let entry = metering_core::NewLedgerEntry::new(LedgerKind::Adjustment, spent, "Spent");
+    let entry = metering_core::money::NewLedgerEntry::new(LedgerKind::Adjustment, spent, "Spent");
     scene.store.post_entry(&account.id, entry, account.created_at).await.unwrap();
     scene.main.reorganise(hash);
     settle_until_reversed(&scene).await;

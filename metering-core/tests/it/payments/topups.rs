@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use metering_core::Store;
+use metering_core::chains::{Address, TxHash};
+use metering_core::service::PaymentSettings;
 use metering_core::wire::{ChainIdInput, TopUpRequest};
-use metering_core::{Address, PaymentSettings, Store, TxHash};
 use tokio::task::JoinSet;
 
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of};
@@ -118,8 +120,8 @@ async fn contract_wallet_must_sign_every_top_up() {
     let message = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body().message;
     let signature = owner.sign(&message);
     assert_eq!(code(scene.top_up(&key, MAIN, hash, Some(signature.clone())).await), "payer_proof_required");
-    let bytes = metering_core::WalletSignature::parse(&signature).unwrap();
-    scene.main.accept(contract.address, metering_core::signing_digest(&message), bytes.as_bytes());
+    let bytes = metering_core::chains::WalletSignature::parse(&signature).unwrap();
+    scene.main.accept(contract.address, metering_core::chains::signing_digest(&message), bytes.as_bytes());
     scene.top_up(&key, MAIN, hash, Some(signature)).await.unwrap();
     let next = scene.pay_price(&contract, MAIN);
     assert_eq!(code(scene.top_up(&key, MAIN, next, None).await), "payer_proof_required");
@@ -143,8 +145,8 @@ async fn contract_payment_needs_its_signature() {
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.credited, watched.left), (0, 1));
     assert_eq!(scene.balance(&first).await, "12.5");
-    let bytes = metering_core::WalletSignature::parse(&signature).unwrap();
-    scene.main.accept(router.address, metering_core::signing_digest(&refused.body().message), bytes.as_bytes());
+    let bytes = metering_core::chains::WalletSignature::parse(&signature).unwrap();
+    scene.main.accept(router.address, metering_core::chains::signing_digest(&refused.body().message), bytes.as_bytes());
     scene.top_up(&first, MAIN, paid, Some(signature)).await.unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! A wallet: a private key, its address, and its signatures (EIP-191).
 
 use k256::ecdsa::SigningKey;
-use metering_core::{Address, WalletSignature, signer, signing_digest};
+use metering_core::chains::{Address, WalletSignature, signer, signing_digest};
 
 /// A wallet derived from a number.
 #[derive(Debug, Clone)]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use metering_core::{Address, ChainError, PaymentStore, Plan, Store};
+use metering_core::chains::{Address, ChainError};
+use metering_core::payments::Plan;
+use metering_core::{PaymentStore, Store};
 
 use super::chain::FINAL;
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of, plan};

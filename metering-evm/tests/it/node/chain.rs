@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use metering_core::{Address, TxHash};
+use metering_core::chains::{Address, TxHash};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 

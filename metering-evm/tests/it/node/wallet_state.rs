@@ -1,6 +1,6 @@
 //! What payers see of a chain: balances, fees, and transaction counts.
 
-use metering_core::TxHash;
+use metering_core::chains::TxHash;
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 

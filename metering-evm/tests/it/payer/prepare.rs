@@ -1,6 +1,6 @@
 //! Which payments are signed, and which are refused.
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 use metering_evm::{PayError, PaymentOrder};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What is sent, how often, and with which outcome.
 
-use metering_core::TxHash;
+use metering_core::chains::TxHash;
 use metering_evm::{PayError, Payer, PaymentStatus, SignedPayment};
 use serde_json::json;
 

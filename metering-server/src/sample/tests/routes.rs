@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use metering_core::{Catalogue, RequestPath};
+use metering_core::Catalogue;
+use metering_core::catalogue::RequestPath;
 use serde_json::{Value, json};
 
 use super::super::{SampleFeed, SampleResponse};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use metering_core::{Clock, Credits, KeyHash, SystemClock};
+use metering_core::access::KeyHash;
+use metering_core::{Clock, Credits, SystemClock};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 

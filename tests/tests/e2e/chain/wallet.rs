@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::{Address, TokenUnits};
+use metering_core::chains::{Address, TokenUnits};
 use metering_evm::{PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet};
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;

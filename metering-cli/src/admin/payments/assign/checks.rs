@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use metering_core::{
-    Depth, Evidence, Payment, PaymentFault, PaymentStore, PaymentTarget, Plan, TransactionStatus, TxRef,
-    payment_targets,
-};
+use metering_core::PaymentStore;
+use metering_core::chains::{Depth, Evidence, TransactionStatus, TxRef};
+use metering_core::payments::{Payment, PaymentFault, PaymentTarget, Plan};
+use metering_core::service::payment_targets;
 
 use super::super::chains::OpenChain;
 use super::super::token::Token;

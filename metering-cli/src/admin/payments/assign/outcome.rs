@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use metering_core::{Account, AccountId, Credits, PaymentRecord, PaymentUse, TxHash, TxRef};
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::payments::{PaymentRecord, PaymentUse};
+use metering_core::{Account, AccountId, Credits};
 use serde::Serialize;
 
 use super::super::status::use_of;

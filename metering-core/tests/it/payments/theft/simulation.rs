@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use metering_core::chains::{Address, TxHash};
+use metering_core::payments::Plan;
+use metering_core::service::PaymentSettings;
 use metering_core::wire::{ChallengeRequest, QuoteResponse};
-use metering_core::{Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, TxHash};
+use metering_core::{ApiKey, Clock, Credits, PaymentStore};
 
 use super::super::scene::{MAIN, RECIPIENT, SIDE, Scene, USDC, key_of, plan};
 use super::super::wallet::Wallet;

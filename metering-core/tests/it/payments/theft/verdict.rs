@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::payments::{QuoteNonce, QuoteState};
 use metering_core::wire::QuoteResponse;
-use metering_core::{AccountId, ApiKey, Credits, PaymentStore, QuoteNonce, QuoteState, Store, TxHash, TxRef};
+use metering_core::{AccountId, ApiKey, Credits, PaymentStore, Store};
 
 use super::super::scene::{MAIN, SIDE, key_of};
 use super::super::wallet::Wallet;

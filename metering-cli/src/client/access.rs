@@ -1,0 +1,8 @@
+//! Profiles: which service, which account, which key; and the files that keep them. A key never appears on a command
+//! line or in full on the screen.
+
+pub(crate) mod config;
+pub(crate) mod home;
+pub(crate) mod private_file;
+pub(crate) mod profile;
+pub(crate) mod rotate;

@@ -1,0 +1,81 @@
+use std::io::Write;
+
+use clap::Args;
+use metering_client::ServiceUrl;
+use serde::Serialize;
+
+use crate::client::access::config::redacted;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::write_pairs;
+
+/// The variables that override a profile's settings.
+const VARIABLES: [&str; 4] =
+    ["METERING_CLIENT_URL", "METERING_CLIENT_API_KEY", "METERING_CLIENT_HOME", "METERING_CLIENT_ALLOW_HTTP"];
+
+/// Show the profile as it is on disk, with only the ends of its key.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering config show
+  metering config show --profile work --json")]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Document {
+    profile: String,
+    url: Option<String>,
+    api_key: Option<String>,
+    org_id: Option<String>,
+    file: String,
+    /// The names of the variables that are set; their values may be secret.
+    environment: Vec<&'static str>,
+}
+
+impl ShowArgs {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let profile = self.profile.profile()?;
+        if !profile.exists() {
+            return Err(Failure::NotFound(format!(
+                "no profile {}; create it with `metering signup` or `metering config set`",
+                profile.name()
+            )));
+        }
+        let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let document = Document {
+            profile: profile.name().to_string(),
+            url: profile.settings.url.as_ref().map(ServiceUrl::to_string),
+            api_key: profile.settings.api_key.as_ref().map(redacted),
+            org_id: profile.settings.org_id.clone(),
+            file: profile.path().display().to_string(),
+            environment: VARIABLES.into_iter().filter(set).collect(),
+        };
+        if self.format.json { json_line(out, &document) } else { document.write(out) }
+    }
+}
+
+impl Document {
+    fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+        write_pairs(
+            out,
+            &[
+                ("profile", &self.profile),
+                ("url", &or_none(&self.url)),
+                ("api-key", &or_none(&self.api_key)),
+                ("account", &or_none(&self.org_id)),
+                ("file", &self.file),
+            ],
+        )?;
+        if !self.environment.is_empty() {
+            writeln!(out, "\noverridden by the environment: {}", self.environment.join(", "))?;
+        }
+        Ok(())
+    }
+}

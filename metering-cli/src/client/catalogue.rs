@@ -1,0 +1,3 @@
+//! What the service sells: its routes.
+
+pub(crate) mod routes;

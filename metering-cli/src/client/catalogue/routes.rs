@@ -1,0 +1,98 @@
+//! `metering routes`: lists the catalogue's routes, for use with `call` and `stream`.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_client::Client;
+use metering_core::Catalogue;
+use metering_core::catalogue::{ParamLocation, ParamType, Pricing, Route};
+
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::output::Format;
+use crate::table::{Column, Table};
+
+/// The path of the service's catalogue.
+const CATALOGUE: &str = "/endpoints.json";
+
+/// List the metered routes with their prices.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering routes
+  metering routes --json | jq -r .endpoints[].path")]
+pub(crate) struct RoutesArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl RoutesArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let (catalogue, text) = fetch(&session.anonymous()).await?;
+        if self.format.json {
+            out.write_all(text.as_bytes())?;
+            return if text.ends_with('\n') { Ok(()) } else { Ok(writeln!(out)?) };
+        }
+        let mut table = Table::new(&[
+            Column::Text("METHOD"),
+            Column::Text("ROUTE"),
+            Column::Text("CREDITS"),
+            Column::Text("DESCRIPTION"),
+        ]);
+        for route in catalogue.routes() {
+            table.row([&route.method, &target(route), &price(route), &route.description]);
+        }
+        table.write(out)
+    }
+}
+
+/// Requests the service's catalogue, without a key.
+///
+/// # Errors
+/// When the service rejects the request, does not respond, or responds with something else.
+pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
+    fetch(client).await.map(|(catalogue, _)| catalogue)
+}
+
+async fn fetch(client: &Client) -> Result<(Catalogue, String), Failure> {
+    let response = client.get(CATALOGUE).await?;
+    let text = String::from_utf8(response.body.to_vec())
+        .map_err(|_| Failure::Failed(format!("the service's {CATALOGUE} is not UTF-8")))?;
+    let catalogue = Catalogue::from_published_json(&text)
+        .map_err(|error| Failure::Failed(format!("the service's {CATALOGUE} is not a catalogue: {error}")))?;
+    Ok((catalogue, text))
+}
+
+/// The template with its query parameters, the optional ones in brackets.
+fn target(route: &Route) -> String {
+    let mut target = route.template.to_string();
+    let query = route.params.iter().filter(|param| param.location == ParamLocation::Query);
+    for (position, param) in query.enumerate() {
+        let separator = if position == 0 { '?' } else { '&' };
+        let piece = format!("{separator}{}={}", param.name, kind(param.kind));
+        if param.required { target.push_str(&piece) } else { target.push_str(&format!("[{piece}]")) }
+    }
+    target
+}
+
+const fn kind(kind: ParamType) -> &'static str {
+    match kind {
+        ParamType::String => "TEXT",
+        ParamType::Integer => "INTEGER",
+        ParamType::Number => "NUMBER",
+        ParamType::Boolean => "true|false",
+    }
+}
+
+fn price(route: &Route) -> String {
+    let price = route.price(0);
+    match &route.pricing {
+        _ if !route.metered => "free".to_owned(),
+        Pricing::PerRequest(_) => price.to_string(),
+        Pricing::PerConnection(_) => format!("{price} per connection"),
+        Pricing::PerLookback { param, .. } => format!("from {price}, by {param}"),
+    }
+}

@@ -1,0 +1,153 @@
+//! `metering call`: sends one request to a metered route and passes the response on as it arrives.
+
+mod body;
+mod payload;
+mod retry;
+pub(in crate::client) mod target;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use http::Method;
+use metering_client::{Client, ClientError, OpenResponse};
+use metering_core::charging::IdempotencyKey;
+use metering_core::{Randomness, SystemRandomness};
+
+use crate::client::charging::call::body::Destination;
+use crate::client::charging::call::payload::Payload;
+use crate::client::charging::call::retry::{KeyOrigin, is_retryable};
+use crate::client::charging::call::target::{Param, RequestTarget};
+use crate::client::charging::receipt;
+use crate::client::session::interruption::Interruption;
+use crate::client::session::{ProfileArgs, Session};
+use crate::failure::Failure;
+use crate::output::notice;
+use crate::table::printable;
+
+/// Call a metered route and print its response.
+///
+/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr. `metering
+/// routes` lists the routes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering call /mpp/ethPrice
+  metering call /mpp/snapshot/allTrades/19000000 --output trades.json
+  metering call \"/mpp/ethPrice/{block_number}\" --param block_number=19000000 --retry")]
+pub(crate) struct CallArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// A path with its query, or a route of the catalogue whose parameters --param fills in.
+    #[arg(value_name = "ROUTE")]
+    route: String,
+    /// A parameter of the route, for its path or query as the catalogue says; percent-encoded as needed.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<Param>,
+    /// The HTTP method; GET unless the route or --data says otherwise.
+    #[arg(long, value_name = "METHOD", value_parser = read_method)]
+    method: Option<Method>,
+    /// A JSON document to send: the JSON itself, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    data: Option<Payload>,
+    /// Write the response to a file, which appears once it is complete.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Wait and retry when a rate limit is reached or the service is busy; rejected attempts are not charged.
+    #[arg(long)]
+    retry: bool,
+    /// An idempotency key: a request sent again with the same key within 24 hours is not charged again. --retry
+    /// generates a key if none is given. With both, a request whose response was lost is retried too.
+    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    idempotency_key: Option<IdempotencyKey>,
+    /// The longest total wait, in seconds.
+    #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
+    retry_limit: u64,
+    /// Do not print the charge and the balance.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn read_method(text: &str) -> Result<Method, &'static str> {
+    let known =
+        matches!(text.to_ascii_uppercase().as_str(), "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
+    let method = known.then(|| Method::from_bytes(text.to_ascii_uppercase().as_bytes()).ok()).flatten();
+    method.ok_or("must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
+}
+
+/// A random idempotency key.
+fn generate_key() -> IdempotencyKey {
+    let mut bytes = [0; 16];
+    SystemRandomness.fill(&mut bytes);
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    IdempotencyKey::parse(&digits).expect("hexadecimal digits are a valid key")
+}
+
+impl CallArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let client = session.client()?;
+        // Open the output first, so that an error here comes before any charge.
+        let mut destination = Destination::open(self.output.as_deref(), self.force, out)?;
+        if !destination.is_file() {
+            return self.fetch(&session, client, &mut destination).await;
+        }
+        let mut interruption = Interruption::watch()?;
+        tokio::select! {
+            fetched = self.fetch(&session, client, &mut destination) => fetched?,
+            // Dropping the destination removes the incomplete file.
+            () = interruption.next() => {
+                let problem = "stopped: the file was not written; if the service had started to respond, the request \
+                               was charged";
+                return Err(Failure::Interrupted(problem.to_owned()));
+            }
+        }
+        destination.finish()
+    }
+
+    async fn fetch(&self, session: &Session, client: Client, destination: &mut Destination<'_>) -> Result<(), Failure> {
+        let payload = self.data.as_ref().map(Payload::read).transpose()?;
+        let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
+        let RequestTarget { method, target } =
+            target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
+        let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
+        let (client, key) = match &self.idempotency_key {
+            Some(key) => (client.with_idempotency_key(key.clone()), KeyOrigin::Given),
+            None if self.retry => (client.with_idempotency_key(generate_key()), KeyOrigin::Generated),
+            None => (client, KeyOrigin::None),
+        };
+        let (mut retries, mut waited) = (retry::policy(limit).start(), Duration::ZERO);
+        let response = loop {
+            let error = match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
+                Ok(response) => break response,
+                Err(error) => error,
+            };
+            let next = is_retryable(&error, key).then(|| retries.next_wait(error.retry_after(), waited));
+            let Some(pause) = next.flatten() else {
+                if let ClientError::Refused(refusal) = &error
+                    && !self.quiet
+                {
+                    receipt::print_charge(&refusal.headers);
+                }
+                return Err(error.into());
+            };
+            if !self.quiet {
+                let seconds = pause.as_secs();
+                notice(&printable(&format!("{error}; retrying in {seconds} s")));
+            }
+            tokio::time::sleep(pause).await;
+            waited += pause;
+        };
+        let OpenResponse { headers, body, .. } = response;
+        let received = destination.receive(body).await;
+        destination.end_line()?;
+        if !self.quiet {
+            receipt::print_charge(&headers);
+        }
+        received
+    }
+}

@@ -1,0 +1,67 @@
+//! `metering mcp`: serves the tools of the hosted MCP server to clients on this machine, over standard input and
+//! output.
+//!
+//! Standard output belongs to the protocol. The server ends when the client closes standard input.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
+use rmcp::service::{QuitReason, ServerInitializeError};
+
+use crate::client::catalogue::routes;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+
+/// Serve the metered routes as MCP tools over standard input and output.
+///
+/// For MCP clients that start their servers themselves. Calls are charged to the profile's account; the key comes from
+/// the profile or from METERING_CLIENT_API_KEY.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering mcp
+  metering mcp --profile work --stream-wait 20
+
+In the configuration of an MCP client:
+  {\"mcpServers\": {\"metering\": {\"command\": \"metering\", \"args\": [\"mcp\"]}}}")]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The longest that a stream tool waits for events, in seconds.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 45,
+        value_parser = RangedU64ValueParser::<u64>::new().range(1..=600)
+    )]
+    stream_wait: u64,
+}
+
+impl McpArgs {
+    pub(crate) async fn run(self, _out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let client = session.client()?;
+        let catalogue = routes::catalogue(&session.anonymous()).await?;
+        let toolbox = Toolbox::new(&catalogue).map_err(|error| Failure::Failed(error.to_string()))?;
+        let settings = ToolSettings { stream_wait: Duration::from_secs(self.stream_wait) };
+        let server = McpServer::new(Arc::new(toolbox), Callers::One(client), settings);
+        let running = match rmcp::serve_server(server, rmcp::transport::stdio()).await {
+            Ok(running) => running,
+            // A client that disconnects before it sends anything is not an error.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => {
+                return Err(Failure::Failed(format!("the MCP client did not initialize the session: {error}")));
+            }
+        };
+        match running.waiting().await {
+            Ok(QuitReason::JoinError(error)) | Err(error) => {
+                Err(Failure::Failed(format!("the MCP server failed: {error}")))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `metering plans`: lists the plans on sale.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::client::money::amount::Amount;
+use crate::client::session::ProfileArgs;
+use crate::client::session::documents::Document;
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+use crate::table::{Column, Table, write_pairs};
+
+/// List the plans on sale.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering plans
+  metering plans --url https://api.example.com --json")]
+pub(crate) struct PlansArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The fields read from the response to `GET /credits/plans`.
+#[derive(Debug, Deserialize)]
+struct Plans {
+    plans: Vec<Plan>,
+    #[serde(default)]
+    chains: Vec<Chain>,
+    #[serde(default)]
+    terms_url: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Plan {
+    id: String,
+    chain_id: u64,
+    token_symbol: String,
+    credits: Amount,
+    bonus_credits: Amount,
+    token_amount: String,
+    #[serde(default)]
+    label: String,
+    discount_percent: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Chain {
+    chain_id: u64,
+    name: String,
+}
+
+impl PlansArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let document: Document<Plans> = Document::get(&session.anonymous(), "/credits/plans").await?;
+        if self.format.json {
+            return document.write_json(out);
+        }
+        document.content.write(out)
+    }
+}
+
+impl Plans {
+    fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.plans.is_empty() {
+            notice("No plans are on sale.");
+        }
+        let mut table = Table::new(&[
+            Column::Text("PLAN"),
+            Column::Text("CHAIN"),
+            Column::Text("PRICE"),
+            Column::Number("CREDITS"),
+            Column::Number("BONUS"),
+            Column::Number("DISCOUNT"),
+            Column::Text("LABEL"),
+        ]);
+        for plan in &self.plans {
+            let price = format!("{} {}", plan.token_amount, plan.token_symbol);
+            let discount = plan.discount_percent.map(|percent| format!("{percent} %")).unwrap_or_default();
+            let chain = self.chain_name(plan.chain_id);
+            table.row([&plan.id, &chain, &price, &plan.credits, &plan.bonus_credits, &discount, &plan.label]);
+        }
+        table.write(out)?;
+        if !self.terms_url.is_empty() {
+            writeln!(out)?;
+            write_pairs(out, &[("terms", &self.terms_url as &dyn Display)])?;
+        }
+        Ok(())
+    }
+
+    /// The name with the id: `--chain` takes both, but only ids are unique.
+    fn chain_name(&self, chain_id: u64) -> String {
+        let named = self.chains.iter().find(|chain| chain.chain_id == chain_id && !chain.name.is_empty());
+        named.map_or_else(|| chain_id.to_string(), |chain| format!("{} ({chain_id})", chain.name))
+    }
+}

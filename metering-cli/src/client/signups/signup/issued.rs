@@ -1,0 +1,60 @@
+//! The output for a new account.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use metering_core::ApiKey;
+use serde::Serialize;
+
+use crate::client::money::amount::Amount;
+use crate::client::session::documents::Caps;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::write_pairs;
+
+/// An account whose key is in the profile.
+pub(super) struct Issued {
+    pub(super) org_id: String,
+    pub(super) credit_balance: Amount,
+    pub(super) rate_limits: Caps,
+    pub(super) profile: String,
+    pub(super) stored_in: PathBuf,
+    pub(super) key: ApiKey,
+}
+
+/// The JSON output.
+#[derive(Serialize)]
+struct Document<'a> {
+    org_id: &'a str,
+    credit_balance: &'a Amount,
+    rate_limits: Caps,
+    profile: &'a str,
+    stored_in: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<&'a str>,
+}
+
+impl Issued {
+    pub(super) fn write(&self, show_key: bool, format: &Format, out: &mut dyn Write) -> Result<(), Failure> {
+        let key = show_key.then(|| self.key.expose());
+        let stored_in = self.stored_in.display().to_string();
+        if format.json {
+            let Self { org_id, credit_balance, rate_limits, profile, .. } = self;
+            let rate_limits = *rate_limits;
+            return json_line(out, &Document { org_id, credit_balance, rate_limits, profile, stored_in, api_key: key });
+        }
+        write_pairs(
+            out,
+            &[
+                ("account", &self.org_id),
+                ("balance", &self.credit_balance),
+                ("requests", &self.rate_limits),
+                ("key stored in", &stored_in),
+            ],
+        )?;
+        if let Some(key) = key {
+            writeln!(out, "API key        {key}")?;
+        }
+        Ok(())
+    }
+}

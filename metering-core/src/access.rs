@@ -1,0 +1,14 @@
+//! Who may charge, and how much: accounts, their API keys and rate limits, and the credentials of a request.
+//!
+//! A key exists in plain text only when it is issued and in the request that carries it; stores see its hash.
+
+pub(crate) mod account;
+pub(crate) mod credentials;
+pub(crate) mod invisible;
+pub(crate) mod key;
+
+pub use account::{
+    Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
+};
+pub use credentials::Credentials;
+pub use key::{ApiKey, KeyFault, KeyHash, MalformedKey};

@@ -1,0 +1,295 @@
+//! Accounts: who owns a balance, and the rate limits on spending it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::access::invisible::is_invisible;
+use crate::chains::address::Address;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::random::{Randomness, push_base62};
+
+/// The public id of an account: `org_` and 20 base-62 digits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountId(Arc<str>);
+
+/// The text is not an account id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an account id is org_ followed by 20 letters and digits")]
+pub struct AccountIdError;
+
+impl AccountId {
+    const PREFIX: &str = "org_";
+    const DIGITS: usize = 20;
+
+    /// Generates an id. Its 119 random bits make it unique.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let mut text = Self::PREFIX.to_owned();
+        push_base62(randomness, Self::DIGITS, &mut text);
+        Self(text.into())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AccountId {
+    type Err = AccountIdError;
+
+    fn from_str(text: &str) -> Result<Self, AccountIdError> {
+        match text.strip_prefix(Self::PREFIX) {
+            Some(rest) if rest.len() == Self::DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+                Ok(Self(text.into()))
+            }
+            _ => Err(AccountIdError),
+        }
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for AccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for AccountId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// The name of an account: 1 to 64 of `A-Z a-z 0-9 _ -`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct AgentName(String);
+
+/// The text is not an agent name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 64 letters, digits, hyphens or underscores")]
+pub struct AgentNameError;
+
+impl AgentName {
+    const MAX_BYTES: usize = 64;
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = AgentNameError;
+
+    fn from_str(text: &str) -> Result<Self, AgentNameError> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        if text.is_empty() || text.len() > Self::MAX_BYTES || !text.bytes().all(allowed) {
+            return Err(AgentNameError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An email address, kept as given and compared case-insensitively.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Email(String);
+
+/// The text is not an email address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an email address such as name@example.com")]
+pub struct EmailError;
+
+impl Email {
+    /// RFC 5321, section 4.5.3.1.3, without the angle brackets.
+    const MAX_BYTES: usize = 254;
+
+    /// The address as given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The case-folded address: equal for two spellings of the same address.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        self.0.to_lowercase()
+    }
+}
+
+impl PartialEq for Email {
+    fn eq(&self, other: &Self) -> bool {
+        self.folded() == other.folded()
+    }
+}
+
+impl Eq for Email {}
+
+impl FromStr for Email {
+    type Err = EmailError;
+
+    /// Checks only the shape, on purpose: only a message to the address can show whether it exists. Invisible
+    /// characters are rejected, because people approve signups by reading the address.
+    fn from_str(text: &str) -> Result<Self, EmailError> {
+        let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
+        let clean = |c: char| !c.is_whitespace() && !is_invisible(c) && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
+        let labels_filled = domain.split('.').all(|label| !label.is_empty());
+        if local.is_empty()
+            || text.len() > Self::MAX_BYTES
+            || !domain.contains('.')
+            || !labels_filled
+            || !local.chars().chain(domain.chars()).all(clean)
+        {
+            return Err(EmailError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An account's rate limits: accepted requests per calendar minute and per UTC day. 0 means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateLimits {
+    /// Accepted requests per calendar minute (UTC); 0 means no limit.
+    pub requests_per_minute: u32,
+    /// Accepted requests per UTC day; 0 means no limit.
+    pub requests_per_day: u32,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self { requests_per_minute: 240, requests_per_day: 1_500_000 }
+    }
+}
+
+/// An account's balance and the sums behind it. Always `balance = purchased + granted − used`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Credits left to spend. Can go below zero by less than the price of one request, or further by an adjustment or
+    /// by the reversal of a payment.
+    pub balance: Credits,
+    /// The sum of all purchases.
+    pub purchased: Credits,
+    /// The sum of all bonuses, grants and adjustments.
+    pub granted: Credits,
+    /// The sum of all charges, minus refunds.
+    pub used: Credits,
+}
+
+/// The wallet that paid for an account, and the chain it paid on. It may rotate the account's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Payer {
+    /// The wallet.
+    pub address: Address,
+    /// The chain's id (EIP-155). On another chain, someone else may control a contract's address.
+    pub chain_id: u64,
+}
+
+/// A snapshot of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Its public id.
+    pub id: AccountId,
+    /// The name its owner gave it.
+    pub agent_name: AgentName,
+    /// Its owner's email address, for accounts created by browser or device signup.
+    pub email: Option<Email>,
+    /// The wallet that paid for it, for accounts created by pay-signup.
+    pub payer: Option<Payer>,
+    /// Its rate limits.
+    pub limits: RateLimits,
+    /// Its balance and totals.
+    pub totals: Totals,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was revoked; its keys are rejected from then on.
+    pub revoked_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandomness;
+
+    #[test]
+    fn generated_ids_parse_and_others_do_not() {
+        let id = AccountId::generate(&SystemRandomness);
+        assert_eq!(id.as_str().parse::<AccountId>(), Ok(id.clone()));
+        for text in ["", "org_", "org_short", "user_aaaaaaaaaaaaaaaaaaaa", "org_aaaaaaaaaaaaaaaaaaa!"] {
+            assert_eq!(text.parse::<AccountId>(), Err(AccountIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn agent_names_keep_to_their_alphabet() {
+        let longest = "a".repeat(64);
+        let too_long = "a".repeat(65);
+        let table = [
+            ("my-agent_01", true),
+            (longest.as_str(), true),
+            ("", false),
+            (too_long.as_str(), false),
+            ("with space", false),
+            ("<b>", false),
+            ("naïve", false),
+        ];
+        for (text, valid) in table {
+            assert_eq!(text.parse::<AgentName>().is_ok(), valid, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn emails_are_checked_for_shape_and_compared_without_case() {
+        let table = [
+            ("a@example.com", true),
+            ("first.last+tag@sub.example.co", true),
+            ("jörg@exämple.de", true),
+            ("", false),
+            ("@example.com", false),
+            ("a@", false),
+            ("a@localhost", false),
+            ("a@example..com", false),
+            ("a b@example.com", false),
+            ("a@b@example.com", false),
+            ("a\r\nBcc: x@example.com", false),
+            ("moc.elpmaxe@\u{202E}a@example.com", false),
+            ("\u{202E}moc.elpmaxe@example.com", false),
+            ("na\u{200B}me@example.com", false),
+            ("name@exam\u{AD}ple.com", false),
+            ("name\u{7F}@example.com", false),
+        ];
+        for (text, valid) in table {
+            assert_eq!(text.parse::<Email>().is_ok(), valid, "{text:?}");
+        }
+        assert!(format!("{}@example.com", "a".repeat(250)).parse::<Email>().is_err());
+        let same = |a: &str, b: &str| a.parse::<Email>().unwrap() == b.parse::<Email>().unwrap();
+        assert!(same("A@Example.com", "a@example.COM"));
+        assert!(!same("a@example.com", "b@example.com"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Reads a request's credentials from its headers, independent of any HTTP library.
+
+use crate::access::key::{ApiKey, KeyFault};
+use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
+use crate::error::Error;
+use crate::usage::ClientSource;
+use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
+
+/// The credentials sent with a request.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// From `Authorization: Bearer`, or else `X-API-Key`. `None` when the key is missing or malformed, or when a header
+    /// is sent twice: a proxy that inspects requests must not see a different key than the one that pays.
+    pub key: Option<ApiKey>,
+    /// Why there is no key although a header for one was sent.
+    pub fault: Option<KeyFault>,
+    /// Which kind of client sent the request.
+    pub source: ClientSource,
+    /// The idempotency key: `None` when there is none, an error when it is malformed or sent twice.
+    pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
+}
+
+impl Credentials {
+    /// The key, for a request that needs one.
+    ///
+    /// # Errors
+    /// [`Error::KeyRefused`] when the text that was sent is not a key. If none was sent, the result is `None`, and the
+    /// use case decides.
+    pub fn key(self) -> Result<Option<ApiKey>, Error> {
+        match self.fault {
+            Some(fault) => Err(Error::KeyRefused(fault)),
+            None => Ok(self.key),
+        }
+    }
+
+    /// The error to send to the client that sent these credentials: a missing key, or what is wrong with its form.
+    #[must_use]
+    pub fn explain(&self, error: Error) -> Error {
+        match (error, self.fault) {
+            (Error::Unauthorized, Some(fault)) => Error::KeyRefused(fault),
+            (error, _) => error,
+        }
+    }
+
+    /// Reads the credentials. `values` takes a header name in lower case and returns the values of all its lines.
+    ///
+    /// ```
+    /// use metering_core::access::Credentials;
+    /// use metering_core::{ApiKey, SystemRandomness};
+    ///
+    /// let key = ApiKey::generate(&SystemRandomness);
+    /// let mut headers = http::HeaderMap::new();
+    /// headers.insert("x-api-key", key.expose().parse()?);
+    /// let credentials = Credentials::read(|name| headers.get_all(name).iter().map(|value| value.as_bytes()));
+    /// assert_eq!(credentials.key.map(|key| key.hash()), Some(key.hash()));
+    /// # Ok::<(), http::header::InvalidHeaderValue>(())
+    /// ```
+    #[must_use]
+    pub fn read<'h, V>(values: impl Fn(&'static str) -> V) -> Self
+    where
+        V: IntoIterator<Item = &'h [u8]>,
+    {
+        let once = |name| once(values(name));
+        let read = match once("authorization") {
+            Ok(Some(value)) => ApiKey::from_authorization(value).map(Some).map_err(KeyFault::from),
+            Ok(None) => match once("x-api-key") {
+                Ok(value) => value.map(ApiKey::parse).transpose().map_err(KeyFault::from),
+                Err(Ambiguous) => Err(KeyFault::Ambiguous),
+            },
+            Err(Ambiguous) => Err(KeyFault::Ambiguous),
+        };
+        let (key, fault) = read.map_or_else(|fault| (None, Some(fault)), |key| (key, None));
+        let source = match once(SOURCE_HEADER) {
+            Ok(None) => ClientSource::Direct,
+            Ok(Some(name)) => ClientSource::from_name(name),
+            Err(Ambiguous) => ClientSource::Unknown,
+        };
+        let idempotency_key = match once(IDEMPOTENCY_HEADER) {
+            Ok(value) => value.map(IdempotencyKey::parse),
+            Err(Ambiguous) => Some(Err(IdempotencyKeyError)),
+        };
+        Self { key, fault, source, idempotency_key }
+    }
+
+    /// The idempotency key, in the form that a request head takes.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<Result<&IdempotencyKey, IdempotencyKeyError>> {
+        self.idempotency_key.as_ref().map(|key| key.as_ref().map_err(|error| *error))
+    }
+}
+
+/// A header is sent twice, or is not text.
+struct Ambiguous;
+
+fn once<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Result<Option<&'h str>, Ambiguous> {
+    let mut values = values.into_iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => std::str::from_utf8(value).map(Some).map_err(|_| Ambiguous),
+        (Some(_), Some(_)) => Err(Ambiguous),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::key::MalformedKey;
+    use crate::random::SystemRandomness;
+
+    type Line<'l> = (&'l str, &'l [u8]);
+
+    fn read(lines: &[Line<'_>]) -> Credentials {
+        Credentials::read(|name| lines.iter().filter(move |line| line.0 == name).map(|line| line.1))
+    }
+
+    #[test]
+    fn one_well_formed_key_is_found_and_anything_else_is_none() {
+        let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+        let (of_a, of_b) = (format!("bearer {}", a.expose()), format!("Bearer {}", b.expose()));
+        let (of_a, of_b, raw_a, raw_b) =
+            (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
+        let table: [(&[Line<'_>], Option<&ApiKey>); 10] = [
+            (&[], None),
+            (&[("authorization", of_a)], Some(&a)),
+            (&[("x-api-key", raw_a)], Some(&a)),
+            (&[("authorization", of_a), ("x-api-key", raw_b)], Some(&a)),
+            (&[("authorization", b"Basic eA=="), ("x-api-key", raw_b)], None),
+            (&[("authorization", of_a), ("authorization", of_b)], None),
+            (&[("authorization", of_a), ("authorization", of_a)], None),
+            (&[("x-api-key", raw_a), ("x-api-key", raw_a)], None),
+            (&[("x-api-key", b"sk_live_nonsense")], None),
+            (&[("authorization", b"Bearer \xff"), ("x-api-key", raw_a)], None),
+        ];
+        for (row, (lines, expected)) in table.into_iter().enumerate() {
+            assert_eq!(read(lines).key.map(|key| key.hash()), expected.map(ApiKey::hash), "row {row}");
+        }
+    }
+
+    #[test]
+    fn malformed_keys_are_explained() {
+        let key = ApiKey::generate(&SystemRandomness);
+        let key = key.expose();
+        let last = if key.ends_with('0') { "1" } else { "0" };
+        let mistyped = format!("{}{last}", &key[..key.len() - 1]);
+        let malformed = |malformed| Some(KeyFault::Malformed(malformed));
+        let table = [
+            (format!("Bearer {key}"), None),
+            (format!("Bearer {mistyped}"), malformed(MalformedKey::Checksum)),
+            (format!("Bearer {}", &key[..40]), malformed(MalformedKey::Length)),
+            (format!("Bearer {key}{key}"), malformed(MalformedKey::Length)),
+            (format!("Bearer {}", key.replace("live", "test")), malformed(MalformedKey::Prefix)),
+            (format!("Bearer {}-", &key[..45]), malformed(MalformedKey::Alphabet)),
+            (key.to_owned(), malformed(MalformedKey::Scheme)),
+            (format!("Basic {key}"), malformed(MalformedKey::Scheme)),
+        ];
+        for (value, expected) in table {
+            let credentials = read(&[("authorization", value.as_bytes())]);
+            assert_eq!((credentials.fault, credentials.key.is_none()), (expected, expected.is_some()), "{value}");
+            if let Err(error) = credentials.key() {
+                assert_eq!(error.code(), crate::wire::ErrorCode::Unauthorized);
+                assert!(!error.to_string().contains(&key[8..]), "{error}");
+            }
+        }
+        let twice = read(&[("x-api-key", key.as_bytes()), ("x-api-key", key.as_bytes())]);
+        assert_eq!(twice.fault, Some(KeyFault::Ambiguous));
+        assert_eq!(read(&[]).fault, None);
+    }
+
+    #[test]
+    fn sources_default_to_direct() {
+        let table: [(&[Line<'_>], ClientSource); 5] = [
+            (&[], ClientSource::Direct),
+            (&[(SOURCE_HEADER, b"cli")], ClientSource::Cli),
+            (&[(SOURCE_HEADER, b"toaster")], ClientSource::Unknown),
+            (&[(SOURCE_HEADER, b"\xff")], ClientSource::Unknown),
+            (&[(SOURCE_HEADER, b"cli"), (SOURCE_HEADER, b"cli")], ClientSource::Unknown),
+        ];
+        for (lines, expected) in table {
+            assert_eq!(read(lines).source, expected);
+        }
+    }
+}

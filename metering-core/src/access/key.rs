@@ -1,0 +1,236 @@
+//! API keys: the secret, its checksum, and the hash that is stored instead of it.
+
+use std::fmt;
+
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::random::{BASE62, Randomness, push_base62};
+
+const PREFIX: &str = "sk_live_";
+/// 32 base-62 digits are 190 bits, too many to guess at any rate.
+const SECRET_DIGITS: usize = 32;
+const CHECKSUM_DIGITS: usize = 6;
+const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
+
+/// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
+///
+/// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
+/// a store lookup, and lets secret scanners tell a key from a look-alike. The text is wiped from memory on drop and
+/// never printed; [`ApiKey::expose`] is the only way to read it.
+///
+/// ```
+/// use metering_core::{ApiKey, SystemRandomness};
+///
+/// let key = ApiKey::generate(&SystemRandomness);
+/// assert_eq!(ApiKey::parse(key.expose())?.hash(), key.hash());
+/// assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
+/// # Ok::<(), metering_core::access::MalformedKey>(())
+/// ```
+#[derive(Clone)]
+pub struct ApiKey(Zeroizing<String>);
+
+/// Why the text is not an API key. The text alone shows it; no store lookup is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedKey {
+    /// The `Authorization` header has another scheme.
+    #[error("the Authorization header must be 'Bearer', a space and the key")]
+    Scheme,
+    /// It does not start like a key.
+    #[error("this is not an API key of this service (a key starts with sk_live_)")]
+    Prefix,
+    /// It is too short or too long.
+    #[error("this is not an API key of this service (a key has 46 characters; this one is cut off or too long)")]
+    Length,
+    /// It has characters that no key has.
+    #[error("this is not an API key of this service (after sk_live_, a key has only letters and digits)")]
+    Alphabet,
+    /// Its checksum does not match.
+    #[error("this is not an API key of this service (its checksum is wrong, so a character was mistyped or lost)")]
+    Checksum,
+}
+
+impl ApiKey {
+    /// Generates a key.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(KEY_BYTES));
+        text.push_str(PREFIX);
+        push_base62(randomness, SECRET_DIGITS, &mut text);
+        let checksum = checksum(text.as_bytes());
+        text.extend(checksum.map(char::from));
+        Self(text)
+    }
+
+    /// Parses a key. This checks its form and checksum only; a store knows whether the key is live.
+    ///
+    /// # Errors
+    /// When the text is not a key.
+    pub fn parse(text: &str) -> Result<Self, MalformedKey> {
+        let bytes = text.as_bytes();
+        if !text.starts_with(PREFIX) {
+            return Err(MalformedKey::Prefix);
+        }
+        if bytes.len() != KEY_BYTES {
+            return Err(MalformedKey::Length);
+        }
+        let (body, digits) = bytes.split_at(KEY_BYTES - CHECKSUM_DIGITS);
+        if !bytes[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) {
+            return Err(MalformedKey::Alphabet);
+        }
+        if digits != checksum(body) {
+            return Err(MalformedKey::Checksum);
+        }
+        Ok(Self(Zeroizing::new(text.to_owned())))
+    }
+
+    /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
+    ///
+    /// # Errors
+    /// When the scheme is not `Bearer` or the rest is not a key.
+    pub fn from_authorization(value: &str) -> Result<Self, MalformedKey> {
+        let (scheme, rest) = value.split_once(' ').ok_or(MalformedKey::Scheme)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(MalformedKey::Scheme);
+        }
+        Self::parse(rest.trim_matches(' '))
+    }
+
+    /// The key itself, to show to its owner once.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The key's SHA3-256 (FIPS 202), which a store keeps instead of the key.
+    ///
+    /// A fast hash is enough: the key has 190 random bits, so it cannot be guessed.
+    #[must_use]
+    pub fn hash(&self) -> KeyHash {
+        KeyHash(Sha3_256::digest(self.0.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(sk_live_…)")
+    }
+}
+
+fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
+    let mut rest = crc32fast::hash(body);
+    let mut digits = [b'0'; CHECKSUM_DIGITS];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
+}
+
+/// The SHA3-256 of an API key, by which a store finds it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyHash([u8; 32]);
+
+impl KeyHash {
+    /// Makes a hash from stored bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    /// Shows the first four bytes: enough to tell two keys apart in a log, too few to search a dump with.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyHash({}…)", hex::encode(&self.0[..4]))
+    }
+}
+
+/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
+/// unknown and revoked keys get the same error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// The header is sent more than once, or is not text.
+    #[error("send the API key once, as text, in one header")]
+    Ambiguous,
+    /// It is not a key.
+    #[error(transparent)]
+    Malformed(#[from] MalformedKey),
+    /// It has the form of a key but is unknown or revoked.
+    #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
+    NotLive,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandomness;
+    use proptest::prelude::*;
+
+    /// This must never change: issued keys must stay valid.
+    const KEY: &str = "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7";
+
+    #[test]
+    fn the_format_of_issued_keys_never_changes() {
+        let key = ApiKey::parse(KEY).unwrap();
+        assert_eq!(hex::encode(key.hash().as_bytes()), hex::encode(Sha3_256::digest(KEY.as_bytes())));
+    }
+
+    #[test]
+    fn generated_keys_differ_and_parse() {
+        let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+        assert_ne!(a.expose(), b.expose());
+        assert_ne!(a.hash(), b.hash());
+        assert_eq!(ApiKey::parse(a.expose()).unwrap().hash(), a.hash());
+    }
+
+    #[test]
+    fn every_single_typo_is_caught() {
+        let key = ApiKey::generate(&SystemRandomness);
+        for position in 0..KEY_BYTES {
+            let mut typo = key.expose().as_bytes().to_vec();
+            typo[position] = if typo[position] == b'a' { b'b' } else { b'a' };
+            let typo = String::from_utf8(typo).unwrap();
+            assert!(ApiKey::parse(&typo).is_err(), "position {position}");
+        }
+    }
+
+    #[test]
+    fn the_bearer_scheme_is_read_in_any_case() {
+        let table = [
+            (format!("Bearer {KEY}"), true),
+            (format!("bearer {KEY}"), true),
+            (format!("BEARER   {KEY} "), true),
+            (format!("Basic {KEY}"), false),
+            (KEY.to_owned(), false),
+            (format!("Bearer{KEY}"), false),
+            (format!("Bearer {KEY}x"), false),
+            ("Bearer ".to_owned(), false),
+            (String::new(), false),
+        ];
+        for (value, valid) in table {
+            assert_eq!(ApiKey::from_authorization(&value).is_ok(), valid, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let key = ApiKey::parse(KEY).unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
+        assert!(format!("{:?}", key.hash()).len() < 25);
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_without_panic(text in "\\PC{0,60}") {
+            prop_assert!(ApiKey::parse(&text).is_err());
+            prop_assert!(ApiKey::from_authorization(&text).is_err());
+        }
+    }
+}

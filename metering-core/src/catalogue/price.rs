@@ -1,0 +1,242 @@
+//! Prices: weights, multipliers, and the three kinds of pricing that a route can have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::money::credits::Credits;
+use crate::money::decimal::{self, DecimalError};
+
+const MILLIONTHS_PER_ONE: i64 = 1_000_000;
+
+/// The price of a request in base calls, before its multiplier: 0 to 1000, with up to six decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight {
+    millionths: i64,
+}
+
+/// A factor on a request's price: 0 to 4096, with up to six decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Multiplier {
+    millionths: i64,
+}
+
+impl Weight {
+    /// Weight 1: the base call.
+    pub const ONE: Self = Self { millionths: MILLIONTHS_PER_ONE };
+    /// The largest weight.
+    pub const MAX: Self = Self { millionths: 1_000 * MILLIONTHS_PER_ONE };
+
+    /// The weight of a request with this price before its multiplier; `None` when no weight has this price.
+    pub(crate) fn of_price(price: Credits) -> Option<Self> {
+        (0..=Self::MAX.millionths).contains(&price.atoms()).then_some(Self { millionths: price.atoms() })
+    }
+
+    /// Whether it makes a request free.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.millionths == 0
+    }
+
+    /// The price of a request of this weight: weight × multiplier × 1/7200 credit, exactly.
+    ///
+    /// # Errors
+    /// When the product is not a whole number of atoms.
+    pub fn price(self, multiplier: Multiplier) -> Result<Credits, DecimalError> {
+        // A millionth of a base call is one atom.
+        multiplier.times(Credits::from_atoms(self.millionths))
+    }
+}
+
+impl Multiplier {
+    /// No change.
+    pub const ONE: Self = Self { millionths: MILLIONTHS_PER_ONE };
+    /// The largest multiplier.
+    pub const MAX: Self = Self { millionths: 4_096 * MILLIONTHS_PER_ONE };
+
+    /// Whether it makes a request free.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.millionths == 0
+    }
+
+    /// `price` times this, exactly.
+    ///
+    /// # Errors
+    /// When the product is not a whole number of atoms, or out of range.
+    pub fn times(self, price: Credits) -> Result<Credits, DecimalError> {
+        let product = i128::from(price.atoms()) * i128::from(self.millionths);
+        let one = i128::from(MILLIONTHS_PER_ONE);
+        if product % one != 0 {
+            return Err(DecimalError::TooFine);
+        }
+        i64::try_from(product / one).map(Credits::from_atoms).map_err(|_| DecimalError::OutOfRange)
+    }
+}
+
+fn millionths(text: &str, most: i64) -> Result<i64, DecimalError> {
+    let millionths = decimal::parse_units(text, MILLIONTHS_PER_ONE)?;
+    if (0..=most).contains(&millionths) { Ok(millionths) } else { Err(DecimalError::OutOfRange) }
+}
+
+impl FromStr for Weight {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        millionths(text, Self::MAX.millionths).map(|millionths| Self { millionths })
+    }
+}
+
+impl FromStr for Multiplier {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        millionths(text, Self::MAX.millionths).map(|millionths| Self { millionths })
+    }
+}
+
+/// Parses `T` from the text of a JSON number.
+fn from_json_number<'de, D, T>(deserializer: D, what: &str) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = DecimalError>,
+{
+    let number = Box::<RawValue>::deserialize(deserializer)?;
+    let problem = |error| serde::de::Error::custom(format_args!("not a usable {what}: {error}"));
+    number.get().parse().map_err(problem)
+}
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_json_number(deserializer, "weight (0 to 1000, six decimals)")
+    }
+}
+
+impl<'de> Deserialize<'de> for Multiplier {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_json_number(deserializer, "multiplier (0 to 4096, six decimals)")
+    }
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weight = rust_decimal::Decimal::new(self.millionths, 6).normalize();
+        fmt::Display::fmt(&weight, f)
+    }
+}
+
+/// The multipliers of a route that costs more the further it looks back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookbackTiers {
+    /// `(at most this many seconds, multiplier)`, in ascending order.
+    tiers: Vec<(u64, Multiplier)>,
+    /// The multiplier beyond the last tier.
+    overflow: Multiplier,
+}
+
+impl LookbackTiers {
+    /// Makes tiers from bounds in ascending order, and the multiplier beyond the last one.
+    ///
+    /// Returns `None` when there are no tiers or their bounds do not increase.
+    #[must_use]
+    pub fn new(tiers: Vec<(u64, Multiplier)>, overflow: Multiplier) -> Option<Self> {
+        let rising = tiers.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        (!tiers.is_empty() && rising).then_some(Self { tiers, overflow })
+    }
+
+    /// The multiplier for looking back `lookback_seconds`.
+    #[must_use]
+    pub fn multiplier(&self, lookback_seconds: u64) -> Multiplier {
+        let index = self.tiers.partition_point(|(most, _)| *most < lookback_seconds);
+        self.tiers.get(index).map_or(self.overflow, |(_, multiplier)| *multiplier)
+    }
+
+    /// The inclusive upper bound of each tier in seconds, in ascending order.
+    pub fn bounds(&self) -> impl Iterator<Item = u64> + '_ {
+        self.tiers.iter().map(|(most, _)| *most)
+    }
+
+    /// All multipliers that can apply.
+    pub(crate) fn multipliers(&self) -> impl Iterator<Item = Multiplier> + '_ {
+        self.tiers.iter().map(|(_, multiplier)| *multiplier).chain([self.overflow])
+    }
+}
+
+/// How a route is priced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pricing {
+    /// The same for every request.
+    PerRequest(Credits),
+    /// A weight times a multiplier that depends on a parameter.
+    PerLookback {
+        /// The weight before multiplication.
+        weight: Weight,
+        /// The parameter that says how many seconds the request looks back.
+        param: String,
+        /// The multipliers.
+        tiers: LookbackTiers,
+    },
+    /// Once per connection of a stream.
+    PerConnection(Credits),
+}
+
+impl Pricing {
+    /// The multipliers by lookback, if the price depends on it.
+    #[must_use]
+    pub const fn lookback_tiers(&self) -> Option<&LookbackTiers> {
+        match self {
+            Self::PerLookback { tiers, .. } => Some(tiers),
+            Self::PerRequest(_) | Self::PerConnection(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_is_weight_times_multiplier_times_the_base_call() {
+        // weight, multiplier, atoms
+        let table = [
+            ("1", "1", Ok(1_000_000)),
+            ("5", "2048", Ok(10_240_000_000)),
+            ("0.000001", "1", Ok(1)),
+            ("1000", "4096", Ok(4_096_000_000_000)),
+            ("0.5", "0.5", Ok(250_000)),
+            ("0", "7", Ok(0)),
+            ("0.000001", "0.5", Err(DecimalError::TooFine)),
+        ];
+        for (weight, multiplier, atoms) in table {
+            let price = weight.parse::<Weight>().unwrap().price(multiplier.parse().unwrap());
+            assert_eq!(price.map(Credits::atoms), atoms, "{weight} × {multiplier}");
+        }
+    }
+
+    #[test]
+    fn weights_and_multipliers_are_bounded() {
+        for text in ["-1", "1000.000001", "0.0000001", "1e9", "x"] {
+            assert!(text.parse::<Weight>().is_err(), "{text}");
+        }
+        for text in ["-0.5", "4096.1", "4097"] {
+            assert!(text.parse::<Multiplier>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tier_holds_up_to_and_including_its_seconds() {
+        let two: Multiplier = "2".parse().unwrap();
+        let eight: Multiplier = "8".parse().unwrap();
+        let tiers = LookbackTiers::new(vec![(600, Multiplier::ONE), (1800, two)], eight).unwrap();
+        let table =
+            [(0, Multiplier::ONE), (600, Multiplier::ONE), (601, two), (1800, two), (1801, eight), (u64::MAX, eight)];
+        for (seconds, expected) in table {
+            assert_eq!(tiers.multiplier(seconds), expected, "{seconds}");
+        }
+        assert_eq!(tiers.bounds().collect::<Vec<_>>(), [600, 1800]);
+        assert_eq!(LookbackTiers::new(vec![], eight), None);
+        assert_eq!(LookbackTiers::new(vec![(600, two), (600, two)], eight), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Reads a request's parameters, checks them against the route's declarations, and prices the request.
+
+use std::collections::BTreeMap;
+
+use crate::catalogue::RouteRefusal;
+
+use crate::catalogue::path::{RequestPath, decode, push_encoded, query_pairs};
+use crate::catalogue::price::Pricing;
+use crate::catalogue::route::{Param, ParamLocation, Route};
+use crate::catalogue::trie::param_name;
+use crate::money::credits::Credits;
+
+impl Route {
+    /// Checks the parameters of a request for this route. Returns its price and its query in normal form.
+    ///
+    /// # Errors
+    /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path with another number of
+    /// segments.
+    pub fn read(&self, path: &RequestPath<'_>, query: Option<&str>) -> Result<(Credits, Option<String>), RouteRefusal> {
+        if path.segments().count() != self.template[1..].split('/').count() {
+            return Err(RouteRefusal::UnknownRoute);
+        }
+        let mut values = Values { route: self, lookback_seconds: 0, problems: BTreeMap::new() };
+        values.read_path(path);
+        let query = values.read_query(query.unwrap_or_default());
+        if !values.problems.is_empty() {
+            return Err(RouteRefusal::InvalidParameters(values.problems));
+        }
+        Ok((self.price(values.lookback_seconds), query))
+    }
+}
+
+/// A request's parameters while they are being read.
+struct Values<'c> {
+    route: &'c Route,
+    lookback_seconds: u64,
+    problems: BTreeMap<String, String>,
+}
+
+impl Values<'_> {
+    fn read_path(&mut self, path: &RequestPath<'_>) {
+        let template = self.route.template[1..].split('/');
+        for (piece, segment) in template.zip(path.segments()) {
+            let Some(name) = param_name(piece) else { continue };
+            let param = self.route.param(ParamLocation::Path, name);
+            match (param, decode(segment, false)) {
+                (Some(param), Ok(value)) => self.read(param, &value),
+                (_, Err(error)) => self.refuse(name, &error.to_string()),
+                (None, _) => unreachable!("the catalogue declares every path parameter"),
+            }
+        }
+    }
+
+    /// Checks a query and returns its normal form: declared parameters only, each once, percent-encoded the same way.
+    fn read_query(&mut self, query: &str) -> Option<String> {
+        let route = self.route;
+        let pairs = match query_pairs(query) {
+            Ok(pairs) => pairs,
+            Err(error) => {
+                self.refuse("query", &error.to_string());
+                return None;
+            }
+        };
+        for (index, (name, value)) in pairs.iter().enumerate() {
+            match route.param(ParamLocation::Query, name) {
+                None => self.refuse(name, "this route has no such parameter"),
+                Some(_) if pairs[..index].iter().any(|(earlier, _)| earlier == name) => {
+                    self.refuse(name, "must be given once");
+                }
+                Some(param) => self.read(param, value),
+            }
+        }
+        for param in route.params.iter().filter(|param| param.location == ParamLocation::Query && param.required) {
+            if !pairs.iter().any(|(name, _)| *name == param.name) {
+                self.refuse(&param.name, "is required");
+            }
+        }
+        let mut normal = String::new();
+        for (name, value) in &pairs {
+            if !normal.is_empty() {
+                normal.push('&');
+            }
+            push_encoded(name, &mut normal);
+            normal.push('=');
+            push_encoded(value, &mut normal);
+        }
+        (!normal.is_empty()).then_some(normal)
+    }
+
+    fn read(&mut self, param: &Param, value: &str) {
+        if let Some(problem) = param.kind.problem_with(value) {
+            return self.refuse(&param.name, problem);
+        }
+        if let Pricing::PerLookback { param: lookback, .. } = &self.route.pricing
+            && *lookback == param.name
+        {
+            match value.parse() {
+                Ok(seconds) => self.lookback_seconds = seconds,
+                Err(_) => self.refuse(&param.name, "must be a number of seconds, zero or more"),
+            }
+        }
+    }
+
+    fn refuse(&mut self, name: &str, problem: &str) {
+        // Names come from the request, so limit how much of them is echoed.
+        const MAX_CHARS: usize = 64;
+        self.problems.entry(name.chars().take(MAX_CHARS).collect()).or_insert_with(|| problem.to_owned());
+    }
+}

@@ -1,0 +1,163 @@
+//! A metered route: its template, its parameters and its price.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::price::Pricing;
+use crate::money::credits::Credits;
+use crate::money::decimal;
+use crate::usage::{ClientSource, UsageLine};
+
+/// Where a parameter is in the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamLocation {
+    /// In the path, as `{name}`.
+    Path,
+    /// In the query.
+    Query,
+}
+
+/// The type that a parameter's value must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamType {
+    /// Any text without control characters.
+    String,
+    /// A decimal 64-bit integer, without leading zeros or a plus sign.
+    Integer,
+    /// A JSON number.
+    Number,
+    /// `true` or `false` (case-insensitive), `1` or `0`.
+    Boolean,
+}
+
+impl ParamType {
+    /// Why `value` is not valid for the type; `None` when it is valid.
+    #[must_use]
+    pub fn problem_with(self, value: &str) -> Option<&'static str> {
+        let (fits, problem) = match self {
+            Self::String => (
+                !value.is_empty() && !value.chars().any(char::is_control),
+                "must be text, not empty and without control characters",
+            ),
+            Self::Integer => (is_integer(value), "must be an integer, such as 42"),
+            Self::Number => (decimal::parse_exact(value).is_ok(), "must be a number, such as 42 or 0.5"),
+            Self::Boolean => {
+                let words = ["true", "false", "1", "0"];
+                (words.iter().any(|word| value.eq_ignore_ascii_case(word)), "must be true or false")
+            }
+        };
+        (!fits).then_some(problem)
+    }
+}
+
+/// Accepts one spelling per number: an upstream that reads `010` as eight must not get a request priced as ten.
+fn is_integer(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    (digits == "0" && value == "0" || !digits.starts_with('0'))
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && value.parse::<i64>().is_ok()
+}
+
+/// A declared parameter of a route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// Where it is in the request.
+    #[serde(rename = "in")]
+    pub location: ParamLocation,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ParamType,
+    /// Whether a request without it is rejected; path parameters are always required.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// A route of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The HTTP method, upper-case.
+    pub method: Arc<str>,
+    /// The path with `{name}` for each path parameter.
+    pub template: Arc<str>,
+    /// What it is for.
+    pub description: String,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Whether requests need a key and are charged. Other routes are open to any client.
+    pub metered: bool,
+    /// Whether its responses are server-sent events.
+    pub sse: bool,
+    /// How its requests are priced.
+    pub pricing: Pricing,
+}
+
+impl Route {
+    /// The usage line of the route's requests.
+    #[must_use]
+    pub fn usage_line(&self, source: ClientSource) -> UsageLine {
+        UsageLine { route_template: Arc::clone(&self.template), http_method: Arc::clone(&self.method), source }
+    }
+
+    /// The declared parameter with this location and name.
+    #[must_use]
+    pub fn param(&self, location: ParamLocation, name: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.location == location && param.name == name)
+    }
+
+    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`].
+    #[must_use]
+    pub fn price(&self, lookback_seconds: u64) -> Credits {
+        match &self.pricing {
+            Pricing::PerRequest(price) | Pricing::PerConnection(price) => *price,
+            Pricing::PerLookback { weight, tiers, .. } => weight
+                .price(tiers.multiplier(lookback_seconds))
+                .expect("every tier of a loaded catalogue has a price in whole atoms"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_values_must_match_their_type() {
+        use ParamType::{Boolean, Integer, Number, String};
+        // type, value, fits
+        let table = [
+            (Integer, "0", true),
+            (Integer, "42", true),
+            (Integer, "-7", true),
+            (Integer, "9223372036854775807", true),
+            (Integer, "9223372036854775808", false),
+            (Integer, "007", false),
+            (Integer, "-0", false),
+            (Integer, "+5", false),
+            (Integer, "1.0", false),
+            (Integer, "1e3", false),
+            (Integer, "0x10", false),
+            (Integer, "", false),
+            (Integer, "-", false),
+            (Integer, "٣", false),
+            (Number, "1.5", true),
+            (Number, "-2e3", true),
+            (Number, "one", false),
+            (Boolean, "true", true),
+            (Boolean, "False", true),
+            (Boolean, "0", true),
+            (Boolean, "yes", false),
+            (Boolean, "", false),
+            (String, "0xabc", true),
+            (String, "", false),
+            (String, "a\nb", false),
+        ];
+        for (kind, value, fits) in table {
+            assert_eq!(kind.problem_with(value).is_none(), fits, "{kind:?} {value:?}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Blockchains as the rest of the domain sees them: addresses, amounts of tokens, transactions, signatures, and
+//! [`ChainReader`], which reads evidence of payments.
+//!
+//! Nothing here knows plans, quotes or accounts: whether a transaction pays for something is decided in
+//! [`payments`](crate::payments).
+
+pub(crate) mod address;
+pub(crate) mod chain;
+pub(crate) mod signature;
+pub(crate) mod transaction;
+pub(crate) mod units;
+
+pub use address::{Address, AddressError};
+pub use chain::{
+    AccountCode, Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
+    PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
+};
+pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
+pub use transaction::{TxHash, TxHashError, TxRef};
+pub use units::{TokenUnits, TokenUnitsError};

@@ -1,0 +1,19 @@
+//! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`], which commits
+//! charges in batches.
+//!
+//! The rule is pure and stated once; every backend applies it through [`Tally`]. A receipt exists only for a charge
+//! that is on disk.
+
+pub(crate) mod charge;
+pub(crate) mod delivery;
+pub(crate) mod meter;
+pub(crate) mod request_id;
+pub(crate) mod tally;
+
+pub use charge::{
+    Attempt, Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, Settlement, Window,
+};
+pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
+pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use request_id::{RequestId, RequestIdError};
+pub use tally::{Changes, DailyChange, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};

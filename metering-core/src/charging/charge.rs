@@ -1,0 +1,341 @@
+//! The charge rule, as pure functions: whether a request is accepted, and how that changes its account.
+
+use std::sync::Arc;
+
+use crate::access::account::{AccountId, RateLimits, Totals};
+use crate::access::key::{ApiKey, KeyHash};
+use crate::charging::delivery::{DeliveryTerms, Repetition};
+use crate::charging::request_id::RequestId;
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+use crate::usage::{ClientSource, UsageLine};
+
+/// A request to charge.
+///
+/// ```
+/// use metering_core::{ApiKey, Charge, Credits, RequestId, SystemRandomness};
+///
+/// let key = ApiKey::generate(&SystemRandomness);
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}");
+/// // To record the path, and to charge a retry only once:
+/// let request_id = Some(RequestId::parse("order-17")?);
+/// let charge = Charge { request_path: "/quotes/17".into(), request_id, ..charge };
+/// # Ok::<(), metering_core::charging::RequestIdError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Charge {
+    /// The API key it came with.
+    pub key: KeyHash,
+    /// Its price, zero or more.
+    pub price: Credits,
+    /// The usage line it is booked on.
+    pub line: UsageLine,
+    /// The requested path, for the account's recent activity.
+    pub request_path: Arc<str>,
+    /// Identifies the request: a retry gets the first result and is not charged again.
+    pub request_id: Option<RequestId>,
+    /// Set for a forwarded request whose `request_id` comes [from an idempotency key](RequestId::of_idempotency_key): a
+    /// retry is accepted only until a response has been delivered.
+    pub delivery: Option<DeliveryTerms>,
+}
+
+impl Charge {
+    /// A charge for a request of a client with this key, to a route that has this method and path template. Without a
+    /// request id; the path that recent activity shows is the template.
+    #[must_use]
+    pub fn new(key: &ApiKey, price: Credits, method: &str, template: &str) -> Self {
+        let route_template: Arc<str> = template.into();
+        let request_path = Arc::clone(&route_template);
+        let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
+        Self { key: key.hash(), price, line, request_path, request_id: None, delivery: None }
+    }
+}
+
+/// How many requests were accepted in the newest window that accepted any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Which window: minutes or days since the Unix epoch.
+    pub index: i64,
+    /// Requests accepted in it.
+    pub count: u32,
+}
+
+impl Window {
+    /// The window for `index`: an empty one if `index` is newer, or if the clock stepped back to it.
+    ///
+    /// A slightly older `index` (another node's clock lags) counts in the newest window, so that small clock
+    /// differences never give an account the same window twice.
+    fn at(self, index: i64, stepped_back: bool) -> Self {
+        let is_other = if stepped_back { index != self.index } else { index > self.index };
+        if is_other { Self { index, count: 0 } } else { self }
+    }
+
+    /// Counts one more accepted request, unless `cap` is reached. A `cap` of 0 means no cap.
+    fn admit(self, cap: u32) -> Option<Self> {
+        let room = cap == 0 || self.count < cap;
+        room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
+    }
+}
+
+/// Everything the charge rule reads from an account and everything a charge changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeterState {
+    /// Its balance and totals.
+    pub totals: Totals,
+    /// Its rate limits.
+    pub limits: RateLimits,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+}
+
+impl MeterState {
+    /// The account's use of its rate limits at `now`, before any further request.
+    #[must_use]
+    pub fn rate_status(&self, now: Timestamp) -> RateStatus {
+        // Both windows come from the newest accepted clock reading; its minute tells how far back `now` is.
+        let minutes_back = self.minute.index.saturating_sub(now.minute());
+        RateStatus {
+            limits: self.limits,
+            minute: self.minute.at(now.minute(), minutes_back > Self::MINUTES_OF_LAG),
+            day: self.day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
+            at: now,
+        }
+    }
+
+    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
+    /// means that the newest reading was wrong; it must not block the account until that minute comes.
+    const MINUTES_OF_LAG: i64 = 1;
+    /// The same for the day. A clock set back by minutes just after midnight does not give an account the same day
+    /// twice, and a reading that was hours ahead does not block the account for a day.
+    const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
+}
+
+/// Which of the two rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitWindow {
+    /// The calendar minute.
+    Minute,
+    /// The UTC day.
+    Day,
+}
+
+impl LimitWindow {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// An account's use of its rate limits at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateStatus {
+    /// The limits.
+    pub limits: RateLimits,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+    /// The moment.
+    pub at: Timestamp,
+}
+
+impl RateStatus {
+    /// Requests left in the window; `None` without a limit.
+    #[must_use]
+    pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
+        let (cap, used) = match window {
+            LimitWindow::Minute => (self.limits.requests_per_minute, self.minute.count),
+            LimitWindow::Day => (self.limits.requests_per_day, self.day.count),
+        };
+        (cap != 0).then(|| cap.saturating_sub(used))
+    }
+
+    /// Whole seconds until the window ends, at least one.
+    #[must_use]
+    pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
+        let end = match window {
+            LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
+            LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
+        };
+        let left = end.saturating_sub(self.at.unix_millis());
+        u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+    }
+}
+
+/// The decision on a charge.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Charged; serve it.
+    Accepted(Receipt),
+    /// Not charged; do not serve it.
+    Refused(Refusal),
+}
+
+/// Proof of a charge: who was charged how much, and everything a refund needs.
+///
+/// Not `Clone` on purpose: a refund consumes it, so a charge cannot be refunded twice.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// Who was charged.
+    pub account: AccountId,
+    /// How much.
+    pub charged: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// What it was booked on.
+    pub line: UsageLine,
+    /// The UTC day that it was booked on.
+    pub day: Day,
+    /// The requested path.
+    pub request_path: Arc<str>,
+    /// The account's use of its rate limits.
+    pub rate: RateStatus,
+    /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
+    pub repeated: bool,
+    /// Which attempt this is, for a request with an idempotency key.
+    pub delivery: Option<Attempt>,
+}
+
+/// One attempt at a request with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The key.
+    pub request: RequestId,
+    /// Its number, from 1.
+    pub number: u32,
+}
+
+/// Records that a response to a request with an idempotency key was passed on: the key is used up.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// The key's account.
+    pub account: AccountId,
+    /// The key.
+    pub request: RequestId,
+    /// What the charge was booked on.
+    pub line: UsageLine,
+}
+
+/// A refund of a charge, because its response could not be delivered.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refund {
+    /// Who gets the refund.
+    pub account: AccountId,
+    /// How much.
+    pub amount: Credits,
+    /// What the charge was booked on.
+    pub line: UsageLine,
+    /// The UTC day that the charge was booked on; the refund is booked on the same.
+    pub day: Day,
+    /// The requested path.
+    pub request_path: Arc<str>,
+    /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
+    pub delivery: Option<Attempt>,
+}
+
+impl Receipt {
+    /// The refund of this charge; `None` when there is nothing to refund.
+    ///
+    /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
+    /// attempt's charge.
+    #[must_use]
+    pub fn into_refund(self) -> Option<Refund> {
+        let Self { account, charged, line, day, request_path, repeated, delivery, .. } = self;
+        let owed = delivery.is_some() || (charged.is_positive() && !repeated);
+        owed.then_some(Refund { account, amount: charged, line, day, request_path, delivery })
+    }
+
+    /// What to record once a response has been passed on; `None` without an idempotency key.
+    #[must_use]
+    pub fn settlement(&self) -> Option<Settlement> {
+        let Attempt { request, .. } = self.delivery.clone()?;
+        Some(Settlement { account: self.account.clone(), request, line: self.line.clone() })
+    }
+}
+
+/// Why a charge was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key is unknown or revoked; callers cannot tell which.
+    UnknownKey,
+    /// A rate limit is reached.
+    RateLimited {
+        /// Which.
+        window: LimitWindow,
+        /// The account's use of its rate limits.
+        rate: RateStatus,
+    },
+    /// The request's idempotency key is known, and the request may not be forwarded again now.
+    Repeated(Repetition),
+    /// The balance is not above zero.
+    InsufficientCredits {
+        /// The balance.
+        balance: Credits,
+        /// The request's price.
+        required: Credits,
+        /// The account's use of its rate limits.
+        rate: RateStatus,
+    },
+}
+
+/// Applies one charge: checks the rate limits first, then the balance.
+///
+/// The rule is *balance above zero*, not *balance covers the price*: the last accepted request may take the balance
+/// below zero, by less than its own price. A refused charge changes nothing and does not count towards the limits.
+///
+/// # Errors
+/// Why the charge was refused.
+///
+/// # Panics
+/// When `price` is negative: a charge must never give credits away.
+pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> Result<RateStatus, Refusal> {
+    assert!(!price.is_negative(), "a price is never negative");
+    let rate = state.rate_status(now);
+    // The day first: when both are reached, waiting for the next minute would not help.
+    let Some(day) = rate.day.admit(rate.limits.requests_per_day) else {
+        return Err(Refusal::RateLimited { window: LimitWindow::Day, rate });
+    };
+    let Some(minute) = rate.minute.admit(rate.limits.requests_per_minute) else {
+        return Err(Refusal::RateLimited { window: LimitWindow::Minute, rate });
+    };
+    let insufficient = || Refusal::InsufficientCredits { balance: state.totals.balance, required: price, rate };
+    if !state.totals.balance.is_positive() {
+        return Err(insufficient());
+    }
+    // `used` would only overflow after more credits were spent than can exist; even then, refusing is safe.
+    let used = state.totals.used.checked_add(price).ok_or_else(insufficient)?;
+    let balance = state.totals.balance.checked_sub(price).ok_or_else(insufficient)?;
+    state.totals.used = used;
+    state.totals.balance = balance;
+    state.minute = minute;
+    state.day = day;
+    Ok(RateStatus { minute, day, ..rate })
+}
+
+/// Applies a refund: credits the price back; the request still counts towards the rate limits.
+///
+/// Returns `false`, and changes nothing, when an amount would overflow.
+#[must_use]
+pub(crate) fn apply_refund(state: &mut MeterState, amount: Credits) -> bool {
+    match (state.totals.balance.checked_add(amount), state.totals.used.checked_sub(amount)) {
+        (Some(balance), Some(used)) => {
+            state.totals.balance = balance;
+            state.totals.used = used;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! The charge path: group commit puts the charges of many callers into few durable transactions.
+//!
+//! While one commit is being written to disk, the next batch fills; when the commit is done, that batch is
+//! committed. There is no timer, so a lone request waits only for its own commit, and the busier the service is, the
+//! more requests share a commit. A store that can run several commits at once has several lanes (see `lanes`); an
+//! account's charges always use the same lane.
+
+mod committer;
+mod lanes;
+mod stats;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
+
+use crate::charging::charge::{Charge, Decision, Receipt, Refund, Settlement};
+use crate::charging::tally::{Outcome, Posting};
+use crate::clock::Clock;
+use crate::money::credits::Credits;
+use crate::store::{Store, StoreError};
+use committer::Committer;
+
+pub use stats::MeterStats;
+
+/// The capacity of a [`Meter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// The maximum number of waiting charges over all lanes. Further ones fail immediately with
+    /// [`MeterError::Overloaded`].
+    pub queue: NonZeroUsize,
+    /// The maximum number of charges in one commit.
+    pub batch: NonZeroUsize,
+}
+
+impl Default for MeterConfig {
+    fn default() -> Self {
+        let size = |size| NonZeroUsize::new(size).expect("not zero");
+        Self { queue: size(65_536), batch: size(8_192) }
+    }
+}
+
+/// Charges requests durably: a decision is on disk before the caller gets it.
+///
+/// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
+/// what it accepted, as long as its runtime lives.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::money::{LedgerKind, NewLedgerEntry};
+/// use metering_core::{
+///     AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, MemoryStore, Meter, MeterConfig, NewAccount,
+///     Store, SystemClock, SystemRandomness, UsageLine,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let key = ApiKey::generate(&SystemRandomness);
+/// let id = AccountId::generate(&SystemRandomness);
+/// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
+/// account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits")];
+/// store.create_account(account).await?;
+///
+/// let meter = Meter::start(store, Arc::new(SystemClock), MeterConfig::default());
+/// let charge = Charge {
+///     key: key.hash(),
+///     price: Credits::BASE_CALL,
+///     line: UsageLine {
+///         route_template: "/quotes/{number}".into(),
+///         http_method: "GET".into(),
+///         source: ClientSource::Direct,
+///     },
+///     request_path: "/quotes/7".into(),
+///     request_id: None,
+///     delivery: None,
+/// };
+/// match meter.charge(charge).await? {
+///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),
+///     Decision::Refused(refusal) => panic!("{refusal:?}"),
+/// }
+/// meter.drain().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Meter {
+    queue: mpsc::UnboundedSender<Request>,
+    /// One permit per request that may wait. A request returns its permit when its commit begins.
+    permits: Arc<Semaphore>,
+    size: usize,
+    stats: Arc<MeterStats>,
+    draining: watch::Sender<bool>,
+    ended: watch::Receiver<Option<MeterEnd>>,
+}
+
+/// How a meter ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterEnd {
+    /// It was drained, or dropped.
+    Drained,
+    /// Its store [must be reopened](StoreError::must_reopen), so the process must stop.
+    StoreBroken,
+}
+
+/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] says so.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum MeterError {
+    /// Too many charges are waiting.
+    #[error("too many requests are waiting to be charged")]
+    Overloaded,
+    /// The meter was drained.
+    #[error("the service is shutting down")]
+    Closed,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Arc<StoreError>),
+}
+
+impl MeterError {
+    /// Whether the charge may have been recorded anyway.
+    #[must_use]
+    pub fn outcome_is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.outcome_is_unknown())
+    }
+
+    /// The error for a commit that ended without a result, for example because it panicked.
+    fn no_result() -> Self {
+        let problem = "the commit ended without a result".to_owned();
+        Self::Store(Arc::new(StoreError::OutcomeUnknown(problem)))
+    }
+}
+
+/// The error for a single posting that the store could not record.
+fn failed(reason: String) -> MeterError {
+    MeterError::Store(Arc::new(StoreError::Unavailable(reason.into())))
+}
+
+/// A posting and the channel for its outcome.
+#[derive(Debug)]
+struct Request {
+    posting: Posting,
+    reply: oneshot::Sender<Result<Outcome, MeterError>>,
+}
+
+impl Meter {
+    /// Starts a meter on the current Tokio runtime.
+    ///
+    /// # Panics
+    /// When called outside a Tokio runtime, or in one whose time driver is not enabled.
+    #[must_use]
+    pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
+        let (draining, drain) = watch::channel(false);
+        let (end, ended) = watch::channel(None);
+        let (queue, inbox) = mpsc::unbounded_channel();
+        let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
+        let permits = Arc::new(Semaphore::new(size));
+        let committer = Committer::new(store, clock, Arc::clone(&stats), Arc::clone(&permits), config.batch);
+        tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
+        Self { queue, permits, size, stats, draining, ended }
+    }
+
+    /// Charges a request. When this returns, the decision is on disk.
+    ///
+    /// # Errors
+    /// When the charge could not be decided.
+    pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
+        match self.permits.try_acquire() {
+            Ok(permit) => permit.forget(),
+            Err(TryAcquireError::NoPermits) => {
+                self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
+                return Err(MeterError::Overloaded);
+            }
+            Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
+        }
+        let reply = self.enqueue(Posting::Charge(charge))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
+            Outcome::Decided(decision) => Ok(decision),
+            Outcome::Failed(reason) => Err(failed(reason)),
+            Outcome::Refunded(_) | Outcome::Settled => unreachable!("a store returns a decision for a charge"),
+        }
+    }
+
+    /// Refunds a charge whose response could not be delivered. Waits if the queue is full instead of failing, because
+    /// the service owes the refund. Returns the balance after it; `None` when there was nothing to refund.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, MeterError> {
+        let Some(refund) = receipt.into_refund() else { return Ok(None) };
+        self.post_refund(refund).await
+    }
+
+    async fn post_refund(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
+        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let reply = self.enqueue(Posting::Refund(refund))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
+            Outcome::Refunded(balance) => Ok(balance),
+            Outcome::Failed(reason) => Err(failed(reason)),
+            Outcome::Decided(_) | Outcome::Settled => unreachable!("a store returns a balance for a refund"),
+        }
+    }
+
+    /// Records that a response to a request with an idempotency key was passed on: the key is used up.
+    ///
+    /// # Errors
+    /// When it could not be recorded. A retry may then be forwarded again, uncharged.
+    pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
+        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let reply = self.enqueue(Posting::Settle(settlement))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
+            Outcome::Failed(reason) => Err(failed(reason)),
+            Outcome::Settled | Outcome::Decided(_) | Outcome::Refunded(_) => Ok(()),
+        }
+    }
+
+    fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {
+        let (reply, outcome) = oneshot::channel();
+        self.queue.send(Request { posting, reply }).map_err(|_| {
+            self.permits.add_permits(1);
+            MeterError::Closed
+        })?;
+        Ok(outcome)
+    }
+
+    /// Stops accepting requests, and returns when everything accepted is on disk.
+    pub async fn drain(&self) -> MeterEnd {
+        self.draining.send_replace(true);
+        self.ended().await
+    }
+
+    /// Waits until the meter has ended, because it was drained or its store broke.
+    pub async fn ended(&self) -> MeterEnd {
+        let mut ended = self.ended.clone();
+        // An error means that the committer task was stopped with its runtime.
+        ended.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(MeterEnd::Drained)
+    }
+
+    /// How long ago the last commit failed; `None` if none failed, or if one succeeded after it.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<Duration> {
+        self.stats.failed_at().map(|at| at.elapsed())
+    }
+
+    /// What the meter has done so far.
+    #[must_use]
+    pub fn stats(&self) -> &MeterStats {
+        &self.stats
+    }
+
+    /// Charges and refunds waiting for their commit.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.size.saturating_sub(self.permits.available_permits())
+    }
+}

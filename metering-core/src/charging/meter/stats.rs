@@ -1,0 +1,78 @@
+//! Counters of a meter.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::charging::charge::{Decision, Refusal};
+use crate::charging::tally::Outcome;
+
+/// What a meter has done since it started.
+#[derive(Debug, Default)]
+pub struct MeterStats {
+    /// Charges accepted.
+    pub accepted: AtomicU64,
+    /// Charges refused because the key is not live.
+    pub unknown_key: AtomicU64,
+    /// Charges refused by a rate limit.
+    pub rate_limited: AtomicU64,
+    /// Charges refused because the balance is not above zero.
+    pub insufficient: AtomicU64,
+    /// Charges refused because the queue was full.
+    pub overloaded: AtomicU64,
+    /// Retries refused because of their idempotency key.
+    pub repeated: AtomicU64,
+    /// Refunds recorded.
+    pub refunded: AtomicU64,
+    /// Commits that succeeded or failed.
+    pub commits: AtomicU64,
+    /// Commits that failed.
+    pub failed: AtomicU64,
+    /// Charges and refunds that failed individually because the store could not record them.
+    pub failed_postings: AtomicU64,
+    /// Charges and refunds included in a commit.
+    pub postings: AtomicU64,
+    /// Microseconds spent in commits.
+    pub commit_micros: AtomicU64,
+    /// When the last commit failed, unless a commit that wrote something succeeded since.
+    failed_at: Mutex<Option<Instant>>,
+}
+
+impl MeterStats {
+    pub(super) fn count_commit(&self, postings: usize, took: Duration) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn count_failure(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Counts a successful commit. Only one that wrote something shows that the store works; refusals need no write.
+    pub(super) fn count_success(&self, outcomes: &[Outcome]) {
+        let is_refusal = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Refused(_)));
+        if !outcomes.iter().all(is_refusal) {
+            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    pub(super) fn failed_at(&self) -> Option<Instant> {
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn count_outcome(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
+            Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
+            Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
+            Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
+            Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
+            Outcome::Refunded(_) => &self.refunded,
+            Outcome::Settled => return,
+            Outcome::Failed(_) => &self.failed_postings,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,365 @@
+//! The pure half of a commit: applies a batch of postings to loaded accounts and collects the rows to write.
+//!
+//! Every backend commits through a [`Tally`], so all backends decide the same way, and each writes a row once however
+//! many postings of the batch change it. A backend resolves API keys to its own row keys `K` and usage lines to its own
+//! line keys `L`, loads each account when the batch first touches it, and writes the [`Changes`] in one transaction.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+// Keys are the backend's row numbers, which clients cannot choose, so a fast hash is safe. Hashing them takes a large
+// share of the time of a large batch.
+use foldhash::{HashMap, HashMapExt};
+
+use crate::access::account::AccountId;
+use crate::charging::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
+use crate::charging::delivery::{Delivery, DeliveryTerms};
+use crate::charging::request_id::RequestId;
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+
+/// One item of a batch.
+#[derive(Debug)]
+pub enum Posting {
+    /// Charge a request.
+    Charge(Charge),
+    /// Refund a charge.
+    Refund(Refund),
+    /// Record that a response was passed on.
+    Settle(Settlement),
+}
+
+/// The result of one posting.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The decision on a charge.
+    Decided(Decision),
+    /// The balance after a refund; `None` when its account does not exist or the amount would overflow.
+    Refunded(Option<Credits>),
+    /// The settlement is done, whether or not its key was still stored.
+    Settled,
+    /// The store cannot record this posting, for this reason. It changed nothing, and the rest of its batch is not
+    /// affected.
+    Failed(String),
+}
+
+/// The stored result of a charge with a request id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredResult {
+    /// What was charged.
+    pub charged: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// The state of its delivery, if it has an idempotency key.
+    pub delivery: Option<Delivery>,
+}
+
+/// A stored result with its expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// The result.
+    pub result: StoredResult,
+    /// [`RequestId::RETENTION`] after its charge.
+    pub expires_at: Timestamp,
+}
+
+/// A batch being applied.
+#[derive(Debug)]
+pub struct Tally<K, L> {
+    now: Timestamp,
+    accounts: HashMap<K, Touched>,
+    usage: HashMap<(K, Day, L, UsageKind), UsageDelta>,
+    results: BTreeMap<(K, RequestId), Remembered>,
+}
+
+#[derive(Debug)]
+struct Touched {
+    id: AccountId,
+    state: MeterState,
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct UsageDelta {
+    calls: u64,
+    amount: Credits,
+    request_path: Option<Arc<str>>,
+}
+
+/// Whether usage was charged or refunded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UsageKind {
+    /// Accepted requests.
+    Charged,
+    /// Refunded requests.
+    Refunded,
+}
+
+/// Everything a batch changes, ordered by row key so that any two commits lock rows in the same order.
+#[derive(Debug)]
+pub struct Changes<K, L> {
+    /// New states of the accounts that changed.
+    pub accounts: Vec<(K, MeterState)>,
+    /// Charged and refunded usage; each change is an entry of recent activity.
+    pub usage: Vec<UsageChange<K, L>>,
+    /// Results to store. One that has already expired deletes the stored one.
+    pub results: Vec<(K, RequestId, Remembered)>,
+}
+
+/// The net change of one daily total. A backend adds it to the stored total in one step, so no intermediate sum can
+/// overflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DailyChange<K, L> {
+    /// The account.
+    pub account: K,
+    /// The UTC day.
+    pub day: Day,
+    /// Route, method and source.
+    pub line: L,
+    /// Calls to add; refunded calls still count.
+    pub calls: u64,
+    /// Credits to add; negative when refunds exceed charges.
+    pub credits: Credits,
+}
+
+impl<K, L> Changes<K, L> {
+    /// Whether there is nothing to write, because every posting was refused.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty()
+    }
+}
+
+impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
+    /// The changes of daily totals, ordered by day, account and line.
+    #[must_use]
+    pub fn daily(&self) -> Vec<DailyChange<K, L>> {
+        let mut daily: Vec<DailyChange<K, L>> = Vec::with_capacity(self.usage.len());
+        for change in &self.usage {
+            let UsageChange { account, day, line, .. } = change;
+            let (calls, credits) = (change.added_calls(), change.added_credits());
+            match daily.last_mut() {
+                // Usage is sorted, so changes of the same total are adjacent. The sum of a positive and a negative
+                // amount cannot overflow.
+                Some(last) if (last.account, last.day, &last.line) == (*account, *day, line) => {
+                    last.calls += calls;
+                    last.credits = Credits::from_atoms(last.credits.atoms() + credits.atoms());
+                }
+                _ => daily.push(DailyChange { account: *account, day: *day, line: line.clone(), calls, credits }),
+            }
+        }
+        daily
+    }
+}
+
+/// Usage of one line that a batch charged or refunded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UsageChange<K, L> {
+    /// The account.
+    pub account: K,
+    /// The UTC day.
+    pub day: Day,
+    /// Route, method and source.
+    pub line: L,
+    /// Whether it was charged or refunded.
+    pub kind: UsageKind,
+    /// How many requests, zero or more.
+    pub calls: u64,
+    /// Their price, zero or more.
+    pub amount: Credits,
+    /// The path of the requests, if it is the same for all.
+    pub request_path: Option<Arc<str>>,
+}
+
+impl<K, L> UsageChange<K, L> {
+    /// Calls to add to the day; refunded calls still count.
+    #[must_use]
+    pub const fn added_calls(&self) -> u64 {
+        match self.kind {
+            UsageKind::Charged => self.calls,
+            UsageKind::Refunded => 0,
+        }
+    }
+
+    /// Credits to add to the day; negative for refunds.
+    #[must_use]
+    pub const fn added_credits(&self) -> Credits {
+        match self.kind {
+            UsageKind::Charged => self.amount,
+            // Amounts are not negative, so negation cannot overflow.
+            UsageKind::Refunded => Credits::from_atoms(-self.amount.atoms()),
+        }
+    }
+}
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// An empty batch, decided at `now`.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        Self { now, accounts: HashMap::new(), usage: HashMap::new(), results: BTreeMap::new() }
+    }
+
+    /// Whether the account is loaded.
+    #[must_use]
+    pub fn is_loaded(&self, account: K) -> bool {
+        self.accounts.contains_key(&account)
+    }
+
+    /// Adds the stored state of an account, once per batch.
+    pub fn load(&mut self, account: K, id: AccountId, state: MeterState) {
+        self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
+    }
+
+    /// Decides one charge of a loaded account whose key is live. `remembered` is the stored result for its request id.
+    ///
+    /// # Panics
+    /// When the account was not loaded.
+    pub fn charge(&mut self, account: K, line: L, charge: Charge, remembered: Option<Remembered>) -> Decision {
+        let earlier = charge.request_id.as_ref().and_then(|request| self.known(account, request, remembered));
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are charged");
+        let Charge { price, line: of, request_path, request_id, delivery, .. } = charge;
+        let mut receipt = Receipt {
+            account: touched.id.clone(),
+            charged: price,
+            balance: touched.state.totals.balance,
+            line: of,
+            day: self.now.day(),
+            request_path,
+            rate: touched.state.rate_status(self.now),
+            repeated: earlier.is_some(),
+            delivery: None,
+        };
+        if let Some(Remembered { result, expires_at }) = earlier {
+            receipt.charged = result.charged;
+            let Some((request, terms)) = request_id.zip(delivery) else {
+                receipt.balance = result.balance;
+                return Decision::Accepted(receipt);
+            };
+            // A refund is booked on the day of the charge.
+            receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
+            return self.retry(account, request, terms, Remembered { result, expires_at }, receipt);
+        }
+        match charge::apply(&mut touched.state, price, self.now) {
+            Ok(rate) => receipt.rate = rate,
+            Err(refusal) => return Decision::Refused(refusal),
+        }
+        touched.changed = true;
+        receipt.balance = touched.state.totals.balance;
+        if let Some(request) = request_id {
+            let delivery = delivery.map(|terms| Delivery::first(terms, self.now));
+            receipt.delivery = delivery.map(|first| Attempt { request: request.clone(), number: first.tries });
+            let result = StoredResult { charged: receipt.charged, balance: receipt.balance, delivery };
+            let expires_at = self.now.saturating_add(RequestId::RETENTION);
+            self.results.insert((account, request), Remembered { result, expires_at });
+        }
+        self.book((account, receipt.day, line, UsageKind::Charged), receipt.charged, &receipt.request_path);
+        Decision::Accepted(receipt)
+    }
+
+    /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
+    fn retry(
+        &mut self,
+        account: K,
+        request: RequestId,
+        terms: DeliveryTerms,
+        Remembered { result, expires_at }: Remembered,
+        mut receipt: Receipt,
+    ) -> Decision {
+        let Some(delivery) = result.delivery else { return Decision::Accepted(receipt) };
+        match delivery.again(terms, self.now) {
+            Ok(next) => {
+                receipt.delivery = Some(Attempt { request: request.clone(), number: next.tries });
+                let result = StoredResult { delivery: Some(next), ..result };
+                self.results.insert((account, request), Remembered { result, expires_at });
+                Decision::Accepted(receipt)
+            }
+            Err(repetition) => Decision::Refused(Refusal::Repeated(repetition)),
+        }
+    }
+
+    /// The result for a request, including this batch's changes to the `stored` one.
+    fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
+        let known = self.results.get(&(account, request.clone())).copied().or(stored);
+        known.filter(|known| self.now < known.expires_at)
+    }
+
+    /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
+    /// its idempotency key.
+    ///
+    /// # Panics
+    /// When the account was not loaded.
+    pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
+        let delivery = refund.delivery.as_ref();
+        let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
+        if let (Some(failed), Some(Remembered { result: StoredResult { delivery: Some(last), .. }, .. })) =
+            (delivery, known)
+            && last.tries != failed.number
+        {
+            // A later attempt has taken over the charge and its refund.
+            return Some(touched.state.totals.balance);
+        }
+        if !charge::apply_refund(&mut touched.state, refund.amount) {
+            return None;
+        }
+        touched.changed = true;
+        let balance = touched.state.totals.balance;
+        if let (Some(failed), Some(known)) = (delivery, known) {
+            // In the past for every clock.
+            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
+            self.results.insert((account, failed.request.clone()), forgotten);
+        }
+        if refund.amount.is_positive() {
+            self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
+        }
+        Some(balance)
+    }
+
+    /// Marks an idempotency key as used up. `remembered` is the stored result for it.
+    pub fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
+        let Some(Remembered { result, expires_at }) = self.known(account, &settlement.request, remembered) else {
+            return;
+        };
+        let result = StoredResult { delivery: result.delivery.map(Delivery::delivered), ..result };
+        self.results.insert((account, settlement.request.clone()), Remembered { result, expires_at });
+    }
+
+    fn book(&mut self, row: (K, Day, L, UsageKind), amount: Credits, request_path: &Arc<str>) {
+        let delta = self.usage.entry(row).or_insert_with(|| UsageDelta {
+            calls: 0,
+            amount: Credits::ZERO,
+            request_path: Some(Arc::clone(request_path)),
+        });
+        delta.calls += 1;
+        delta.amount = delta.amount.checked_add(amount).expect("no part of an account's total overflows");
+        if delta.request_path.as_ref().is_some_and(|path| path != request_path) {
+            delta.request_path = None;
+        }
+    }
+
+    /// Returns everything the batch changes.
+    #[must_use]
+    pub fn finish(self) -> Changes<K, L> {
+        let changed = self.accounts.into_iter().filter(|(_, touched)| touched.changed);
+        let mut accounts: Vec<_> = changed.map(|(account, touched)| (account, touched.state)).collect();
+        accounts.sort_unstable_by_key(|(account, _)| *account);
+        let change = |((account, day, line, kind), delta): (_, UsageDelta)| UsageChange {
+            account,
+            day,
+            line,
+            kind,
+            calls: delta.calls,
+            amount: delta.amount,
+            request_path: delta.request_path,
+        };
+        let mut usage: Vec<UsageChange<K, L>> = self.usage.into_iter().map(change).collect();
+        usage.sort_unstable_by(|a, b| (a.day, a.account, &a.line, a.kind).cmp(&(b.day, b.account, &b.line, b.kind)));
+        let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
+        Changes { accounts, usage, results }
+    }
+}

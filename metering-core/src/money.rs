@@ -1,0 +1,11 @@
+//! Exact amounts of credits, and the ledger of what changed a balance.
+//!
+//! No amount is ever a float. Ledger entries are only appended: a mistake is corrected by another entry.
+
+pub(crate) mod credits;
+pub(crate) mod decimal;
+pub(crate) mod ledger;
+
+pub use credits::{ATOMS_PER_CREDIT, Credits};
+pub use decimal::DecimalError;
+pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};

@@ -1,0 +1,249 @@
+//! Exact credits: the unit of account and the only type for money in this project.
+//!
+//! One credit is 7,200,000,000 atoms, so the base call (1/7200 credit), route weights with six decimals, and credit
+//! amounts with eight decimals are all whole numbers of atoms. Amounts never pass through floating point.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::money::decimal::{self, DecimalError};
+
+/// Atoms in one credit.
+pub const ATOMS_PER_CREDIT: i64 = 7_200_000_000;
+
+/// An exact, signed amount of credits, stored as whole atoms.
+///
+/// Arithmetic is checked: an overflow is `None`, never a wrap. In JSON and [`Display`](fmt::Display), an amount is a
+/// decimal number of credits, rounded half-even to ten places with trailing zeros dropped. It is parsed from the text
+/// of the number, never through a float.
+///
+/// ```
+/// use metering_core::Credits;
+///
+/// let balance: Credits = "2".parse()?;
+/// let after = balance.checked_sub(Credits::BASE_CALL).unwrap();
+/// assert_eq!(after.to_string(), "1.9998611111");
+/// assert_eq!(after.atoms(), 2 * 7_200_000_000 - 1_000_000);
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Credits(i64);
+
+impl Credits {
+    /// No credits.
+    pub const ZERO: Self = Self(0);
+    /// The price of a request of weight 1: exactly 1/7200 credit.
+    pub const BASE_CALL: Self = Self(1_000_000);
+    /// The largest amount, a little over 1.28 billion credits.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// An amount of whole atoms, each 1/7,200,000,000 credit.
+    #[must_use]
+    pub const fn from_atoms(atoms: i64) -> Self {
+        Self(atoms)
+    }
+
+    /// A whole number of credits; `None` when it is out of range.
+    #[must_use]
+    pub const fn from_whole(credits: i64) -> Option<Self> {
+        match credits.checked_mul(ATOMS_PER_CREDIT) {
+            Some(atoms) => Some(Self(atoms)),
+            None => None,
+        }
+    }
+
+    /// The amount in atoms, each 1/7,200,000,000 credit.
+    #[must_use]
+    pub const fn atoms(self) -> i64 {
+        self.0
+    }
+
+    /// An amount given in credits.
+    ///
+    /// # Errors
+    /// When `value` is not a whole number of atoms (eight decimals always are), or out of range.
+    pub fn from_decimal(value: Decimal) -> Result<Self, DecimalError> {
+        decimal::to_units(value, ATOMS_PER_CREDIT).map(Self)
+    }
+
+    /// The amount in credits, rounded half-even to ten decimal places.
+    #[must_use]
+    pub fn to_decimal(self) -> Decimal {
+        decimal_of_atoms(self.0.into()).expect("any 64-bit number of atoms fits in a 96-bit decimal")
+    }
+
+    /// The sum, or `None` on overflow.
+    #[must_use]
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(atoms) => Some(Self(atoms)),
+            None => None,
+        }
+    }
+
+    /// The difference, or `None` on overflow.
+    #[must_use]
+    pub const fn checked_sub(self, other: Self) -> Option<Self> {
+        match self.0.checked_sub(other.0) {
+            Some(atoms) => Some(Self(atoms)),
+            None => None,
+        }
+    }
+
+    /// The negated amount, or `None` on overflow.
+    #[must_use]
+    pub const fn checked_neg(self) -> Option<Self> {
+        match self.0.checked_neg() {
+            Some(atoms) => Some(Self(atoms)),
+            None => None,
+        }
+    }
+
+    /// Whether the amount has at most eight decimals, so that its printed form is exact.
+    #[must_use]
+    pub const fn has_eight_decimals(self) -> bool {
+        self.0 % (ATOMS_PER_CREDIT / 100_000_000) == 0
+    }
+
+    /// Whether the amount is above zero.
+    #[must_use]
+    pub const fn is_positive(self) -> bool {
+        self.0 > 0
+    }
+
+    /// Whether the amount is below zero.
+    #[must_use]
+    pub const fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+
+    /// The sum of `amounts`, or `None` on overflow.
+    pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
+    }
+}
+
+/// Converts atoms to credits, rounded half-even to ten decimal places; `None` when a decimal cannot hold the result.
+pub(crate) fn decimal_of_atoms(atoms: i128) -> Option<Decimal> {
+    // An atom is 25/18 of a ten-billionth of a credit, so an integer division gives the amount in ten-billionths.
+    let scaled = atoms.checked_mul(25)?;
+    let (mut quotient, remainder) = (scaled.div_euclid(18), scaled.rem_euclid(18));
+    if remainder > 9 || (remainder == 9 && quotient % 2 != 0) {
+        quotient += 1;
+    }
+    Decimal::try_from_i128_with_scale(quotient, 10).ok().map(|decimal| decimal.normalize())
+}
+
+impl FromStr for Credits {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        decimal::parse_units(text, ATOMS_PER_CREDIT).map(Self)
+    }
+}
+
+impl fmt::Display for Credits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.to_decimal(), f)
+    }
+}
+
+impl fmt::Debug for Credits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credits({self})")
+    }
+}
+
+impl Serialize for Credits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Credits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Box::<RawValue>::deserialize(deserializer)?;
+        number.get().parse().map_err(|error| {
+            serde::de::Error::custom(format_args!("{} is not an amount of credits: {error}", excerpt(number.get())))
+        })
+    }
+}
+
+/// The start of an untrusted text, short enough for an error message.
+fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    text.chars().take(MAX_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_credit_is_7200_base_calls() {
+        let spent = (0..7200).try_fold(Credits::ZERO, |sum, _| sum.checked_add(Credits::BASE_CALL));
+        assert_eq!(spent, Credits::from_whole(1));
+    }
+
+    #[test]
+    fn amounts_are_printed_half_even_to_ten_places() {
+        // atoms, text
+        let table = [
+            (0, "0"),
+            (1_000_000, "0.0001388889"),
+            (-1_000_000, "-0.0001388889"),
+            (72, "0.00000001"),
+            (1, "0.0000000001"),
+            (9, "0.0000000012"),  // 12.5 ten-billionths, rounded to the even 12
+            (27, "0.0000000038"), // 37.5, rounded to the even 38
+            (-9, "-0.0000000012"),
+            (-27, "-0.0000000038"),
+            (7_200_000_000, "1"),
+            (7_200_000_000 * 10, "10"),
+            (720_000_000, "0.1"),
+            (i64::MAX, "1281023894.007607751"),
+            (i64::MIN, "-1281023894.0076077511"),
+        ];
+        for (atoms, text) in table {
+            assert_eq!(Credits::from_atoms(atoms).to_string(), text, "{atoms}");
+        }
+    }
+
+    #[test]
+    fn json_numbers_are_read_from_their_text() {
+        // No double represents this number exactly.
+        let amount: Credits = serde_json::from_str("123456789.12345678").unwrap();
+        assert_eq!(amount.to_string(), "123456789.12345678");
+        assert_eq!(serde_json::to_string(&amount).unwrap(), "123456789.12345678");
+        for bad in ["\"5\"", "null", "0.000000001", "1e300", "true", "[1]"] {
+            assert!(serde_json::from_str::<Credits>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn overflow_is_none() {
+        assert_eq!(Credits::MAX.checked_add(Credits::from_atoms(1)), None);
+        assert_eq!(Credits::from_atoms(i64::MIN).checked_sub(Credits::BASE_CALL), None);
+        assert_eq!(Credits::from_atoms(i64::MIN).checked_neg(), None);
+        assert_eq!(Credits::from_whole(i64::MAX), None);
+        assert_eq!(Credits::checked_sum([Credits::MAX, Credits::MAX]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn eight_decimals_survive_a_round_trip(hundred_millionths in -100_000_000_000_000_000_i64..100_000_000_000_000_000) {
+            let amount = Credits::from_atoms(hundred_millionths * 72);
+            prop_assert_eq!(amount.to_string().parse::<Credits>(), Ok(amount));
+        }
+
+        #[test]
+        fn text_never_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<Credits>();
+        }
+    }
+}

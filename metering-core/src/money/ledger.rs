@@ -1,0 +1,132 @@
+//! The ledger: an append-only list of every change to a balance except usage.
+
+use serde::Serialize;
+
+use crate::access::account::{AccountId, Totals};
+use crate::chains::transaction::TxRef;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+
+/// Why a ledger entry changed a balance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerKind {
+    /// The free credits of a new account.
+    SignupBonus,
+    /// The plan whose payment created the account.
+    PurchasePaySignup,
+    /// A plan bought later.
+    PurchaseTopup,
+    /// An operator's grant or correction.
+    Adjustment,
+    /// Credits taken back because a reorganisation removed their payment.
+    PaymentReversed,
+    /// The same credits restored because the payment was mined after all.
+    PaymentRestored,
+}
+
+impl LedgerKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::SignupBonus,
+        Self::PurchasePaySignup,
+        Self::PurchaseTopup,
+        Self::Adjustment,
+        Self::PaymentReversed,
+        Self::PaymentRestored,
+    ];
+    /// The kinds that first record a purchase. [`Self::SETTLEMENTS`] may reverse and restore it later.
+    pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
+    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
+    pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
+
+    /// The kind's name on the wire and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SignupBonus => "signup_bonus",
+            Self::PurchasePaySignup => "purchase_pay_signup",
+            Self::PurchaseTopup => "purchase_topup",
+            Self::Adjustment => "adjustment",
+            Self::PaymentReversed => "payment_reversed",
+            Self::PaymentRestored => "payment_restored",
+        }
+    }
+
+    /// The kind with that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether the entry counts as purchased; all others count as granted.
+    #[must_use]
+    pub const fn is_purchase(self) -> bool {
+        match self {
+            Self::PurchasePaySignup | Self::PurchaseTopup | Self::PaymentReversed | Self::PaymentRestored => true,
+            Self::SignupBonus | Self::Adjustment => false,
+        }
+    }
+}
+
+/// The payment behind an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRef {
+    /// The payment's transaction.
+    pub tx: TxRef,
+    /// The plan that it bought, if any.
+    pub plan_id: Option<String>,
+}
+
+/// An entry to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLedgerEntry {
+    /// The reason.
+    pub kind: LedgerKind,
+    /// The change to the balance, signed.
+    pub amount: Credits,
+    /// A sentence for the account's owner and the operator's records.
+    pub description: String,
+    /// The payment that it came from, if any.
+    pub payment: Option<PaymentRef>,
+}
+
+impl NewLedgerEntry {
+    /// An entry without a payment.
+    #[must_use]
+    pub fn new(kind: LedgerKind, amount: Credits, description: impl Into<String>) -> Self {
+        Self { kind, amount, description: description.into(), payment: None }
+    }
+
+    /// An account's totals after this entry; `None` when one would be out of range.
+    #[must_use]
+    pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
+        let balance = totals.balance.checked_add(self.amount)?;
+        if self.kind.is_purchase() {
+            let purchased = totals.purchased.checked_add(self.amount)?;
+            Some(Totals { balance, purchased, ..totals })
+        } else {
+            let granted = totals.granted.checked_add(self.amount)?;
+            Some(Totals { balance, granted, ..totals })
+        }
+    }
+}
+
+/// A written entry. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Its number in this store, increasing with time.
+    pub id: i64,
+    /// Whose balance it changed.
+    pub account: AccountId,
+    /// The reason.
+    pub kind: LedgerKind,
+    /// The change to the balance, signed.
+    pub amount: Credits,
+    /// A sentence for the account's owner and the operator's records.
+    pub description: String,
+    /// The payment that it came from, if any.
+    pub payment: Option<PaymentRef>,
+    /// When it was written.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,23 @@
+//! Paying for credits on a chain: plans, quotes, the rules that judge a payment and follow it until it is final, and
+//! the recovery of a key by the wallet that paid.
+//!
+//! A transaction counts once, for one account. Trouble with a chain consumes nothing and reverses nothing.
+
+pub(crate) mod not_before;
+pub(crate) mod payment;
+pub(crate) mod plan;
+pub(crate) mod proof;
+pub(crate) mod quote;
+pub(crate) mod recipient;
+pub(crate) mod recovery;
+
+pub use not_before::{NotBefore, NotBeforeError};
+pub use payment::{
+    ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget,
+    PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, UnreadableArrival, decide,
+};
+pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
+pub use proof::payer_proof_message;
+pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_amount};
+pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
+pub use recovery::Challenge;

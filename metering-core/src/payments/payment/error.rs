@@ -1,0 +1,234 @@
+//! Why a purchase or a key rotation was refused.
+
+use std::collections::BTreeMap;
+
+use crate::chains::address::Address;
+use crate::chains::chain::ChainError;
+use crate::payments::payment::PaymentFault;
+use crate::wire::{ErrorBody, ErrorCode, Required};
+
+/// `Retry-After` for a payment that is not on the chain yet, or needs more confirmations: about one block.
+const RETRY_NEXT_BLOCK_SECONDS: u64 = 12;
+/// `Retry-After` when the chain could not be read.
+const RETRY_CHAIN_SECONDS: u64 = 5;
+/// `Retry-After` when too many quotes are open: some may have expired by then.
+const RETRY_QUOTES_SECONDS: u64 = 60;
+
+/// Why a quote, a claim or a top-up was refused.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PaymentError {
+    /// Fields that a top-up needs are missing.
+    #[error("The request is not valid: {}.", crate::error::list(fields))]
+    Incomplete {
+        /// The problems, by field.
+        fields: BTreeMap<String, String>,
+        /// Where clients find the plans.
+        plans_url: String,
+    },
+    /// No plan can be paid on that chain.
+    #[error("Plans cannot be paid on chain {0}; GET /credits/plans lists the chains.")]
+    UnsupportedChain(u64),
+    /// No active plan has that id on that chain.
+    #[error("There is no plan with that id on that chain; GET /credits/plans lists the plans on sale.")]
+    UnknownPlan,
+    /// The plan is paid with another token.
+    #[error("The plan is paid in {expected}, not in {found}.")]
+    UnsupportedToken {
+        /// The plan's token.
+        expected: String,
+        /// The token in the request.
+        found: String,
+    },
+    /// Payments are not configured for that chain, or the plan's configuration is wrong.
+    #[error("Payments are not set up for this plan; choose another plan. The server's log has the cause.")]
+    NotConfigured,
+    /// An account already has the email address.
+    #[error("An account with this email address already exists; use its key, or another address.")]
+    EmailTaken,
+    /// The wallet already has an account.
+    #[error(
+        "This wallet already has an account: register the payment with POST /credits/topup, or get a new key with \
+         POST /api-key/recover/challenge."
+    )]
+    PayerTaken,
+    /// The payer is a contract, and the plan is paid in the native coin.
+    #[error(
+        "Do not pay: {} is a contract on chain {chain_id}, and a contract's payment in the native coin cannot be \
+         credited. Choose a plan that is paid in a token, or pay from a wallet whose private key you hold.",
+        payer.to_checksummed()
+    )]
+    ContractPayer {
+        /// The contract.
+        payer: Address,
+        /// The chain that it is on.
+        chain_id: u64,
+    },
+    /// Every amount that was tried is reserved by another quote.
+    #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
+    QuotesExhausted,
+    /// The text is not a transaction hash.
+    #[error("tx_hash must be a transaction hash: 0x followed by 64 hexadecimal digits.")]
+    InvalidTxHash,
+    /// No quote has that nonce.
+    #[error("No quote has this signup_nonce; get a new one with POST /signup/pay/quote.")]
+    UnknownQuote,
+    /// The quote was already claimed.
+    #[error(
+        "This quote was already claimed. If you lost the key, get a new one with the wallet that paid: \
+         POST /api-key/recover/challenge."
+    )]
+    AlreadyClaimed,
+    /// The chain could not be read.
+    #[error("{}", chain_problem(.0))]
+    Chain(ChainError),
+    /// The chain does not know the transaction.
+    #[error("The chain does not know this transaction yet; if you just sent it, try again.")]
+    TxNotFound,
+    /// The transaction is not the payment that was expected.
+    #[error(transparent)]
+    Unfit(PaymentFault),
+    /// The transaction was used before.
+    #[error("This transaction was already used; each transaction pays once.")]
+    TxUsed,
+    /// An open quote expects this payment.
+    #[error(
+        "An open quote expects exactly this payment: claim it with POST /signup/pay/claim, or send the paying wallet's \
+         signature to credit it to this account."
+    )]
+    Reserved,
+    /// The payer has not consented yet, and must sign a message.
+    #[error("{message}")]
+    ProofRequired {
+        /// The text to sign, unchanged (EIP-191).
+        message: String,
+        /// What to do with the message.
+        hint: String,
+    },
+    /// The text is not a signature.
+    #[error("signature {0}.")]
+    MalformedProof(crate::chains::signature::WalletSignatureError),
+}
+
+impl PaymentError {
+    pub(crate) const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Incomplete { .. } => ErrorCode::ValidationFailed,
+            Self::UnsupportedChain(_) => ErrorCode::UnsupportedChain,
+            Self::UnknownPlan => ErrorCode::UnknownPlan,
+            Self::UnsupportedToken { .. } => ErrorCode::UnsupportedToken,
+            Self::NotConfigured => ErrorCode::PaymentNotConfigured,
+            Self::EmailTaken => ErrorCode::EmailAlreadyRegistered,
+            Self::PayerTaken => ErrorCode::PayerAlreadyRegistered,
+            Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
+            Self::QuotesExhausted => ErrorCode::QuotesExhausted,
+            Self::InvalidTxHash => ErrorCode::InvalidTxHash,
+            Self::UnknownQuote => ErrorCode::NotFound,
+            Self::AlreadyClaimed => ErrorCode::AlreadyClaimed,
+            Self::Chain(error) => chain_code(error),
+            Self::TxNotFound => ErrorCode::TxNotFound,
+            Self::Unfit(fault) => fault.code(),
+            Self::TxUsed => ErrorCode::TxAlreadyUsed,
+            Self::Reserved => ErrorCode::PaymentReserved,
+            Self::ProofRequired { .. } => ErrorCode::PayerProofRequired,
+            Self::MalformedProof(_) => ErrorCode::InvalidSignature,
+        }
+    }
+
+    pub(crate) const fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Chain(_) => Some(RETRY_CHAIN_SECONDS),
+            Self::TxNotFound | Self::Unfit(PaymentFault::Unconfirmed(_)) => Some(RETRY_NEXT_BLOCK_SECONDS),
+            Self::QuotesExhausted => Some(RETRY_QUOTES_SECONDS),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn add_context(&self, body: &mut ErrorBody) {
+        match self {
+            Self::Incomplete { fields, plans_url } => {
+                body.fields = Some(fields.clone());
+                body.plans_url = Some(plans_url.clone());
+            }
+            Self::UnsupportedToken { expected, found } => {
+                (body.expected, body.found) = (Some(expected.clone()), Some(found.clone()));
+            }
+            Self::Unfit(fault) => {
+                (body.expected, body.found) = fault.expected_and_found().unzip();
+                if let PaymentFault::Unconfirmed(depth) = fault {
+                    body.confirmations = Some(depth.confirmations);
+                    body.required = Some(Required::Confirmations(depth.required));
+                }
+            }
+            Self::ProofRequired { hint, .. } => body.hint = Some(hint.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Why a key was not rotated.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RecoveryError {
+    /// The wallet has not paid for an account.
+    #[error(
+        "This wallet has not paid for an account; only the wallet that paid for an account's signup can rotate its key."
+    )]
+    NoLinkedWallet,
+    /// There is no such challenge, or it was used.
+    #[error("No open challenge has this nonce; get a new one with POST /api-key/recover/challenge.")]
+    UnknownChallenge,
+    /// The challenge was made for another address.
+    #[error("The challenge was made for another address.")]
+    AddressMismatch,
+    /// The challenge expired.
+    #[error("The challenge expired; get a new one with POST /api-key/recover/challenge.")]
+    Expired,
+    /// The wallet did not sign the challenge's message.
+    #[error(
+        "This address did not sign the challenge's message: sign the message unchanged (EIP-191, personal_sign) and \
+         send all 65 bytes as hexadecimal digits after 0x. After five wrong signatures the challenge is void."
+    )]
+    InvalidSignature,
+    /// The chain of a smart-contract wallet could not be read.
+    #[error("The chain cannot be read right now, so the signature was not checked. Nothing has changed; try again.")]
+    Chain(ChainError),
+}
+
+impl RecoveryError {
+    pub(crate) const fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoLinkedWallet => ErrorCode::NoLinkedWallet,
+            Self::UnknownChallenge => ErrorCode::NotFound,
+            Self::AddressMismatch => ErrorCode::AddressMismatch,
+            Self::Expired => ErrorCode::ChallengeExpired,
+            Self::InvalidSignature => ErrorCode::InvalidSignature,
+            Self::Chain(error) => chain_code(error),
+        }
+    }
+
+    pub(crate) const fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::Chain(_) => Some(RETRY_CHAIN_SECONDS),
+            _ => None,
+        }
+    }
+}
+
+const fn chain_problem(error: &ChainError) -> &'static str {
+    match error {
+        ChainError::Unreadable(_) => {
+            "The chain's record of this transaction is too large to read. Nothing was credited; ask the operator to \
+             credit the payment."
+        }
+        _ => "The chain cannot be read right now. Nothing was credited and nothing is lost; try again.",
+    }
+}
+
+const fn chain_code(error: &ChainError) -> ErrorCode {
+    match error {
+        ChainError::WrongChain { .. } => ErrorCode::RpcChainMismatch,
+        ChainError::Unavailable(_) | ChainError::Unreadable(_) | ChainError::Disagreement(_) => ErrorCode::RpcError,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The record of a credited payment, which makes the payment count only once.
+
+use crate::access::account::AccountId;
+use crate::clock::Timestamp;
+use crate::payments::payment::Payment;
+
+/// What a payment was used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PaymentUse {
+    /// It paid for a new account.
+    PaySignup,
+    /// Its account registered it as a top-up.
+    Topup,
+    /// An operator assigned it to an account.
+    Assigned,
+}
+
+impl PaymentUse {
+    /// Every use.
+    pub const ALL: [Self; 3] = [Self::PaySignup, Self::Topup, Self::Assigned];
+
+    /// The use's name in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PaySignup => "pay_signup",
+            Self::Topup => "topup",
+            Self::Assigned => "assigned",
+        }
+    }
+
+    /// The use with that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|used| used.as_str() == name)
+    }
+}
+
+/// A payment and the account it was credited to. There is never more than one per transaction. Account, payer and
+/// amount never change; block and settlement may until the payment is final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRecord {
+    /// The payment.
+    pub payment: Payment,
+    /// The account that got the credits.
+    pub account: AccountId,
+    /// What it was used for.
+    pub used_as: PaymentUse,
+    /// The plan that was credited, if any.
+    pub plan_id: Option<String>,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// Whether a reorganisation can still undo it.
+    pub settlement: PaymentSettlement,
+}
+
+impl PaymentRecord {
+    /// The record of a payment that is being credited now.
+    pub(crate) fn of_new(
+        payment: Payment,
+        account: AccountId,
+        used_as: PaymentUse,
+        plan_id: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let settlement = PaymentSettlement::of_new(&payment);
+        Self { payment, account, used_as, plan_id, recorded_at: now, settlement }
+    }
+}
+
+/// Whether a credited payment can still be undone by its chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PaymentSettlement {
+    /// Its credits are in the account, and it is watched until its block is final.
+    Unsettled,
+    /// Its block is final. Nothing changes after that.
+    Final,
+    /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
+    Reversed {
+        /// When the credits were taken back.
+        at: Timestamp,
+    },
+}
+
+impl PaymentSettlement {
+    /// The settlement of a payment that is being credited now. If the block's hash is unknown, the payment cannot be
+    /// watched, so it counts as final.
+    #[must_use]
+    pub const fn of_new(payment: &Payment) -> Self {
+        if payment.block_hash.is_some() { Self::Unsettled } else { Self::Final }
+    }
+
+    /// Its name in stores and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsettled => "unsettled",
+            Self::Final => "final",
+            Self::Reversed { .. } => "reversed",
+        }
+    }
+
+    /// The settlement with that name. `reversed_at` must be set for a reversed one, and only then.
+    #[must_use]
+    pub fn from_parts(name: &str, reversed_at: Option<Timestamp>) -> Option<Self> {
+        match (name, reversed_at) {
+            ("unsettled", None) => Some(Self::Unsettled),
+            ("final", None) => Some(Self::Final),
+            ("reversed", Some(at)) => Some(Self::Reversed { at }),
+            _ => None,
+        }
+    }
+
+    /// When its credits were taken back, if they were.
+    #[must_use]
+    pub const fn reversed_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Reversed { at } => Some(at),
+            Self::Unsettled | Self::Final => None,
+        }
+    }
+}

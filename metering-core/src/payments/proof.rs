@@ -1,0 +1,31 @@
+//! The payer's consent to credit a payment to an account that is not the wallet's own.
+//!
+//! A transaction hash is public, so knowing it proves nothing. The text to sign is a pure function of account, payer
+//! and transaction, so the server keeps no state between sending it and checking the signature.
+
+use crate::access::account::AccountId;
+use crate::chains::address::Address;
+use crate::chains::transaction::TxRef;
+
+/// The text that the payer signs (EIP-191).
+///
+/// It contains nothing that changes, so a signature never expires. It works only once, since a transaction counts only
+/// once.
+#[must_use]
+pub fn payer_proof_message(service: &str, account: &AccountId, payer: Address, tx: TxRef) -> String {
+    format!(
+        "{service} asks you to credit your payment to an account.\n\
+         \n\
+         Signing this credits the payment below to the account, and lets the account register\n\
+         later payments from this wallet. It moves no money.\n\
+         \n\
+         Purpose: top-up\n\
+         Account: {account}\n\
+         Payer: {}\n\
+         Chain: {}\n\
+         Transaction: {}",
+        payer.to_checksummed(),
+        tx.chain_id,
+        tx.hash
+    )
+}

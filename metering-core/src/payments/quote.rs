@@ -1,0 +1,179 @@
+//! Quotes: a plan promised to one payer for an exact amount, and claimed once.
+//!
+//! The amount is the plan's price plus a small random *tag*, so that a payment identifies its quote: only one claimable
+//! quote has that chain, token, recipient, payer and amount. A transaction hash is public as soon as it is broadcast;
+//! without the tag and the payer, the first person to read it could claim the payment.
+
+mod nonce;
+mod tag;
+
+use std::time::Duration;
+
+pub use nonce::{MalformedNonce, NonceHash, QuoteNonce};
+pub use tag::draw_amount;
+pub(crate) use tag::may_be_tagged;
+
+use crate::access::account::{AccountId, AgentName, Email};
+use crate::chains::address::Address;
+use crate::chains::chain::Evidence;
+use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::payments::payment::{Payment, PaymentFault, PaymentTarget};
+
+/// A quote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quote {
+    /// The hash of the nonce that claims it.
+    pub nonce: NonceHash,
+    /// The account's future name.
+    pub agent_name: AgentName,
+    /// The owner's email address, if given.
+    pub email: Option<Email>,
+    /// The wallet that will pay.
+    pub payer: Address,
+    /// Where the payment must go, and in which token.
+    pub target: PaymentTarget,
+    /// The exact amount: the plan's price and the tag.
+    pub amount: TokenUnits,
+    /// The plan's id at the time.
+    pub plan_id: String,
+    /// The plan's credits at the time. The payment buys these even if the plan has changed since.
+    pub credits: Credits,
+    /// The plan's bonus credits at the time.
+    pub bonus_credits: Credits,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When the promised price expires.
+    pub expires_at: Timestamp,
+    /// Its state.
+    pub state: QuoteState,
+}
+
+/// The state of a quote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuoteState {
+    /// Not paid yet.
+    Open,
+    /// The watcher found its payment and created its account. Nobody has the account's key; a claim returns a new one.
+    Paid {
+        /// The account.
+        account: AccountId,
+        /// The payment's transaction.
+        tx: TxRef,
+    },
+    /// Its account was created and the key returned.
+    Claimed {
+        /// The account.
+        account: AccountId,
+        /// The payment's transaction.
+        tx: TxRef,
+    },
+}
+
+impl QuoteState {
+    /// Its name in stores.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Paid { .. } => "paid",
+            Self::Claimed { .. } => "claimed",
+        }
+    }
+
+    /// The state with that name. Account and transaction must be set unless it is open, and only then.
+    #[must_use]
+    pub fn from_parts(name: &str, account: Option<AccountId>, tx: Option<TxRef>) -> Option<Self> {
+        match (name, account, tx) {
+            ("open", None, None) => Some(Self::Open),
+            ("paid", Some(account), Some(tx)) => Some(Self::Paid { account, tx }),
+            ("claimed", Some(account), Some(tx)) => Some(Self::Claimed { account, tx }),
+            _ => None,
+        }
+    }
+}
+
+impl Quote {
+    /// How much older than the quote a block may be: the clocks of chains and servers differ.
+    pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
+    /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
+    pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
+    pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+    /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
+    /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
+    pub const UNPAID_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// The latest time at which a payment may be mined.
+    #[must_use]
+    pub fn honoured_until(&self) -> Timestamp {
+        self.expires_at.saturating_add(Self::GRACE)
+    }
+
+    /// The earliest time at which a payment may be mined.
+    #[must_use]
+    pub fn honoured_from(&self) -> Timestamp {
+        self.created_at.saturating_sub(Self::CLOCK_SKEW)
+    }
+
+    /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
+    ///
+    /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. It
+    /// never blocks other payers: payments are matched by payer too, so nobody can use up another payer's tags.
+    #[must_use]
+    pub fn reserves_amount_of(&self, new: &Self) -> bool {
+        let same_payment = (self.payer, self.target, self.amount) == (new.payer, new.target, new.amount);
+        same_payment && new.created_at <= self.honoured_until()
+    }
+
+    /// When the quote may be deleted; `None` while its account's key is unclaimed.
+    #[must_use]
+    pub fn forgotten_from(&self) -> Option<Timestamp> {
+        let remembered = match self.state {
+            QuoteState::Open => Self::UNPAID_RETENTION,
+            QuoteState::Paid { .. } => return None,
+            QuoteState::Claimed { .. } => Self::RETENTION,
+        };
+        Some(self.honoured_until().saturating_add(remembered))
+    }
+
+    /// Whether a payment pays this quote, apart from its confirmations.
+    #[must_use]
+    pub fn is_paid_by(&self, payment: &Payment) -> bool {
+        payment.target() == self.target && self.fault_of(payment).is_none()
+    }
+
+    /// Checks that a transaction pays this quote.
+    ///
+    /// # Errors
+    /// The first problem found. Missing confirmations come last, so a client only waits for a payment that is otherwise
+    /// valid.
+    pub fn judge(&self, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
+        let payment = self.target.payment(tx, evidence)?;
+        match self.fault_of(&payment) {
+            Some(fault) => Err(fault),
+            None if !evidence.depth.is_enough() => Err(PaymentFault::Unconfirmed(evidence.depth)),
+            None => Ok(payment),
+        }
+    }
+
+    fn fault_of(&self, payment: &Payment) -> Option<PaymentFault> {
+        let mined_at = payment.mined_at;
+        if payment.payer != self.payer {
+            return Some(PaymentFault::WrongPayer { expected: self.payer, found: payment.payer });
+        }
+        if payment.amount != self.amount {
+            return Some(PaymentFault::WrongAmount { expected: self.amount, found: payment.amount });
+        }
+        if mined_at < self.honoured_from() {
+            return Some(PaymentFault::PredatesQuote { mined_at, quoted_at: self.created_at });
+        }
+        let honoured_until = self.honoured_until();
+        (mined_at > honoured_until).then_some(PaymentFault::QuoteExpired { mined_at, honoured_until })
+    }
+}
+
+#[cfg(test)]
+mod tests;

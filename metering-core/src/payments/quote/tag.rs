@@ -1,0 +1,127 @@
+//! The tag: a small random amount added to a plan's price, so that a payment identifies its quote.
+
+use crate::chains::units::TokenUnits;
+use crate::random::Randomness;
+
+/// The most decimals that a tag uses: people copy the amount, so it should not have eighteen.
+const TAG_DECIMALS: u32 = 12;
+/// The least number of different tags, if a hundredth of a token has room for that many.
+const ENOUGH_TAGS: u128 = 9_999;
+/// A tag is at most the price divided by this, if that leaves enough tags: nobody should pay noticeably more.
+const PRICE_SHARE: u128 = 1_000;
+
+/// The price plus a random tag, which is above zero and below a hundredth of a token. All tags are equally likely.
+///
+/// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
+#[must_use]
+pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8) -> Option<TokenUnits> {
+    let Tags { step, steps } = Tags::on(price, decimals)?;
+    let tag = below(randomness, steps)?.checked_add(1)?.checked_mul(step)?;
+    price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
+}
+
+/// Whether an amount is the price itself, or the price plus a possible tag.
+pub(crate) fn may_be_tagged(price: TokenUnits, decimals: u8, amount: TokenUnits) -> bool {
+    let largest = Tags::on(price, decimals).and_then(|tags| tags.steps.checked_mul(tags.step)).unwrap_or(0);
+    amount.get().checked_sub(price.get()).is_some_and(|tag| tag <= largest)
+}
+
+/// The tags that a price can have: 1 to `steps` times `step`.
+struct Tags {
+    step: u128,
+    steps: u128,
+}
+
+impl Tags {
+    /// `None` when no tag fits.
+    fn on(price: TokenUnits, decimals: u8) -> Option<Self> {
+        let decimals = u32::from(decimals);
+        let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
+        let room = 10_u128.checked_pow(decimals.checked_sub(2)?)?.checked_sub(1)? / step;
+        Some(Self { step, steps: room.min((price.get() / PRICE_SHARE / step).max(ENOUGH_TAGS)) })
+    }
+}
+
+/// A uniformly random number below `bound`; `None` for a bound of zero.
+fn below(randomness: &dyn Randomness, bound: u128) -> Option<u128> {
+    // Numbers from the largest multiple of the bound upwards would make low results more likely.
+    let fair_below = u128::MAX - u128::MAX.checked_rem(bound)?;
+    loop {
+        let mut bytes = [0; 16];
+        randomness.fill(&mut bytes);
+        let drawn = u128::from_le_bytes(bytes);
+        if drawn < fair_below {
+            return Some(drawn % bound);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::random::SystemRandomness;
+
+    fn drawn(price: u128, decimals: u8) -> u128 {
+        draw_amount(&SystemRandomness, TokenUnits::new(price), decimals).unwrap().get()
+    }
+
+    #[test]
+    fn tags_are_small_and_never_zero() {
+        // price in units, decimals, largest tag
+        let table: [(u128, u8, u128); 7] = [
+            (5_000_000, 6, 9_999),
+            (5_000_000_000, 6, 9_999),
+            (10_000, 8, 9_999),
+            (5_000, 3, 9),
+            (500_000, 4, 99),
+            // 0.0025 of an 18-decimal coin: a thousandth of that, in steps of 10^-12.
+            (2_500_000_000_000_000, 18, 2_500_000_000_000),
+            // A hundred of them: just below a hundredth of one.
+            (100_000_000_000_000_000_000, 18, 9_999_999_999_000_000),
+        ];
+        for (price, decimals, largest) in table {
+            for _ in 0..2_000 {
+                let tag = drawn(price, decimals) - price;
+                assert!((1..=largest).contains(&tag), "{tag} on {price} with {decimals} decimals");
+                assert!(tag < 10_u128.pow(u32::from(decimals) - 2), "a tag must be less than a hundredth of a token");
+                assert!(may_be_tagged(TokenUnits::new(price), decimals, TokenUnits::new(price + tag)));
+            }
+            // amount, whether it may be that price
+            let table = [(price, true), (price + largest, true), (price + largest + 1, false), (price - 1, false)];
+            for (amount, expected) in table {
+                let (price, amount) = (TokenUnits::new(price), TokenUnits::new(amount));
+                assert_eq!(may_be_tagged(price, decimals, amount), expected, "{amount} for {price}");
+            }
+        }
+    }
+
+    #[test]
+    fn amounts_out_of_range_are_not_drawn() {
+        let highest = TokenUnits::new(u128::MAX - 1);
+        assert!((0..200).all(|_| draw_amount(&SystemRandomness, highest, 3).is_none()));
+    }
+
+    #[test]
+    fn every_tag_is_drawn() {
+        let tags: HashSet<u128> = (0..2_000).map(|_| drawn(5_000, 3) - 5_000).collect();
+        assert_eq!(tags, (1..=9).collect());
+    }
+
+    #[test]
+    fn long_fractions_stay_readable() {
+        let human = TokenUnits::new(drawn(2_500_000_000_000_000, 18)).to_human(18);
+        assert!(human.len() <= "0.000000000000".len(), "{human}");
+    }
+
+    #[test]
+    fn tokens_without_room_for_a_tag_have_none() {
+        for decimals in 0..=2 {
+            assert_eq!(draw_amount(&SystemRandomness, TokenUnits::new(500), decimals), None);
+            assert!(may_be_tagged(TokenUnits::new(500), decimals, TokenUnits::new(500)));
+            assert!(!may_be_tagged(TokenUnits::new(500), decimals, TokenUnits::new(501)));
+        }
+        assert_eq!(draw_amount(&SystemRandomness, TokenUnits::MAX, 6), None);
+    }
+}

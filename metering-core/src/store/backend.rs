@@ -1,0 +1,32 @@
+//! For backend authors: the rules that every backend applies to the rows it reads.
+//!
+//! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
+//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), and where a page ends ([`page`]).
+
+mod books;
+mod page;
+mod report;
+
+/// Every write except a charge, decided by a pure function of what was read.
+///
+/// A backend reads the facts in its transaction, calls the function, and writes the changes that it returns. `K` is the
+/// backend's key for an account's row. Charges are decided by [`Tally`](crate::charging::Tally).
+pub mod decision {
+    pub use crate::decision::*;
+}
+
+use crate::money::credits::Credits;
+use crate::store::StoreError;
+
+pub use books::Books;
+pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
+pub use report::UsageSums;
+
+/// Converts a 128-bit sum of atoms to an amount.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the sum does not fit in 64 bits.
+pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
+    let atoms = i64::try_from(atoms).map_err(|_| StoreError::Corrupt(format!("{atoms} atoms are out of range")))?;
+    Ok(Credits::from_atoms(atoms))
+}

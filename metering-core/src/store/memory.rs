@@ -1,0 +1,135 @@
+//! An in-memory store, for tests and trials, and as the simplest implementation of the contract.
+//!
+//! Everything is behind one mutex, so every method is atomic and all run one after the other. Nothing is on disk: the
+//! data is lost with the store. Where this store and another backend differ and the contract does not decide, this one
+//! is right.
+
+use std::sync::{Mutex, MutexGuard};
+
+use async_trait::async_trait;
+
+use crate::access::account::{Account, AccountId, RateLimits};
+use crate::access::key::KeyHash;
+use crate::charging::tally::{Outcome, Posting};
+use crate::clock::Timestamp;
+use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
+use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
+
+mod commit;
+mod page;
+mod payment_state;
+mod payments;
+mod report;
+mod settlements;
+mod signup_state;
+mod signups;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use state::State;
+
+/// A [`Store`] that keeps everything in memory.
+///
+/// ```
+/// use metering_core::{MemoryStore, Store};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let store = MemoryStore::new();
+/// assert!(store.plans().await?.is_empty());
+/// # Ok::<(), metering_core::StoreError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store's lock".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
+        Ok(self.state()?.commit(postings, now))
+    }
+
+    async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError> {
+        self.state()?.create_account(account)
+    }
+
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>, StoreError> {
+        Ok(self.state()?.record(id).map(|record| record.account.clone()))
+    }
+
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError> {
+        let state = self.state()?;
+        Ok(state.live_account(key).map(|index| state.accounts[index].account.clone()))
+    }
+
+    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>, StoreError> {
+        let state = self.state()?;
+        Ok(keys.iter().map(|key| state.live_account(key).is_some()).collect())
+    }
+
+    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError> {
+        self.state()?.accounts_page(after, limit)
+    }
+
+    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError> {
+        Ok(self.state()?.post_entry(id, entry, now))
+    }
+
+    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError> {
+        Ok(self.state()?.record_mut(id).map(|record| {
+            record.account.limits = limits;
+            record.account.clone()
+        }))
+    }
+
+    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError> {
+        Ok(self.state()?.revoke_account(id, now))
+    }
+
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError> {
+        self.state()?.replace_key(id, key, now)
+    }
+
+    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError> {
+        self.state()?.usage_report(id, days)
+    }
+
+    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError> {
+        Ok(self.state()?.activity(id, limit))
+    }
+
+    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError> {
+        self.state()?.ledger_page(after, limit)
+    }
+
+    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {
+        self.state()?.daily_totals_page(after, limit)
+    }
+
+    async fn verify(&self) -> Result<Verification, StoreError> {
+        self.state()?.verify()
+    }
+
+    async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
+        Ok(self.state()?.forget_expired(now))
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.state().map(|_| ())
+    }
+}

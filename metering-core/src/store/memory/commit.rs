@@ -1,0 +1,107 @@
+//! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
+
+use crate::charging::charge::{Decision, Refusal};
+
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::{Changes, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
+use crate::clock::Timestamp;
+use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
+
+use super::state::State;
+
+impl State {
+    pub(super) fn commit(&mut self, postings: Vec<Posting>, now: Timestamp) -> Vec<Outcome> {
+        let mut tally = Tally::new(now);
+        let outcomes = postings.into_iter().map(|posting| self.decide(&mut tally, posting, now)).collect();
+        self.write(tally.finish(), now);
+        outcomes
+    }
+
+    fn decide(&self, tally: &mut Tally<usize, UsageLine>, posting: Posting, now: Timestamp) -> Outcome {
+        match posting {
+            Posting::Charge(charge) => {
+                let Some(account) = self.live_account(&charge.key) else {
+                    return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
+                };
+                self.load(tally, account);
+                let remembered = charge.request_id.as_ref().and_then(|id| self.remembered(account, id, now));
+                let line = charge.line.clone();
+                Outcome::Decided(tally.charge(account, line, charge, remembered))
+            }
+            Posting::Refund(refund) => {
+                let Some(&account) = self.ids.get(&refund.account) else {
+                    return Outcome::Refunded(None);
+                };
+                self.load(tally, account);
+                let request = refund.delivery.as_ref().map(|failed| &failed.request);
+                let remembered = request.and_then(|id| self.remembered(account, id, now));
+                Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
+            }
+            Posting::Settle(settlement) => {
+                if let Some(&account) = self.ids.get(&settlement.account) {
+                    let remembered = self.remembered(account, &settlement.request, now);
+                    tally.settle(account, &settlement, remembered);
+                }
+                Outcome::Settled
+            }
+        }
+    }
+
+    fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize) {
+        if !tally.is_loaded(account) {
+            let record = &self.accounts[account];
+            tally.load(account, record.account.id.clone(), record.meter_state());
+        }
+    }
+
+    fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Remembered> {
+        self.accounts[account].results.get(request).copied().filter(|remembered| now < remembered.expires_at)
+    }
+
+    fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
+        for (account, state) in changes.accounts {
+            let record = &mut self.accounts[account];
+            record.account.totals = state.totals;
+            (record.minute, record.day) = (state.minute, state.day);
+        }
+        for change in changes.usage {
+            self.write_usage(change, now);
+        }
+        for (account, request, remembered) in changes.results {
+            self.accounts[account].results.insert(request, remembered);
+        }
+    }
+
+    fn write_usage(&mut self, change: UsageChange<usize, UsageLine>, now: Timestamp) {
+        let number = self.next_number();
+        let record = &mut self.accounts[change.account];
+        let total = record.usage.entry((change.day, change.line.clone())).or_default();
+        total.calls += change.added_calls();
+        total.atoms += i128::from(change.added_credits().atoms());
+        let amount =
+            change.added_credits().checked_neg().expect("amounts are not negative, so negating cannot overflow");
+        let kind = match change.kind {
+            UsageKind::Charged => ActivityKind::Usage,
+            UsageKind::Refunded => ActivityKind::UsageRefund,
+        };
+        let entry = Activity {
+            id: format!("use_{number}"),
+            kind,
+            amount,
+            description: None,
+            line: Some(change.line),
+            request_path: change.request_path,
+            calls: change.calls,
+            payment: None,
+            created_at: now,
+        };
+        record.recent.insert(number, entry);
+        // Trim only at twice the bound, so that the cost per entry is negligible.
+        let bound = ACTIVITY_KEPT as usize;
+        if record.recent.len() > 2 * bound {
+            while record.recent.len() > bound {
+                record.recent.pop_first();
+            }
+        }
+    }
+}

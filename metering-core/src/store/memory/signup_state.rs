@@ -1,0 +1,27 @@
+//! The signup sessions of a memory store.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::signups::signup::{SessionHash, SignupSession, UserCode};
+
+/// The signup state of a store.
+#[derive(Debug, Default)]
+pub(super) struct SignupState {
+    pub(super) sessions: BTreeMap<SessionHash, SignupSession>,
+    /// When each used solution can be deleted.
+    pub(super) solutions: BTreeMap<[u8; 32], Timestamp>,
+}
+
+impl SignupState {
+    pub(super) fn of_code(&self, code: &UserCode) -> Option<&SignupSession> {
+        self.sessions.values().find(|session| session.user_code == *code)
+    }
+
+    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
+        let before = self.sessions.len() + self.solutions.len();
+        self.sessions.retain(|_, session| now < session.expires_at.saturating_add(SignupSession::RETENTION));
+        self.solutions.retain(|_, expires_at| now < *expires_at);
+        u64::try_from(before - self.sessions.len() - self.solutions.len()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,219 @@
+//! The data of a memory store, and the operations on accounts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::access::account::{Account, AccountId, Email};
+use crate::access::key::KeyHash;
+use crate::chains::address::Address;
+use crate::charging::charge::{MeterState, Window};
+use crate::charging::request_id::RequestId;
+use crate::charging::tally::Remembered;
+use crate::clock::{Day, Timestamp};
+use crate::decision::{self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChanges, KeyFacts, OwnerFacts};
+use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::payments::plan::{Plan, PlanKey};
+use crate::store::{Created, NewAccount, Posted, StoreError};
+use crate::usage::{Activity, UsageLine};
+
+use super::payment_state::PaymentState;
+use super::signup_state::SignupState;
+
+/// All data of a store.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// In order of creation. Accounts are never removed, so an account's index never changes.
+    pub(super) accounts: Vec<Record>,
+    /// The index of each account.
+    pub(super) ids: HashMap<AccountId, usize>,
+    /// The index of each key's account, including dead keys, which no other account may get.
+    pub(super) keys: HashMap<KeyHash, usize>,
+    /// In the order written.
+    pub(super) ledger: Vec<LedgerEntry>,
+    pub(super) plans: BTreeMap<PlanKey, Plan>,
+    pub(super) payments: PaymentState,
+    pub(super) signups: SignupState,
+    /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
+    pub(super) last_number: i64,
+}
+
+/// All data of an account except its ledger entries.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) account: Account,
+    /// The account's key; live unless the account is revoked.
+    pub(super) key: KeyHash,
+    pub(super) minute: Window,
+    pub(super) day: Window,
+    pub(super) usage: BTreeMap<(Day, UsageLine), DayTotal>,
+    /// Usage entries by number, oldest first.
+    pub(super) recent: BTreeMap<i64, Activity>,
+    /// The remembered outcomes of charges, by request id.
+    pub(super) results: BTreeMap<RequestId, Remembered>,
+}
+
+/// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DayTotal {
+    pub(super) calls: u64,
+    pub(super) atoms: i128,
+}
+
+impl Record {
+    fn new(account: Account, key: KeyHash) -> Self {
+        Self {
+            account,
+            key,
+            minute: Window::default(),
+            day: Window::default(),
+            usage: BTreeMap::new(),
+            recent: BTreeMap::new(),
+            results: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn meter_state(&self) -> MeterState {
+        let Account { totals, limits, .. } = self.account;
+        MeterState { totals, limits, minute: self.minute, day: self.day }
+    }
+
+    fn is_revoked(&self) -> bool {
+        self.account.revoked_at.is_some()
+    }
+}
+
+impl State {
+    pub(super) fn record(&self, id: &AccountId) -> Option<&Record> {
+        self.ids.get(id).map(|index| &self.accounts[*index])
+    }
+
+    pub(super) fn record_mut(&mut self, id: &AccountId) -> Option<&mut Record> {
+        self.ids.get(id).map(|index| &mut self.accounts[*index])
+    }
+
+    /// The index of the account that a live key belongs to.
+    pub(super) fn live_account(&self, key: &KeyHash) -> Option<usize> {
+        let index = *self.keys.get(key)?;
+        let record = &self.accounts[index];
+        (record.key == *key && !record.is_revoked()).then_some(index)
+    }
+
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// An account and its index.
+    pub(super) fn found(&self, id: &AccountId) -> Option<(usize, Account)> {
+        self.ids.get(id).map(|index| (*index, self.accounts[*index].account.clone()))
+    }
+
+    /// The first account that is not revoked for which `is_it` holds.
+    pub(super) fn active(&self, is_it: impl Fn(&Account) -> bool) -> Option<&Account> {
+        let mut accounts = self.accounts.iter().map(|record| &record.account);
+        accounts.find(|account| account.revoked_at.is_none() && is_it(account))
+    }
+
+    pub(super) fn account_of_payer(&self, payer: &Address) -> Option<&Account> {
+        self.active(|account| account.payer.is_some_and(|known| known.address == *payer))
+    }
+
+    pub(super) fn owner_facts(&self, email: Option<&Email>, payer: Option<&Address>) -> OwnerFacts {
+        let has_email = |email| self.active(|account| account.email.as_ref() == Some(email)).is_some();
+        OwnerFacts {
+            email_taken: email.is_some_and(has_email),
+            payer_taken: payer.is_some_and(|payer| self.account_of_payer(payer).is_some()),
+        }
+    }
+
+    pub(super) fn create_facts(&self, new: &NewAccount) -> CreateFacts {
+        CreateFacts {
+            id_or_key_in_use: self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key),
+            owner: self.owner_facts(new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address)),
+        }
+    }
+
+    pub(super) fn create_account(&mut self, new: NewAccount) -> Result<Created, StoreError> {
+        let facts = self.create_facts(&new);
+        Ok(match decision::create_account(new, facts)? {
+            Decided::Accepted(changes) => Created::Account(self.insert_account(changes)),
+            Decided::Refused(refusal) => refusal,
+        })
+    }
+
+    pub(super) fn insert_account(&mut self, changes: CreateChanges) -> Account {
+        let CreateChanges { account, key, entries } = changes;
+        for entry in entries {
+            self.append(&account.id, entry, account.created_at);
+        }
+        let index = self.accounts.len();
+        self.ids.insert(account.id.clone(), index);
+        self.keys.insert(key, index);
+        self.accounts.push(Record::new(account.clone(), key));
+        account
+    }
+
+    pub(super) fn post_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
+        match decision::post_entry(self.found(id), entry, now) {
+            Decided::Accepted(changes) => Posted::Account(self.write_entry(changes)),
+            Decided::Refused(refusal) => refusal,
+        }
+    }
+
+    pub(super) fn write_entry(&mut self, changes: EntryChanges<usize>) -> Account {
+        let EntryChanges { row, account, entry, written_at } = changes;
+        self.append(&account.id, entry, written_at);
+        self.accounts[row].account.totals = account.totals;
+        account
+    }
+
+    fn append(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
+        let id = self.next_number();
+        let NewLedgerEntry { kind, amount, description, payment } = entry;
+        let account = account.clone();
+        self.ledger.push(LedgerEntry { id, account, kind, amount, description, payment, created_at });
+    }
+
+    pub(super) fn revoke_account(&mut self, id: &AccountId, now: Timestamp) -> Option<Account> {
+        match decision::revoke_account(self.found(id), now) {
+            Decided::Accepted((index, account)) => {
+                self.accounts[index].account = account.clone();
+                Some(account)
+            }
+            Decided::Refused(unchanged) => unchanged,
+        }
+    }
+
+    pub(super) fn key_facts(&self, id: &AccountId, key: &KeyHash) -> KeyFacts<usize> {
+        KeyFacts { account: self.found(id), key_in_use: self.keys.contains_key(key) }
+    }
+
+    pub(super) fn replace_key(
+        &mut self,
+        id: &AccountId,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, StoreError> {
+        let changes = decision::replace_key(self.key_facts(id, &key), key, now)?;
+        Ok(changes.map(|changes| self.write_key(changes)))
+    }
+
+    pub(super) fn write_key(&mut self, changes: KeyChanges<usize>) -> Account {
+        let KeyChanges { row, account, key, replaced_at: _ } = changes;
+        self.keys.insert(key, row);
+        self.accounts[row].key = key;
+        self.payments.key_given_out(&account.id);
+        account
+    }
+
+    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
+        let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
+        for record in &mut self.accounts {
+            record.results.retain(|_, remembered| {
+                let keep = now < remembered.expires_at;
+                forgotten += u64::from(!keep);
+                keep
+            });
+        }
+        forgotten
+    }
+}

@@ -1,0 +1,6 @@
+//! Accounts with their keys, and what proves who owns one: linked wallets and challenges.
+
+pub(crate) mod accounts;
+pub(crate) mod challenges;
+pub(crate) mod owners;
+pub(crate) mod wallets;

@@ -1,0 +1,194 @@
+//! A cache of what never changes: which account a key or an id belongs to, and the numbers of usage lines.
+//!
+//! It must never hold whether a key is still live.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use metering_core::access::KeyHash;
+use metering_core::{AccountId, ClientSource, StoreError, UsageLine};
+
+use crate::connection::session::GenericClient;
+use crate::error::{Failure, Result, corrupt};
+use crate::rows::{all, bytes, execute, first, parsed};
+
+/// Maximum number of cached keys, and of cached accounts. Beyond that, both are cleared, so that memory stays bounded.
+const MAX_KEYS: usize = 262_144;
+
+/// The cache of one store.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    keys: foldhash::HashMap<KeyHash, Numbered>,
+    accounts: HashMap<AccountId, i64>,
+    lines: foldhash::HashMap<UsageLine, i64>,
+    by_number: foldhash::HashMap<i64, UsageLine>,
+}
+
+/// An account and its row number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) number: i64,
+    pub(crate) id: AccountId,
+}
+
+impl Known {
+    /// The accounts that `keys` belong or belonged to, in the order of `keys`; `None` for an unknown key.
+    pub(crate) async fn accounts_of_keys<C: GenericClient>(
+        &self,
+        client: &C,
+        keys: &[KeyHash],
+    ) -> Result<Vec<Option<Numbered>>> {
+        let mut found: Vec<Option<Numbered>> = {
+            let memory = self.memory();
+            keys.iter().map(|key| memory.keys.get(key).cloned()).collect()
+        };
+        let missing = || keys.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(key, _)| key);
+        let unknown: Vec<&[u8]> = missing().map(|key| key.as_bytes().as_slice()).collect();
+        if unknown.is_empty() {
+            return Ok(found);
+        }
+        let sql = "SELECT k.hash, k.account, a.org_id FROM api_key k JOIN account a ON a.id = k.account \
+                   WHERE k.hash = ANY($1)";
+        let mut loaded: HashMap<KeyHash, Numbered> = HashMap::new();
+        for row in all(client, sql, &[&unknown]).await? {
+            let numbered = Numbered { number: row.try_get(1)?, id: parsed(&row, 2)? };
+            loaded.insert(KeyHash::from_bytes(bytes(&row, 0)?), numbered);
+        }
+        for (key, found) in keys.iter().zip(&mut found) {
+            if found.is_none() {
+                *found = loaded.get(key).cloned();
+            }
+        }
+        let mut memory = self.memory();
+        memory.make_room();
+        memory.keys.extend(loaded);
+        Ok(found)
+    }
+
+    /// Accounts with their numbers, in the order of `ids`; `None` for one that does not exist.
+    pub(crate) async fn accounts<C: GenericClient>(
+        &self,
+        client: &C,
+        ids: &[&AccountId],
+    ) -> Result<Vec<Option<Numbered>>> {
+        let mut found: Vec<Option<i64>> = {
+            let memory = self.memory();
+            ids.iter().map(|id| memory.accounts.get(*id).copied()).collect()
+        };
+        let missing = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let unknown: Vec<&str> = missing.map(|(id, _)| id.as_str()).collect();
+        if !unknown.is_empty() {
+            let mut loaded: HashMap<AccountId, i64> = HashMap::new();
+            for row in all(client, "SELECT org_id, id FROM account WHERE org_id = ANY($1)", &[&unknown]).await? {
+                loaded.insert(parsed(&row, 0)?, row.try_get(1)?);
+            }
+            for (id, found) in ids.iter().zip(&mut found) {
+                *found = found.or_else(|| loaded.get(*id).copied());
+            }
+            let mut memory = self.memory();
+            memory.make_room();
+            memory.accounts.extend(loaded);
+        }
+        let numbered = |(id, number): (&&AccountId, Option<i64>)| Some(Numbered { number: number?, id: (*id).clone() });
+        Ok(ids.iter().zip(found).map(numbered).collect())
+    }
+
+    /// The numbers of usage lines, in the order of `lines`. New lines are inserted immediately, outside any
+    /// transaction: an unused line is harmless.
+    pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
+        let new: Vec<UsageLine> = {
+            let memory = self.memory();
+            let mut new: Vec<_> = lines.iter().filter(|line| !memory.lines.contains_key(**line)).collect();
+            new.sort_unstable();
+            new.dedup();
+            new.into_iter().map(|line| UsageLine::clone(line)).collect()
+        };
+        for line in new {
+            let number = number_of(client, &line).await?;
+            self.memory().lines.insert(line, number);
+        }
+        let memory = self.memory();
+        let known = |line: &&UsageLine| memory.lines.get(*line).copied();
+        lines.iter().map(|line| known(line).ok_or_else(|| corrupt("a usage line just written is missing"))).collect()
+    }
+
+    /// The line with this number.
+    pub(crate) async fn line<C: GenericClient>(&self, client: &C, number: i64) -> Result<UsageLine> {
+        if let Some(line) = self.memory().by_number.get(&number) {
+            return Ok(line.clone());
+        }
+        let line = usage_line(client, number).await?;
+        self.memory().by_number.insert(number, line.clone());
+        Ok(line)
+    }
+
+    /// Clears the cache.
+    pub(crate) fn forget(&self) {
+        *self.memory() = Memory::default();
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    fn make_room(&mut self) {
+        if self.keys.len() > MAX_KEYS || self.accounts.len() > MAX_KEYS {
+            self.keys.clear();
+            self.accounts.clear();
+        }
+    }
+}
+
+/// How often to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
+const DRAWS: usize = 3;
+
+/// The number of a line; random if the line is new. Lines are identified by the SHA-256 of their texts, which cannot be
+/// made to collide. With a number derived from the texts, a client that chooses the texts could cause collisions.
+async fn number_of<C: GenericClient>(client: &C, line: &UsageLine) -> Result<i64> {
+    let (texts, find) = (digested(line), "SELECT id FROM usage_line WHERE digest = sha256($1)");
+    for _ in 0..DRAWS {
+        if let Some(row) = first(client, find, &[&texts]).await? {
+            return Ok(row.try_get(0)?);
+        }
+        let sql = "INSERT INTO usage_line (id, digest, route_template, http_method, source) \
+                   VALUES ($1, sha256($2), $3, $4, $5) ON CONFLICT DO NOTHING";
+        let (route, method) = (&*line.route_template, &*line.http_method);
+        execute(client, sql, &[&draw()?, &texts, &route, &method, &line.source.as_str()]).await?;
+    }
+    let row = first(client, find, &[&texts]).await?;
+    row.ok_or_else(|| corrupt("a usage line has no number"))?.try_get(0).map_err(Failure::from)
+}
+
+/// The input of the digest: each text prefixed with its length, exactly as in the migration to version 4.
+fn digested(line: &UsageLine) -> Vec<u8> {
+    let texts = [&*line.route_template, &*line.http_method, line.source.as_str()];
+    let length = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes();
+    texts.iter().flat_map(|text| [&length(text)[..], text.as_bytes()].concat()).collect()
+}
+
+fn draw() -> Result<i64> {
+    let mut bytes = [0; 8];
+    let drawn = getrandom::fill(&mut bytes);
+    drawn.map_err(|error| Failure::Store(StoreError::Unavailable(error.to_string().into())))?;
+    Ok(i64::from_be_bytes(bytes) & i64::MAX)
+}
+
+/// The cache, shared between the store and its batches.
+pub(crate) type SharedKnown = Arc<Known>;
+
+/// The usage line with this number.
+async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Result<UsageLine> {
+    let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = $1";
+    let row = first(client, sql, &[&number]).await?;
+    let row = row.ok_or_else(|| corrupt(format_args!("usage line {number} is missing")))?;
+    let (route, method): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+    let source = ClientSource::from_name(row.try_get(2)?);
+    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
+}

@@ -1,0 +1,12 @@
+//! Reaching the database: the URL, the pool, TLS, the host that accepts writes, and how statements run.
+//!
+//! Nothing here knows what the tables mean, and nothing waits without a time limit.
+
+pub(crate) mod connect;
+pub(crate) mod hosts;
+pub(crate) mod session;
+pub(crate) mod settings;
+pub(crate) mod start;
+pub(crate) mod tls;
+pub(crate) mod value;
+pub(crate) mod wait;

@@ -1,0 +1,73 @@
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, outcomes.
+
+use metering_core::payments::{Challenge, Quote};
+use metering_core::signups::SignupSession;
+use metering_core::{StoreError, Timestamp};
+
+use crate::connection::wait::REPORT_TIMEOUT;
+use crate::error::Result;
+use crate::rows::execute;
+use crate::store::{PostgresStore, check};
+use crate::transactions::outcome;
+use crate::transactions::serialized::SerializedWrite;
+
+/// Rows per table that one transaction deletes. All other serialized writes wait for it.
+const BATCH_ROWS: u64 = 5_000;
+
+impl PostgresStore {
+    /// Deletes expired rows in several transactions and returns how many. Outcomes are internal to this backend and do
+    /// not count.
+    pub(crate) async fn forget(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let mut forgotten: u64 = 0;
+        loop {
+            let portion = self.write_within(REPORT_TIMEOUT, move |write| Box::pin(forget_some(write, now)));
+            let (rows, is_all) = portion.await?;
+            forgotten = forgotten.saturating_add(rows);
+            if is_all {
+                return Ok(forgotten);
+            }
+        }
+    }
+}
+
+/// Deletes a portion of each kind. Returns how many rows were deleted, and whether no expired rows are left.
+async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64, bool)> {
+    // A `paid` quote, whose key has not been handed out yet, is kept no matter how old it is.
+    let (unpaid, claimed) = ("state = 'open'", "state = 'claimed'");
+    // table, its key, the column of the expiry time, which rows may be deleted at all, up to which expiry time
+    let expired = [
+        ("request_id", "account, request_id", "expires_at", "TRUE", now),
+        ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
+        ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),
+        ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
+        ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),
+        ("used_solution", "solution", "expires_at", "TRUE", now),
+    ];
+    let (mut forgotten, mut is_all) = (0, true);
+    for (table, key, expiry, which, until) in expired {
+        let rows = forget_batch(write, table, key, expiry, which, until).await?;
+        is_all &= rows < BATCH_ROWS;
+        forgotten += rows;
+    }
+    // Compare with the database's clock, which also set `written_at`: a node with a wrong clock must not delete what
+    // another node still needs.
+    let written = check::clock(write.client()).await?.saturating_sub(outcome::KEPT);
+    is_all &= forget_batch(write, "outcome", "id", "written_at", "TRUE", written).await? < BATCH_ROWS;
+    Ok((forgotten, is_all))
+}
+
+/// Deletes the oldest expired rows of a table, at most [`BATCH_ROWS`], and returns how many.
+async fn forget_batch(
+    write: &SerializedWrite<'_>,
+    table: &str,
+    key: &str,
+    expiry: &str,
+    which: &str,
+    until: Timestamp,
+) -> Result<u64> {
+    // The limit is a literal, not a parameter: with an unknown limit the database would plan for a large one.
+    let old =
+        format!("SELECT {key} FROM {table} WHERE {expiry} <= $1 AND {which} ORDER BY {expiry} LIMIT {BATCH_ROWS}");
+    let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({old})");
+    execute(write.client(), &sql, &[&until.unix_millis()]).await
+}

@@ -1,0 +1,177 @@
+//! The query behind each export section, and how its rows become records.
+//!
+//! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
+
+use metering_core::access::KeyHash;
+use metering_core::charging::{Remembered, Window};
+use metering_core::transfer::{
+    AccountRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
+};
+use metering_core::usage::ACTIVITY_KEPT;
+use metering_core::{RequestId, Timestamp};
+use tokio_postgres::Row;
+
+use crate::access::challenges;
+use crate::error::{Result, corrupt};
+use crate::money::ledger;
+use crate::payments::{plans, quotes, recipients, records, unreadable};
+use crate::rows::{ACCOUNT_COLUMNS, account, address, bytes, parsed, stored_result, timestamp, unsigned};
+use crate::signups::sessions;
+
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
+
+/// The query for a section's rows.
+#[derive(Clone)]
+pub(super) struct Source {
+    columns: String,
+    from: &'static str,
+    condition: &'static str,
+    /// The columns that the section is ordered by; together they are unique for each row.
+    pub(super) keys: &'static [&'static str],
+    /// How many of the leading keys an index covers.
+    indexed: usize,
+    pub(super) read: fn(&Row) -> Result<Record>,
+}
+
+impl Source {
+    /// At most `$1` rows, after the keys in `$2` and the following parameters.
+    pub(super) fn sql(&self, after: bool) -> String {
+        let Self { columns, from, condition, keys, indexed, .. } = self;
+        let values = |count: usize| (2..2 + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
+        let position = if after {
+            let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
+            // The first comparison is there so that the index can be used.
+            format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
+        } else {
+            String::new()
+        };
+        let keys = keys.join(", ");
+        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {position} ORDER BY {keys} LIMIT $1")
+    }
+
+    pub(super) fn of(section: Section) -> Self {
+        match section {
+            Section::Accounts | Section::Ledger | Section::Idempotency => books(section),
+            _ => rest(section),
+        }
+    }
+
+    fn new(
+        columns: impl Into<String>,
+        from: &'static str,
+        keys: &'static [&'static str],
+        read: fn(&Row) -> Result<Record>,
+    ) -> Self {
+        Self { columns: columns.into(), from, condition: "TRUE", keys, indexed: 1, read }
+    }
+}
+
+fn books(section: Section) -> Source {
+    match section {
+        Section::Ledger => Source::new(
+            format!("{}, CASE WHEN m.entries - l.entry < 1000 THEN m.entries - l.entry END", ledger::COLUMNS),
+            "ledger l JOIN account a ON a.id = l.account JOIN meter m ON m.account = l.account",
+            &["l.id"],
+            ledger_record,
+        ),
+        Section::Idempotency => Source::new(
+            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at, q.fingerprint, q.tries, q.open_until",
+            "request_id q JOIN account a ON a.id = q.account",
+            &["q.account", "q.request_id COLLATE \"C\""],
+            idempotency_record,
+        ),
+        _ => Source::new(
+            format!(
+                "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
+                 least(m.entries, 1000) + (SELECT count(*) FROM ledger l \
+                 WHERE l.account = a.id AND l.entry <= m.entries - 1000)"
+            ),
+            "account a JOIN meter m ON m.account = a.id",
+            &["a.id"],
+            account_record,
+        ),
+    }
+}
+
+fn rest(section: Section) -> Source {
+    match section {
+        Section::Plans => Source::new("definition, active", "plan", &["chain_id", "id COLLATE \"C\""], |row| {
+            Ok(Record::Plan(Box::new(plans::plan(row)?)))
+        }),
+        Section::Payments => {
+            Source::new(records::COLUMNS, "payment p JOIN account a ON a.id = p.account", &["p.id"], |row| {
+                Ok(Record::Payment(Box::new(records::record(row)?.1)))
+            })
+        }
+        Section::Quotes => {
+            Source::new(quotes::COLUMNS, "quote q LEFT JOIN account a ON a.id = q.account", &["q.nonce"], |row| {
+                Ok(Record::Quote(Box::new(quotes::quote(row)?)))
+            })
+        }
+        Section::Links => {
+            Source::new("w.wallet, a.org_id", "wallet_link w JOIN account a ON a.id = w.account", &["w.id"], |row| {
+                Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
+            })
+        }
+        Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce COLLATE \"C\""], |row| {
+            Ok(Record::Challenge(challenges::challenge(row)?))
+        }),
+        Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
+        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
+            Ok(Record::Recipient(recipients::record(row)?))
+        }),
+        Section::Unreadable => Source {
+            indexed: 3,
+            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
+                Ok(Record::Unreadable(unreadable::arrival(row)?))
+            })
+        },
+        Section::Signups => {
+            Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(sessions::session(row)?)))
+        }
+        Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
+            Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
+        }),
+        _ => Source::new(
+            "k.hash, a.org_id, k.created_at, k.revoked_at",
+            "api_key k JOIN account a ON a.id = k.account",
+            &["k.hash"],
+            key_record,
+        ),
+    }
+}
+
+fn account_record(row: &Row) -> Result<Record> {
+    let window = |first: usize| {
+        Ok::<_, crate::error::Failure>(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
+    };
+    let (minute, day, entries) = (window(14)?, window(16)?, unsigned(row, 18)?);
+    Ok(Record::Account(Box::new(AccountRecord { account: account(row)?.1, minute, day, entries })))
+}
+
+fn ledger_record(row: &Row) -> Result<Record> {
+    let newer = row.try_get::<_, Option<i64>>(9)?.map(number).transpose()?;
+    Ok(Record::Ledger(LedgerRecord { entry: ledger::entry(row)?.1, newer }))
+}
+
+fn number(newer: i64) -> Result<u32> {
+    u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} newer entries are out of range")))
+}
+
+fn idempotency_record(row: &Row) -> Result<Record> {
+    let text: &str = row.try_get(1)?;
+    let request = RequestId::from_stored(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
+    let Remembered { result, expires_at } = stored_result(row, 2)?;
+    Ok(Record::Idempotency(IdempotencyRecord { account: parsed(row, 0)?, request, result, expires_at }))
+}
+
+fn mark_record(row: &Row) -> Result<Record> {
+    let number = |index: usize| Ok::<_, crate::error::Failure>(row.try_get::<_, i64>(index)?.cast_unsigned());
+    Ok(Record::ScanMark(ScanMark { chain_id: number(0)?, block: number(1)? }))
+}
+
+fn key_record(row: &Row) -> Result<Record> {
+    let (hash, account) = (KeyHash::from_bytes(bytes(row, 0)?), parsed(row, 1)?);
+    let revoked_at = row.try_get::<_, Option<i64>>(3)?.map(Timestamp::from_unix_millis);
+    Ok(Record::Key(KeyRecord { hash, account, created_at: timestamp(row, 2)?, revoked_at }))
+}

@@ -1,0 +1,172 @@
+//! Imports plans and everything about payments.
+
+use metering_core::Timestamp;
+use metering_core::access::Email;
+use metering_core::chains::TxRef;
+use metering_core::payments::{PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, UnreadableArrival};
+use metering_core::transfer::{Record, ScanMark, WalletLink};
+
+use super::books::{column, of_kind};
+use crate::error::Result;
+use crate::payments::plans;
+use crate::payments::unreadable::hash_column;
+use crate::rows::{execute, units_column};
+use crate::transactions::serialized::SerializedWrite;
+
+const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
+     mined_at, account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
+     SELECT new.id, new.chain_id, new.tx_hash, new.payer, new.recipient, new.token, new.amount, new.block_number, \
+     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at, new.block_hash, new.settlement, new.reversed_at \
+     FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BYTEA[], $6::BYTEA[], $7::BYTEA[], \
+     $8::BIGINT[], $9::BIGINT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::BIGINT[], $14::BYTEA[], $15::TEXT[], \
+     $16::BIGINT[]) \
+     AS new (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, org_id, used_as, plan_id, \
+     recorded_at, block_hash, settlement, reversed_at) JOIN account a ON a.org_id = new.org_id";
+
+/// An open quote has no account. The schema checks that every other quote has found its account.
+const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
+     credits, bonus_credits, created_at, expires_at, honoured_until, state, account, tx_chain_id, tx_hash) \
+     SELECT new.nonce, new.agent_name, new.email, new.payer, new.chain_id, new.token, new.recipient, new.amount, \
+     new.plan_id, new.credits, new.bonus_credits, new.created_at, new.expires_at, new.honoured_until, new.state, a.id, \
+     new.tx_chain_id, new.tx_hash \
+     FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::BYTEA[], $5::BIGINT[], $6::BYTEA[], $7::BYTEA[], \
+     $8::BYTEA[], $9::TEXT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::TEXT[], \
+     $16::TEXT[], $17::BIGINT[], $18::BYTEA[]) \
+     AS new (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, credits, bonus_credits, \
+     created_at, expires_at, honoured_until, state, org_id, tx_chain_id, tx_hash) \
+     LEFT JOIN account a ON a.org_id = new.org_id";
+
+const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id, new.wallet, a.id \
+     FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[]) AS new (id, wallet, org_id) \
+     JOIN account a ON a.org_id = new.org_id";
+
+const UNREADABLE: &str = "INSERT INTO unreadable_arrival (chain_id, block, tx_hash, reason, attempts, found_at, \
+     next_attempt_at) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::TEXT[], $5::BIGINT[], \
+     $6::BIGINT[], $7::BIGINT[])";
+
+const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[])";
+
+const RECIPIENTS: &str = "INSERT INTO recipient (chain_id, recipient, since, store, configured_at) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BYTEA[], $3::BIGINT[], $4::BYTEA[], $5::BIGINT[])";
+
+pub(super) async fn plans(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<Plan> = of_kind!(records, Plan).into_iter().map(|plan| Plan::clone(plan)).collect();
+    plans::put(write, &records).await?;
+    Ok(u64::try_from(records.len()).unwrap_or(u64::MAX))
+}
+
+pub(super) async fn payments(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&PaymentRecord> = of_kind!(records, Payment).into_iter().map(|record| &**record).collect();
+    let rows = write.next_ids(records.len()).await?;
+    let amounts = column!(records, record => units_column(record.payment.amount));
+    execute(
+        write.client(),
+        PAYMENTS,
+        &[
+            &rows,
+            &column!(records, record => record.payment.tx.chain_id.cast_signed()),
+            &column!(records, record => record.payment.tx.hash.as_bytes().as_slice()),
+            &column!(records, record => record.payment.payer.as_bytes().as_slice()),
+            &column!(records, record => record.payment.recipient.as_bytes().as_slice()),
+            &column!(records, record => record.payment.token.as_bytes().as_slice()),
+            &column!(amounts, amount => amount.as_slice()),
+            &column!(records, record => record.payment.block_number.cast_signed()),
+            &column!(records, record => record.payment.mined_at.unix_millis()),
+            &column!(records, record => record.account.as_str()),
+            &column!(records, record => record.used_as.as_str()),
+            &column!(records, record => record.plan_id.as_deref()),
+            &column!(records, record => record.recorded_at.unix_millis()),
+            &column!(records, record => record.payment.block_hash.as_ref().map(<[u8; 32]>::as_slice)),
+            &column!(records, record => record.settlement.as_str()),
+            &column!(records, record => record.settlement.reversed_at().map(Timestamp::unix_millis)),
+        ],
+    )
+    .await
+}
+
+/// State, account and transaction of a quote, as its columns store them.
+fn state(quote: &Quote) -> (&'static str, Option<&str>, Option<TxRef>) {
+    match &quote.state {
+        QuoteState::Open => ("open", None, None),
+        QuoteState::Paid { account, tx } => ("paid", Some(account.as_str()), Some(*tx)),
+        QuoteState::Claimed { account, tx } => ("claimed", Some(account.as_str()), Some(*tx)),
+    }
+}
+
+pub(super) async fn quotes(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&Quote> = of_kind!(records, Quote).into_iter().map(|quote| &**quote).collect();
+    let amounts = column!(records, quote => units_column(quote.amount));
+    let states = column!(records, quote => state(quote));
+    execute(
+        write.client(),
+        QUOTES,
+        &[
+            &column!(records, quote => quote.nonce.as_bytes().as_slice()),
+            &column!(records, quote => quote.agent_name.as_str()),
+            &column!(records, quote => quote.email.as_ref().map(Email::as_str)),
+            &column!(records, quote => quote.payer.as_bytes().as_slice()),
+            &column!(records, quote => quote.target.chain_id.cast_signed()),
+            &column!(records, quote => quote.target.token.as_bytes().as_slice()),
+            &column!(records, quote => quote.target.recipient.as_bytes().as_slice()),
+            &column!(amounts, amount => amount.as_slice()),
+            &column!(records, quote => quote.plan_id.as_str()),
+            &column!(records, quote => quote.credits.atoms()),
+            &column!(records, quote => quote.bonus_credits.atoms()),
+            &column!(records, quote => quote.created_at.unix_millis()),
+            &column!(records, quote => quote.expires_at.unix_millis()),
+            &column!(records, quote => quote.honoured_until().unix_millis()),
+            &column!(states, state => state.0),
+            &column!(states, state => state.1),
+            &column!(states, state => state.2.map(|tx| tx.chain_id.cast_signed())),
+            &column!(states, state => state.2.as_ref().map(|tx| tx.hash.as_bytes().as_slice())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn links(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&WalletLink> = of_kind!(records, Link);
+    let rows = write.next_ids(records.len()).await?;
+    let wallets = column!(records, link => link.wallet.as_bytes().as_slice());
+    execute(write.client(), LINKS, &[&rows, &wallets, &column!(records, link => link.account.as_str())]).await
+}
+
+pub(super) async fn scan_marks(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&ScanMark> = of_kind!(records, ScanMark);
+    let chains = column!(records, mark => mark.chain_id.cast_signed());
+    execute(write.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
+}
+
+pub(super) async fn recipients(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&RecipientRecord> = of_kind!(records, Recipient);
+    execute(
+        write.client(),
+        RECIPIENTS,
+        &[
+            &column!(records, record => record.chain_id.cast_signed()),
+            &column!(records, record => record.recipient.as_bytes().as_slice()),
+            &column!(records, record => record.since.unix_millis()),
+            &column!(records, record => record.store.as_bytes().as_slice()),
+            &column!(records, record => record.configured_at.unix_millis()),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn unreadable(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&UnreadableArrival> = of_kind!(records, Unreadable);
+    execute(
+        write.client(),
+        UNREADABLE,
+        &[
+            &column!(records, arrival => arrival.location.chain_id.cast_signed()),
+            &column!(records, arrival => arrival.location.block_number.cast_signed()),
+            &column!(records, arrival => hash_column(&arrival.location)),
+            &column!(records, arrival => arrival.reason.as_str()),
+            &column!(records, arrival => i64::from(arrival.attempts)),
+            &column!(records, arrival => arrival.found_at.unix_millis()),
+            &column!(records, arrival => arrival.next_attempt_at.map(Timestamp::unix_millis)),
+        ],
+    )
+    .await
+}

@@ -1,0 +1,173 @@
+//! Rate limits for requests without a key: signups, quotes, claims, recovery.
+//!
+//! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
+//! limits protect against floods. They are kept in memory, per process, and lost on restart. The rate limits of an
+//! account are different: exact, durable, shared by all processes, and enforced by the store.
+
+mod limiter;
+mod network;
+
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use metering_core::access::Email;
+use metering_core::chains::Address;
+use metering_core::signups::{SessionHash, SessionToken};
+use metering_core::wire::ErrorCode;
+
+use crate::config::{LimitsConfig, Span};
+use crate::http::{ClientAddress, Problem};
+use limiter::Limiter;
+pub(crate) use network::Network;
+
+/// A status poll may arrive this much before the announced interval has passed. Network delays vary, and a client that
+/// polls exactly at the interval must not be refused.
+const POLL_SLACK: Duration = Duration::from_millis(500);
+
+/// All rate limits.
+#[derive(Debug)]
+pub(crate) struct Limits<C: Clock = DefaultClock> {
+    signup: Limiter<Network, C>,
+    signup_network: Limiter<Network, C>,
+    email: Limiter<String, C>,
+    email_network: Limiter<(String, Network), C>,
+    verification: Limiter<Network, C>,
+    verification_network: Limiter<Network, C>,
+    polls: Limiter<Network, C>,
+    sessions: Limiter<SessionHash, C>,
+    recovery: Limiter<Network, C>,
+    wallet: Limiter<Address, C>,
+    quotes: Limiter<(Address, Network), C>,
+}
+
+impl Limits {
+    /// The configured limits, on the process's monotonic clock.
+    #[must_use]
+    pub(crate) fn new(config: &LimitsConfig, poll_interval: Span) -> Self {
+        Self::with_clock(config, poll_interval, DefaultClock::default())
+    }
+}
+
+impl<C: Clock + Clone> Limits<C> {
+    fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
+        // Clients are told the interval in whole seconds, at least one.
+        let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
+        Self {
+            signup: Limiter::new(config.signup_per_ip, clock.clone()),
+            signup_network: Limiter::new(config.signup_per_network, clock.clone()),
+            email: Limiter::new(config.signup_per_email, clock.clone()),
+            email_network: Limiter::new(config.signup_per_email_and_network, clock.clone()),
+            verification: Limiter::new(config.verification_per_ip, clock.clone()),
+            verification_network: Limiter::new(config.verification_per_network, clock.clone()),
+            polls: Limiter::new(config.polls_per_ip, clock.clone()),
+            sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
+            recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
+            wallet: Limiter::new(config.per_wallet, clock.clone()),
+            quotes: Limiter::new(config.quotes_per_wallet_and_network, clock),
+        }
+    }
+
+    /// Counts a signup, quote, claim or top-up of a client.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn signup(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many signup requests from your network address", seconds);
+        self.signup.check(&Network::of(client.ip())).map_err(refused)?;
+        let refused = |seconds| refusal("Too many signup requests from your network", seconds);
+        self.signup_network.check(&Network::around(client.ip())).map_err(refused)
+    }
+
+    /// Counts a signup for an email address. The network's quota is checked first: a signup that it refuses does not
+    /// count for the address, so locking out the address's owner takes many networks.
+    ///
+    /// # Errors
+    /// 429 when the limit of this network or the total limit is reached.
+    pub(crate) fn email(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
+        let email = email.folded();
+        let refused = |seconds| refusal("Too many signups for this email address from your network", seconds);
+        self.email_network.check(&(email.clone(), Network::around(client.ip()))).map_err(refused)?;
+        let refused = |seconds| refusal("Too many signups for this email address", seconds);
+        self.email.check(&email).map_err(refused)
+    }
+
+    /// Counts a client's request for a bot challenge, user code lookup or signup approval.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn verification(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many attempts from your network address", seconds);
+        self.verification.check(&Network::of(client.ip())).map_err(refused)?;
+        let refused = |seconds| refusal("Too many attempts from your network", seconds);
+        self.verification_network.check(&Network::around(client.ip())).map_err(refused)
+    }
+
+    /// Counts a signup status poll.
+    ///
+    /// # Errors
+    /// 429 when the interval has clearly not passed yet, or the client has polled too often.
+    pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many status polls from your network address", seconds);
+        self.polls.check(&Network::of(client.ip())).map_err(refused)?;
+        // A malformed token belongs to no session, so do not store it.
+        let Ok(token) = SessionToken::parse(token) else { return Ok(()) };
+        self.sessions.check(&token.hash()).map_err(|seconds| refusal("Polled sooner than the interval allows", seconds))
+    }
+
+    /// Counts a client's key recovery request.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn recovery(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many key recovery requests from your network address", seconds);
+        self.recovery.check(&Network::of(client.ip())).map_err(refused)
+    }
+
+    /// Counts a request that names a wallet, from any client. Anybody may name any wallet, so check the client's own
+    /// limit first: then it takes many clients to use up a wallet's limit, or to fill memory with made-up wallets.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn wallet(&self, wallet: &Address) -> Result<(), Problem> {
+        self.wallet.check(wallet).map_err(|seconds| refusal("Too many requests for this wallet", seconds))
+    }
+
+    /// Counts a quote for a wallet, in the same order as [`Self::email`]: quotes use up tags that the wallet's owner
+    /// needs.
+    ///
+    /// # Errors
+    /// 429 when the limit of this network or the total limit is reached.
+    pub(crate) fn quote(&self, client: &ClientAddress, wallet: &Address) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many quotes for this wallet from your network", seconds);
+        self.quotes.check(&(*wallet, Network::around(client.ip()))).map_err(refused)?;
+        self.wallet(wallet)
+    }
+
+    /// Forgets clients whose whole quota is available again, and releases their memory.
+    ///
+    /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
+    /// addresses lock everybody out; admitting them uncounted would let the attacker switch off the limits. Memory is
+    /// bounded anyway: a client that sent one request is forgotten by the first call at least two intervals of its
+    /// quota later, so a flood takes about fifty bytes, plus an email address, per request of the last minutes.
+    pub(crate) fn forget_idle(&self) {
+        self.signup.forget_idle();
+        self.signup_network.forget_idle();
+        self.email.forget_idle();
+        self.email_network.forget_idle();
+        self.verification.forget_idle();
+        self.verification_network.forget_idle();
+        self.polls.forget_idle();
+        self.sessions.forget_idle();
+        self.recovery.forget_idle();
+        self.wallet.forget_idle();
+        self.quotes.forget_idle();
+    }
+}
+
+fn refusal(what: &str, seconds: u64) -> Problem {
+    let message = format!("{what}; try again in {seconds} s.");
+    Problem::new(ErrorCode::RateLimited, message).retry_after(seconds)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Periodic background work: expiry, cleanup, and watching the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::{Clock, Store, StoreError};
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::access::limits::Limits;
+use crate::http::Shutdown;
+use crate::operations::clock_watch::ClockWatch;
+use crate::signups::bot::BotChallenge;
+
+/// How often to check that the store's files are still the ones that were opened.
+const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
+pub(crate) async fn maintain(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    clock_watch: Arc<ClockWatch>,
+    (limits, bot_challenge): (Arc<Limits>, BotChallenge),
+    metrics: PrometheusHandle,
+    shutdown: Shutdown,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.cancelled() => return,
+        }
+        metrics.run_upkeep();
+        limits.forget_idle();
+        bot_challenge.forget_idle(clock.now());
+        match forget_expired(&*store, &*clock, &clock_watch).await {
+            Ok(0) => {}
+            Ok(count) => tracing::debug!(count, "deleted expired records"),
+            Err(error) => tracing::warn!(%error, "could not delete expired records"),
+        }
+    }
+}
+
+/// Resolves when the store must be reopened because its files were deleted or replaced. Detects this even while nothing
+/// is being charged.
+pub(crate) async fn watch_store(store: Arc<dyn Store>) {
+    loop {
+        tokio::time::sleep(STORE_CHECK_INTERVAL).await;
+        match store.check_identity().await {
+            Err(error) if error.must_reopen() => {
+                tracing::error!(%error, "stopping");
+                return;
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+/// Deletes expired records, unless the clock cannot be trusted.
+async fn forget_expired(store: &dyn Store, clock: &dyn Clock, watch: &ClockWatch) -> Result<u64, StoreError> {
+    match watch.trusted_now(clock, store).await? {
+        Some(now) => store.forget_expired(now).await,
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,125 @@
+//! Prometheus metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use metering_core::charging::MeterStats;
+use metering_core::service::{SettlementReport, WatchReport};
+use metering_core::{Error, Meter};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Upper bounds of the latency buckets, in seconds.
+const LATENCY_BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+
+/// Installs the process's metrics recorder.
+pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
+    let latency = Matcher::Full("metering_http_request_seconds".to_owned());
+    let builder = PrometheusBuilder::new().set_buckets_for_metric(latency, &LATENCY_BUCKETS)?;
+    let handle = builder.install_recorder()?;
+    describe_histogram!(
+        "metering_http_request_seconds",
+        "Time from request head to response head, by surface and status class"
+    );
+    describe_counter!("metering_charges_total", "Charge decisions, by outcome");
+    describe_counter!("metering_refunds_total", "Charges refunded");
+    describe_counter!("metering_commits_total", "Commits of charge batches");
+    describe_counter!("metering_commits_failed_total", "Commits that failed");
+    describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
+    describe_counter!("metering_commit_postings_total", "Charges and refunds included in commits");
+    describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
+    describe_counter!("metering_purchases_total", "Steps of signups, purchases and key rotations, by step and outcome");
+    describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
+    describe_counter!(
+        "metering_settled_payments_total",
+        "Credited payments that became final, were reversed, or were restored"
+    );
+    describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
+    describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
+    describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
+    describe_gauge!("metering_connections_open", "Open client connections on this node");
+    describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
+    describe_gauge!("metering_queue_length", "Charges waiting to be committed");
+    describe_gauge!("metering_streams_open", "Open streams on this node");
+    describe_gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node");
+    Ok(handle)
+}
+
+/// Records one request and its response status.
+pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Duration) {
+    let class = match status.as_u16() / 100 {
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        5 => "5xx",
+        _ => "1xx",
+    };
+    histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
+}
+
+/// Counts one step of a signup, purchase or key rotation, and returns its result.
+pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
+    let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
+    counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
+    result
+}
+
+/// Records one round of the watcher.
+pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
+    let chain = chain_id.to_string();
+    let found = [
+        ("claimed", watched.claimed),
+        ("credited", watched.credited),
+        ("left", watched.left),
+        ("unreadable", watched.unreadable),
+    ];
+    for (outcome, count) in found {
+        counter!("metering_watched_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
+            .increment(u64::from(count));
+    }
+    if let Some(block) = watched.scanned_to {
+        let block = u32::try_from(block).map_or(f64::INFINITY, f64::from);
+        gauge!("metering_watched_block", "chain_id" => chain).set(block);
+    }
+}
+
+/// Records one round of settlement.
+pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
+    let chain = chain_id.to_string();
+    let changed = [("final", report.finalized), ("reversed", report.newly_reversed), ("restored", report.restored)];
+    for (outcome, count) in changed {
+        counter!("metering_settled_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
+            .increment(u64::from(count));
+    }
+    let gauge_of = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+    gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(report.unsettled));
+    gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
+}
+
+/// All metrics in the Prometheus text format.
+pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: usize) -> String {
+    let stats = meter.stats();
+    let charges = |outcome: &'static str, count: &AtomicU64| {
+        counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
+    };
+    let MeterStats { accepted, unknown_key, rate_limited, insufficient, overloaded, .. } = stats;
+    charges("accepted", accepted);
+    charges("unauthorized", unknown_key);
+    charges("rate_limited", rate_limited);
+    charges("insufficient_credits", insufficient);
+    charges("overloaded", overloaded);
+    counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));
+    counter!("metering_commits_total").absolute(stats.commits.load(Ordering::Relaxed));
+    counter!("metering_commits_failed_total").absolute(stats.failed.load(Ordering::Relaxed));
+    counter!("metering_postings_failed_total").absolute(stats.failed_postings.load(Ordering::Relaxed));
+    counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
+    counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
+    gauge!("metering_queue_length").set(as_gauge(meter.queued()));
+    gauge!("metering_streams_open").set(as_gauge(streams_open));
+    recorder.run_upkeep();
+    recorder.render()
+}
+
+fn as_gauge(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}

@@ -1,0 +1,3 @@
+//! The server's part of free signup: the bot challenge.
+
+pub(crate) mod bot;

@@ -1,0 +1,181 @@
+use metering_core::access::{Email, KeyHash, Totals};
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
+use metering_core::chains::Address;
+use metering_core::money::NewLedgerEntry;
+use metering_core::store::{Created, Cursor, Page, Posted};
+use metering_core::{Account, AccountId, NewAccount, RateLimits, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::access::owners;
+use crate::error::{Result, store_error};
+use crate::money::ledger;
+use crate::payments::quotes;
+use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
+
+fn select(condition: &str) -> String {
+    format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
+}
+
+/// The account with this id, and its row number.
+pub(crate) fn by_id(connection: &Connection, id: &AccountId) -> Result<Option<(i64, Account)>> {
+    let mut statement = connection.prepare_cached(&select("a.org_id = ?1")).map_err(store_error)?;
+    first(&mut statement, [id.as_str()], account)
+}
+
+/// The account that a live key belongs to.
+pub(crate) fn by_key(connection: &Connection, key: &KeyHash) -> Result<Option<Account>> {
+    let condition = "a.id = (SELECT account FROM api_key WHERE hash = ?1 AND revoked_at IS NULL)";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    Ok(first(&mut statement, [key.as_bytes()], account)?.map(|(_, account)| account))
+}
+
+/// The account that this wallet paid for, unless it is revoked.
+pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Option<Account>> {
+    let condition = "a.payer_address = ?1 AND a.revoked_at IS NULL";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
+}
+
+/// What is read before an account is created.
+pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<CreateFacts> {
+    let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM api_key WHERE hash = ?2";
+    let values = params![new.id.as_str(), new.key.as_bytes()];
+    let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
+    let payer = new.payer.as_ref().map(|payer| &payer.address);
+    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.email.as_ref(), payer)? })
+}
+
+/// What is read before an account's key is replaced.
+pub(crate) fn key_facts(connection: &Connection, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
+    let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
+    let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)?;
+    Ok(KeyFacts { account: by_id(connection, id)?, key_in_use: in_use })
+}
+
+pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec<bool>> {
+    let sql = "SELECT 1 FROM api_key WHERE hash = ?1 AND revoked_at IS NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    keys.iter().map(|key| statement.exists([key.as_bytes()]).map_err(store_error)).collect()
+}
+
+/// Accounts after a row number, at most `limit`.
+pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+    let after = row_of_cursor(after)?;
+    let mut statement = connection.prepare_cached(&select("a.id > ?1 ORDER BY a.id LIMIT ?2")).map_err(store_error)?;
+    let rows = all(&mut statement, [after, one_more_than(limit)], account)?;
+    Ok(page_of_rows(rows, limit))
+}
+
+/// Creates an account with its key and first ledger entries.
+pub(crate) fn create(connection: &Connection, new: NewAccount) -> Result<Created> {
+    let facts = create_facts(connection, &new)?;
+    match decision::create_account(new, facts)? {
+        Decided::Accepted(changes) => insert(connection, &changes).map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Posts an entry to an account that is not revoked.
+pub(crate) fn post_entry(
+    connection: &Connection,
+    id: &AccountId,
+    entry: NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
+    match decision::post_entry(by_id(connection, id)?, entry, now) {
+        Decided::Accepted(changes) => ledger::write(connection, &changes).map(|()| Posted::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Inserts an account with its key and first ledger entries, and returns its row number.
+pub(crate) fn insert(connection: &Connection, changes: &CreateChanges) -> Result<i64> {
+    let CreateChanges { account, key, entries } = changes;
+    insert_account(connection, account).map_err(store_error)?;
+    let row = connection.last_insert_rowid();
+    insert_key(connection, row, key, account.created_at).map_err(store_error)?;
+    insert_meter(connection, row, account.limits, account.totals).map_err(store_error)?;
+    for entry in entries {
+        ledger::append(connection, row, entry, account.created_at)?;
+    }
+    Ok(row)
+}
+
+fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO account \
+               (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.email.as_ref().map(Email::folded));
+    let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes());
+    let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
+    let created_at = account.created_at.unix_millis();
+    let values = params![account.id.as_str(), account.agent_name.as_str(), email, folded, payer, chain_id, created_at];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn insert_key(connection: &Connection, account: i64, key: &KeyHash, now: Timestamp) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO api_key (hash, account, created_at) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute(params![key.as_bytes(), account, now.unix_millis()]).map(drop)
+}
+
+fn insert_meter(connection: &Connection, account: i64, limits: RateLimits, totals: Totals) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    connection
+        .prepare_cached(sql)?
+        .execute((
+            account,
+            totals.balance.atoms(),
+            totals.purchased.atoms(),
+            totals.granted.atoms(),
+            totals.used.atoms(),
+            limits.requests_per_minute,
+            limits.requests_per_day,
+        ))
+        .map(drop)
+}
+
+pub(crate) fn set_limits(connection: &Connection, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+    let sql = "UPDATE meter SET requests_per_minute = ?2, requests_per_day = ?3 \
+               WHERE account = (SELECT id FROM account WHERE org_id = ?1)";
+    let values = params![id.as_str(), limits.requests_per_minute, limits.requests_per_day];
+    connection.execute(sql, values).map_err(store_error)?;
+    Ok(by_id(connection, id)?.map(|(_, account)| account))
+}
+
+pub(crate) fn revoke(connection: &Connection, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+    let (row, account) = match decision::revoke_account(by_id(connection, id)?, now) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(unchanged) => return Ok(unchanged),
+    };
+    let sql = "UPDATE account SET revoked_at = ?2 WHERE id = ?1";
+    connection.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
+    revoke_keys(connection, row, now)?;
+    Ok(Some(account))
+}
+
+fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<()> {
+    let sql = "UPDATE api_key SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
+    connection.execute(sql, [account, now.unix_millis()]).map(drop).map_err(store_error)
+}
+
+/// Replaces an account's key.
+pub(crate) fn replace_key(
+    connection: &Connection,
+    id: &AccountId,
+    key: KeyHash,
+    now: Timestamp,
+) -> Result<Option<Account>> {
+    let changes = decision::replace_key(key_facts(connection, id, &key)?, key, now)?;
+    changes.map(|changes| write_key(connection, changes)).transpose()
+}
+
+/// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
+pub(crate) fn write_key(connection: &Connection, changes: KeyChanges<i64>) -> Result<Account> {
+    let KeyChanges { row, account, key, replaced_at } = changes;
+    revoke_keys(connection, row, replaced_at)?;
+    quotes::key_given_out(connection, row)?;
+    insert_key(connection, row, &key, replaced_at).map_err(store_error)?;
+    Ok(account)
+}

@@ -1,0 +1,4 @@
+//! The charge path: commits a batch in one transaction, with a cache of the accounts that are charged often.
+
+pub(crate) mod cache;
+pub(crate) mod commit;

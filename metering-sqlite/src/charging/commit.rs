@@ -1,0 +1,217 @@
+//! Commits a batch of charges and refunds: one transaction per batch, and one write per distinct row.
+
+use metering_core::charging::{
+    Changes, DailyChange, Delivery, Fingerprint, Outcome, Posting, Refund, Remembered, Settlement, StoredResult, Tally,
+};
+use metering_core::{AccountId, Charge, Credits, Decision, Refusal, RequestId, Timestamp};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+
+use crate::charging::cache::Cache;
+use crate::error::{Result, commit_error, store_error};
+use crate::rows::{first, timestamp};
+use crate::usage::activity;
+
+/// Decides and records a batch. On an error, the caller must clear the cache.
+pub(crate) fn commit(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    postings: Vec<Posting>,
+    now: Timestamp,
+) -> Result<Vec<Outcome>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    cache.sync(&transaction)?;
+    let mut batch = Batch { transaction: &transaction, cache, tally: Tally::new(now), now, lines_added: false };
+    let outcomes = postings.into_iter().map(|posting| batch.post(posting)).collect::<Result<_>>()?;
+    let Batch { cache, tally, lines_added, .. } = batch;
+    let changes = tally.finish();
+    if changes.is_empty() && !lines_added {
+        // All were refused, so there is nothing to write.
+        return Ok(outcomes);
+    }
+    write(&transaction, cache, changes, now)?;
+    transaction.commit().map_err(commit_error)?;
+    Ok(outcomes)
+}
+
+/// A batch that is being decided.
+struct Batch<'a> {
+    transaction: &'a Transaction<'a>,
+    cache: &'a mut Cache,
+    tally: Tally<i64, i64>,
+    now: Timestamp,
+    lines_added: bool,
+}
+
+impl Batch<'_> {
+    fn post(&mut self, posting: Posting) -> Result<Outcome> {
+        match posting {
+            Posting::Charge(charge) => self.charge(charge).map(Outcome::Decided),
+            Posting::Refund(refund) => self.refund(&refund).map(Outcome::Refunded),
+            Posting::Settle(settlement) => self.settle(&settlement).map(|()| Outcome::Settled),
+        }
+    }
+
+    fn charge(&mut self, charge: Charge) -> Result<Decision> {
+        let account = match self.cache.account_of_key(self.transaction, &charge.key)? {
+            Some(account) if self.load(account)? => account,
+            _ => return Ok(Decision::Refused(Refusal::UnknownKey)),
+        };
+        let line = self.line(&charge.line)?;
+        let remembered = match &charge.request_id {
+            Some(request) => remembered(self.transaction, account, request, self.now)?,
+            None => None,
+        };
+        Ok(self.tally.charge(account, line, charge, remembered))
+    }
+
+    fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
+        match self.account(&refund.account)? {
+            Some(account) if self.load(account)? => {
+                let line = self.line(&refund.line)?;
+                let remembered = match &refund.delivery {
+                    Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
+                    None => None,
+                };
+                Ok(self.tally.refund(account, line, refund, remembered))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn settle(&mut self, settlement: &Settlement) -> Result<()> {
+        if let Some(account) = self.account(&settlement.account)? {
+            let remembered = remembered(self.transaction, account, &settlement.request, self.now)?;
+            self.tally.settle(account, settlement, remembered);
+        }
+        Ok(())
+    }
+
+    fn account(&self, id: &AccountId) -> Result<Option<i64>> {
+        let sql = "SELECT id FROM account WHERE org_id = ?1";
+        let mut statement = self.transaction.prepare_cached(sql).map_err(store_error)?;
+        first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))
+    }
+
+    fn load(&mut self, account: i64) -> Result<bool> {
+        if self.tally.is_loaded(account) {
+            return Ok(true);
+        }
+        let Some(cached) = self.cache.account(self.transaction, account)? else { return Ok(false) };
+        self.tally.load(account, cached.id.clone(), cached.state);
+        Ok(true)
+    }
+
+    fn line(&mut self, line: &metering_core::UsageLine) -> Result<i64> {
+        let (id, new) = self.cache.line(self.transaction, line)?;
+        self.lines_added |= new;
+        Ok(id)
+    }
+}
+
+fn remembered(
+    connection: &Connection,
+    account: i64,
+    request: &RequestId,
+    now: Timestamp,
+) -> Result<Option<Remembered>> {
+    let sql = format!(
+        "SELECT {STORED_RESULT_COLUMNS} FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| stored_result(row, 0).map(Ok))
+}
+
+/// The columns that [`stored_result`] reads from `request_id`.
+pub(crate) const STORED_RESULT_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
+
+/// Reads the remembered outcome of a request from the columns at `from` on.
+pub(crate) fn stored_result(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
+    let amount = |index| row.get(from + index).map(Credits::from_atoms);
+    let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {
+        Some(fingerprint) => Some(Delivery {
+            fingerprint: Fingerprint::from_bytes(fingerprint),
+            tries: row.get(from + 4)?,
+            open_until: row.get::<_, Option<i64>>(from + 5)?.map(Timestamp::from_unix_millis),
+        }),
+        None => None,
+    };
+    let result = StoredResult { charged: amount(0)?, balance: amount(1)?, delivery };
+    Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
+}
+
+fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
+    write_usage(connection, &changes.daily()).map_err(store_error)?;
+    activity::append(connection, cache, &changes.usage, now)?;
+    for (account, state) in &changes.accounts {
+        cache.known_account(*account).state = *state;
+    }
+    let accounts = changes.accounts.iter().map(|(account, _)| *account);
+    write_meters(connection, cache, accounts).map_err(store_error)?;
+    activity::sweep(connection, cache, changes.usage.len())?;
+    write_stored_results(connection, &changes.results).map_err(store_error)
+}
+
+fn write_usage(connection: &Connection, daily: &[DailyChange<i64, i64>]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
+    )?;
+    for change in daily {
+        let calls = i64::try_from(change.calls).unwrap_or(i64::MAX);
+        statement.execute((change.day.unix_days(), change.account, change.line, calls, change.credits.atoms()))?;
+    }
+    Ok(())
+}
+
+fn write_meters(
+    connection: &Connection,
+    cache: &mut Cache,
+    accounts: impl Iterator<Item = i64>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE meter SET balance = ?2, used = ?3, minute = ?4, minute_count = ?5, day = ?6, day_count = ?7, \
+         activity_head = ?8, activity_mark = ?9, activity_since_mark = ?10, activity_floor = ?11 WHERE account = ?1",
+    )?;
+    for account in accounts {
+        let cached = cache.known_account(account);
+        let (state, chain) = (&cached.state, &cached.chain);
+        statement.execute((
+            account,
+            state.totals.balance.atoms(),
+            state.totals.used.atoms(),
+            state.minute.index,
+            state.minute.count,
+            state.day.index,
+            state.day.count,
+            chain.head,
+            chain.mark,
+            chain.since_mark,
+            chain.floor,
+        ))?;
+    }
+    Ok(())
+}
+
+fn write_stored_results(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
+    if results.is_empty() {
+        return Ok(());
+    }
+    let mut remember = connection.prepare_cached(&format!(
+        "INSERT OR REPLACE INTO request_id (account, request_id, {STORED_RESULT_COLUMNS}) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    ))?;
+    for (account, request, remembered) in results {
+        let Remembered { result: StoredResult { charged, balance, delivery }, expires_at } = remembered;
+        remember.execute(params![
+            account,
+            request.as_str(),
+            charged.atoms(),
+            balance.atoms(),
+            expires_at.unix_millis(),
+            delivery.as_ref().map(|delivery| *delivery.fingerprint.as_bytes()),
+            delivery.map(|delivery| delivery.tries),
+            delivery.and_then(|delivery| delivery.open_until).map(Timestamp::unix_millis),
+        ])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions.
+
+use metering_core::Timestamp;
+use metering_core::payments::{Challenge, Quote};
+use metering_core::signups::SignupSession;
+use rusqlite::Connection;
+
+use crate::error::{Result, store_error};
+
+/// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
+const SLICE: usize = 500;
+
+const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY honoured_until";
+
+/// Tables, their keys, and the condition for rows that have expired. A `paid` quote, whose key has not been handed out
+/// yet, is kept no matter how old it is.
+const EXPIRED: [(&str, &str, &str); 6] = [
+    ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
+    ("quote", "nonce", UNPAID_QUOTES),
+    ("quote", "nonce", "state = 'claimed' AND honoured_until <= ?1 ORDER BY honoured_until"),
+    ("challenge", "nonce", "expires_at <= ?1 ORDER BY expires_at"),
+    ("signup", "token", "expires_at <= ?1 ORDER BY expires_at"),
+    ("used_solution", "solution", "expires_at <= ?1 ORDER BY expires_at"),
+];
+
+/// Deletes a slice of each kind. Returns how many rows were deleted, and whether no expired rows are left.
+pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u64, bool)> {
+    let (mut forgotten, mut is_all) = (0_u64, true);
+    for (table, key, old) in EXPIRED {
+        let until = match table {
+            "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_RETENTION),
+            "quote" => now.saturating_sub(Quote::RETENTION),
+            "challenge" => now.saturating_sub(Challenge::RETENTION),
+            "signup" => now.saturating_sub(SignupSession::RETENTION),
+            _ => now,
+        };
+        let sql = format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT {SLICE})");
+        let mut delete = connection.prepare_cached(&sql).map_err(store_error)?;
+        let rows = delete.execute([until.unix_millis()]).map_err(store_error)?;
+        is_all &= rows < SLICE;
+        forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
+    }
+    Ok((forgotten, is_all))
+}

@@ -1,0 +1,46 @@
+//! Implements the part of the storage contract for signups without payment. Each method goes to the writer or to a
+//! reader.
+
+use async_trait::async_trait;
+use metering_core::signups::{SessionHash, SignupSession, UserCode};
+use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
+use metering_core::{NewAccount, SignupStore, Timestamp};
+
+use crate::connection::writer::Stale;
+use crate::error::Result;
+use crate::signups::sessions;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl SignupStore for SqliteStore {
+    async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
+        self.writer.write(Stale::Nothing, move |connection| sessions::open(connection, session)).await
+    }
+
+    async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
+        let token = *token;
+        self.read(move |connection| sessions::by_token(connection, &token)).await
+    }
+
+    async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
+        let code = *code;
+        self.read(move |connection| sessions::by_code(connection, &code)).await
+    }
+
+    async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+        let code = *code;
+        self.writer.write(Stale::Nothing, move |connection| sessions::approve(connection, &code, now)).await
+    }
+
+    async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
+        let token = *token;
+        let redeem = move |connection: &rusqlite::Transaction<'_>| sessions::redeem(connection, &token, account, now);
+        self.writer.write(Stale::Nothing, redeem).await
+    }
+
+    async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
+        let using =
+            move |connection: &rusqlite::Transaction<'_>| sessions::use_solution(connection, &solution, expires_at);
+        self.writer.write(Stale::Nothing, using).await
+    }
+}

@@ -1,0 +1,72 @@
+//! Verifies that the file is sound, that every balance equals the sum of ledger and usage, and that every payment
+//! counted once.
+
+mod payments;
+
+use std::collections::HashMap;
+
+use metering_core::Credits;
+use metering_core::access::Totals;
+use metering_core::backend::Books;
+use metering_core::store::Verification;
+use rusqlite::Connection;
+
+use crate::connection::integrity::{self, Depth};
+use crate::error::{Result, corrupt, store_error};
+use crate::money::sum::{SUM, wide_sum};
+use crate::rows::{all, parse};
+use crate::usage::activity::ledger_kind;
+
+/// One pass over each table.
+const RECORDED: &str = "
+    SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used
+    FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
+
+/// Rows that belong to no account: money without an owner.
+const ORPHANS: &str = "
+    SELECT (SELECT count(*) FROM usage_daily WHERE account NOT IN (SELECT id FROM account))
+         + (SELECT count(*) FROM ledger WHERE account NOT IN (SELECT id FROM account))
+         + (SELECT count(*) FROM meter WHERE account NOT IN (SELECT id FROM account))
+         + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
+
+pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
+    integrity::check(connection, Depth::Full)?;
+    let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
+    if orphans > 0 {
+        return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
+    }
+    payments::verify(connection)?;
+    let books = books(connection)?;
+    let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
+    let mut rows = statement.query([]).map_err(store_error)?;
+    let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let id: i64 = row.get(0).map_err(store_error)?;
+        let org_id: String = row.get(1).map_err(store_error)?;
+        let amount = |index| row.get(index).map(Credits::from_atoms).map_err(store_error);
+        let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
+        let books = books.get(&id).copied().unwrap_or_default();
+        verification.accounts += 1;
+        verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
+    }
+    Ok(verification)
+}
+
+fn books(connection: &Connection) -> Result<HashMap<i64, Books>> {
+    let mut books: HashMap<i64, Books> = HashMap::new();
+    let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
+    let mut statement = connection.prepare_cached(&entries).map_err(store_error)?;
+    let entries = all(&mut statement, [], |row| {
+        let (account, kind, atoms): (i64, String, _) = (row.get(0)?, row.get(1)?, wide_sum(row, 2)?);
+        Ok(ledger_kind(&kind).map(|kind| (account, kind, atoms)))
+    })?;
+    for (account, kind, atoms) in entries {
+        books.entry(account).or_default().add_entries(kind, atoms);
+    }
+    let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
+    let mut statement = connection.prepare_cached(&usage).map_err(store_error)?;
+    for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
+        books.entry(account).or_default().add_usage(atoms);
+    }
+    Ok(books)
+}

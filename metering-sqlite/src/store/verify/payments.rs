@@ -1,0 +1,63 @@
+//! Verifies that every payment counted once: it has one record, and one purchase in the ledger.
+
+use metering_core::money::LedgerKind;
+use rusqlite::Connection;
+
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::{all, tx};
+
+/// Payments that bought a plan, but have no ledger entry that credits their account.
+const NOT_IN_LEDGER: &str = "
+    SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
+    ORDER BY id";
+
+/// Purchases in the ledger whose payment has no record. Without the record, the payment could be credited again.
+const NOT_RECORDED: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
+      SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash)
+    ORDER BY id";
+
+/// Payments whose record and ledger disagree on whether they are reversed. The reversals and restorations in the ledger
+/// must add up to minus the purchase if the payment is reversed, and to zero otherwise.
+const SETTLEMENT_MISMATCHES: &str = "
+    SELECT chain_id, tx_hash FROM payment p WHERE (
+      SELECT coalesce(sum(amount), 0) FROM ledger l
+      WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?3, ?4)
+    ) <> CASE settlement WHEN 'reversed' THEN -(
+      SELECT coalesce(sum(amount), 0) FROM ledger l
+      WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?1, ?2)
+    ) ELSE 0 END ORDER BY id";
+
+/// Reversals and restorations of payments that have no record.
+const REVERSED_UNRECORDED: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
+      SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash AND p.account = l.account)
+    ORDER BY id";
+
+/// Payments that have more than one purchase in the ledger.
+const COUNTED_TWICE: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
+    GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
+
+/// Returns an error if something is wrong. Unlike a balance that does not add up, such a problem is not a discrepancy
+/// between two numbers.
+pub(super) fn verify(connection: &Connection) -> Result<()> {
+    let (purchases, settlements) =
+        (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
+    refuse(connection, NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account")?;
+    refuse(connection, NOT_RECORDED, &purchases, "have a purchase in the ledger, but are not recorded")?;
+    refuse(connection, COUNTED_TWICE, &purchases, "have more than one purchase in the ledger")?;
+    refuse(connection, REVERSED_UNRECORDED, &settlements, "are reversed or restored in the ledger, but not recorded")?;
+    let both = [purchases, settlements].concat();
+    refuse(connection, SETTLEMENT_MISMATCHES, &both, "are reversed in their record or in the ledger, but not in both")
+}
+
+fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = all(&mut statement, rusqlite::params_from_iter(values), |row| tx(row, 0).map(Ok))?;
+    match found.first() {
+        Some(first) => Err(corrupt(format_args!("payments {problem}: {} in all, first {first}", found.len()))),
+        None => Ok(()),
+    }
+}

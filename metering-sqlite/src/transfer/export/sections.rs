@@ -1,0 +1,236 @@
+//! The query behind each export section, and how its rows become records.
+
+use metering_core::access::KeyHash;
+use metering_core::charging::{Remembered, Window};
+use metering_core::transfer::{
+    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section,
+    SolutionRecord, WalletLink,
+};
+use metering_core::usage::DailyTotal;
+use metering_core::{ClientSource, Credits, Day, RequestId, Timestamp, UsageLine};
+use rusqlite::Row;
+
+use crate::access::challenges;
+use crate::charging::commit::{STORED_RESULT_COLUMNS, stored_result};
+use crate::error::{Result, corrupt};
+use crate::money::ledger;
+use crate::payments::{plans, quotes, recipients, records, unreadable};
+use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
+use crate::signups::sessions;
+
+type Read<T> = rusqlite::Result<Result<T>>;
+
+/// The query for a section's rows.
+pub(super) struct Source {
+    columns: String,
+    from: &'static str,
+    condition: &'static str,
+    /// The columns that the section is ordered by; together they are unique for each row.
+    pub(super) keys: &'static [&'static str],
+    /// How many of the leading keys an index covers.
+    indexed: usize,
+    pub(super) read: fn(&Row<'_>) -> Read<Record>,
+}
+
+impl Source {
+    /// At most `?1` rows, after the keys in `?2` and the following parameters.
+    pub(super) fn sql(&self, after: bool) -> String {
+        let Self { columns, from, condition, keys, indexed, .. } = self;
+        let tuple = |keys: &[&str]| keys.join(", ");
+        let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
+        let position = if after {
+            let (prefix, all) = (tuple(&keys[..*indexed]), tuple(keys));
+            // The first comparison lets SQLite use the index; the second cannot, since it has keys of other tables.
+            format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
+        } else {
+            String::new()
+        };
+        let keys = tuple(keys);
+        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {position} ORDER BY {keys} LIMIT ?1")
+    }
+
+    pub(super) fn of(section: Section) -> Self {
+        match section {
+            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Idempotency => {
+                books(section)
+            }
+            _ => rest(section),
+        }
+    }
+
+    fn new(
+        columns: impl Into<String>,
+        from: &'static str,
+        keys: &'static [&'static str],
+        read: fn(&Row<'_>) -> Read<Record>,
+    ) -> Self {
+        Self { columns: columns.into(), from, condition: "1", keys, indexed: 1, read }
+    }
+}
+
+/// `CROSS JOIN` makes SQLite join in the order written. The first table is the one that has the section's order.
+fn books(section: Section) -> Source {
+    match section {
+        Section::Ledger => Source::new(
+            format!("{}, r.newer", ledger::COLUMNS),
+            "ledger l CROSS JOIN account a ON a.id = l.account LEFT JOIN temp.recent r ON r.id = l.id",
+            &["l.id"],
+            ledger_record,
+        ),
+        Section::Usage => Source {
+            indexed: 2,
+            ..Source::new(
+                "a.org_id, n.route_template, n.http_method, n.source, u.day, u.calls, u.amount",
+                "usage_daily u CROSS JOIN account a ON a.id = u.account CROSS JOIN usage_line n ON n.id = u.line",
+                &["u.day", "u.account", "n.route_template", "n.http_method", "n.source"],
+                usage_record,
+            )
+        },
+        Section::Activity => Source {
+            condition: "r.is_usage = 1",
+            indexed: 2,
+            ..Source::new(
+                "a.org_id, n.route_template, n.http_method, n.source, r.newer, x.amount, x.refund, x.calls, \
+                 x.request_path, x.created_at",
+                "temp.recent r CROSS JOIN activity x ON x.id = r.id CROSS JOIN account a ON a.id = r.account \
+                 CROSS JOIN usage_line n ON n.id = x.line",
+                &["r.account", "r.id"],
+                activity_record,
+            )
+        },
+        Section::Idempotency => Source {
+            indexed: 2,
+            ..Source::new(
+                format!("a.org_id, q.request_id, {STORED_RESULT_COLUMNS}"),
+                "request_id q CROSS JOIN account a ON a.id = q.account",
+                &["q.account", "q.request_id"],
+                idempotency_record,
+            )
+        },
+        _ => Source::new(
+            format!(
+                "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
+                 (SELECT count(*) FROM ledger l WHERE l.account = a.id) \
+                 + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)"
+            ),
+            "account a CROSS JOIN meter m ON m.account = a.id",
+            &["a.id"],
+            account_record,
+        ),
+    }
+}
+
+fn rest(section: Section) -> Source {
+    match section {
+        Section::Plans => Source::new("definition, active", "plan", &["chain_id", "id"], |row| {
+            Ok(plans::plan(row)?.map(|plan| Record::Plan(Box::new(plan))))
+        }),
+        Section::Payments => {
+            Source::new(records::COLUMNS, "payment p CROSS JOIN account a ON a.id = p.account", &["p.id"], |row| {
+                Ok(records::record(row)?.map(|(_, record)| Record::Payment(Box::new(record))))
+            })
+        }
+        Section::Quotes => {
+            Source::new(quotes::COLUMNS, "quote q LEFT JOIN account a ON a.id = q.account", &["q.nonce"], |row| {
+                Ok(quotes::quote(row)?.map(|quote| Record::Quote(Box::new(quote))))
+            })
+        }
+        Section::Links => Source::new(
+            "w.wallet, a.org_id",
+            "wallet_link w CROSS JOIN account a ON a.id = w.account",
+            &["w.id"],
+            link_record,
+        ),
+        Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce"], |row| {
+            Ok(challenges::challenge(row)?.map(Record::Challenge))
+        }),
+        Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
+        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
+            Ok(Ok(Record::Recipient(recipients::record(row)?)))
+        }),
+        Section::Unreadable => Source {
+            indexed: 3,
+            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
+                Ok(unreadable::arrival(row)?.map(Record::Unreadable))
+            })
+        },
+        Section::Signups => {
+            Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(sessions::session(row)?.map(Record::Signup)))
+        }
+        Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], solution_record),
+        _ => Source::new(
+            "k.hash, a.org_id, k.created_at, k.revoked_at",
+            "api_key k CROSS JOIN account a ON a.id = k.account",
+            &["k.hash"],
+            key_record,
+        ),
+    }
+}
+
+fn account_record(row: &Row<'_>) -> Read<Record> {
+    let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
+    let (minute, day, entries) = (window(14)?, window(16)?, row.get::<_, i64>(18)?.unsigned_abs());
+    Ok(account(row)?.map(|(_, account)| Record::Account(Box::new(AccountRecord { account, minute, day, entries }))))
+}
+
+fn ledger_record(row: &Row<'_>) -> Read<Record> {
+    let newer = row.get(9)?;
+    Ok(ledger::entry(row)?.map(|(_, entry)| Record::Ledger(LedgerRecord { entry, newer })))
+}
+
+/// Reads a usage line from the three columns after the account's id.
+fn line(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
+    let text = |index| row.get::<_, String>(index);
+    let source = ClientSource::from_name(&text(3)?);
+    Ok(UsageLine { route_template: text(1)?.into(), http_method: text(2)?.into(), source })
+}
+
+fn usage_record(row: &Row<'_>) -> Read<Record> {
+    let (org_id, line): (String, _) = (row.get(0)?, line(row)?);
+    let (day, calls) = (Day::from_unix_days(row.get(4)?), row.get::<_, i64>(5)?.unsigned_abs());
+    let credits_used = Credits::from_atoms(row.get(6)?);
+    Ok(parse(&org_id).map(|account| Record::Usage(DailyTotal { account, day, line, calls, credits_used })))
+}
+
+fn activity_record(row: &Row<'_>) -> Read<Record> {
+    let (org_id, line): (String, _) = (row.get(0)?, line(row)?);
+    let (newer, amount, is_refund) = (row.get(4)?, Credits::from_atoms(row.get(5)?), row.get(6)?);
+    let calls = row.get::<_, i64>(7)?.unsigned_abs();
+    let request_path = row.get::<_, Option<String>>(8)?.map(Into::into);
+    let created_at = timestamp(row, 9)?;
+    Ok(parse(&org_id).map(|account| {
+        Record::Activity(ActivityRecord { account, newer, line, amount, is_refund, calls, request_path, created_at })
+    }))
+}
+
+fn idempotency_record(row: &Row<'_>) -> Read<Record> {
+    let (org_id, request): (String, String) = (row.get(0)?, row.get(1)?);
+    let Remembered { result, expires_at } = stored_result(row, 2)?;
+    let read = || {
+        let request =
+            RequestId::from_stored(&request).map_err(|error| corrupt(format_args!("{request:?}: {error}")))?;
+        Ok(Record::Idempotency(IdempotencyRecord { account: parse(&org_id)?, request, result, expires_at }))
+    };
+    Ok(read())
+}
+
+fn link_record(row: &Row<'_>) -> Read<Record> {
+    let (wallet, org_id): (_, String) = (address(row, 0)?, row.get(1)?);
+    Ok(parse(&org_id).map(|account| Record::Link(WalletLink { wallet, account })))
+}
+
+fn mark_record(row: &Row<'_>) -> Read<Record> {
+    let number = |index| row.get::<_, i64>(index).map(i64::cast_unsigned);
+    Ok(Ok(Record::ScanMark(ScanMark { chain_id: number(0)?, block: number(1)? })))
+}
+
+fn solution_record(row: &Row<'_>) -> Read<Record> {
+    Ok(Ok(Record::Solution(SolutionRecord { solution: row.get(0)?, expires_at: timestamp(row, 1)? })))
+}
+
+fn key_record(row: &Row<'_>) -> Read<Record> {
+    let (hash, org_id): (_, String) = (KeyHash::from_bytes(row.get(0)?), row.get(1)?);
+    let revoked_at = row.get::<_, Option<i64>>(3)?.map(Timestamp::from_unix_millis);
+    let created_at = timestamp(row, 2)?;
+    Ok(parse(&org_id).map(|account| Record::Key(KeyRecord { hash, account, created_at, revoked_at })))
+}

@@ -1,0 +1,74 @@
+//! Moving the store to another backend: exclusive access during the move.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use metering_core::transfer::SourceId;
+use metering_core::{StoreError, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::connection::health::Health;
+use crate::connection::open_writer_alone;
+use crate::connection::recovery::check_after_crash;
+use crate::connection::writer::{Stale, Writer};
+use crate::error::{Result, store_error};
+use crate::migrations;
+use crate::store::SqliteStore;
+use crate::transfer::moved::{Moved, mark};
+
+impl SqliteStore {
+    /// Opens an existing database file exclusively: no other process can have it open until the store is dropped. Also
+    /// opens a store that was moved.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], and when another process has the file open.
+    pub fn open_alone(path: &Path) -> Result<Self> {
+        if !path.is_file() {
+            return Err(StoreError::Unavailable(format!("there is no store at {}", path.display()).into()));
+        }
+        check_after_crash(path)?;
+        let mut connection = open_writer_alone(path)?;
+        migrations::migrate(&mut connection)?;
+        let health = Arc::new(Health::of(path)?);
+        Ok(Self { writer: Writer::start(connection, Arc::clone(&health))?, readers: None, health })
+    }
+
+    /// The store's own id.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn source_id(&self) -> Result<SourceId> {
+        let sql = "SELECT name FROM identity WHERE id = 1";
+        let read = move |connection: &Connection| connection.query_row(sql, [], |row| row.get(0)).map_err(store_error);
+        self.read(read).await.map(SourceId::from_bytes)
+    }
+
+    /// The "moved" marker, if the store was moved.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn moved(&self) -> Result<Option<Moved>> {
+        self.read(mark).await
+    }
+
+    /// Marks the store as moved. From then on, only [`SqliteStore::open_alone`] opens it. `to` must not contain a
+    /// password.
+    ///
+    /// # Errors
+    /// When the marker cannot be written.
+    pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO moved (id, destination, at) VALUES (1, ?1, ?2)";
+        let to = to.to_owned();
+        let write = move |connection: &Connection| connection.execute(sql, params![to, at.unix_millis()]);
+        self.writer.write(Stale::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
+    }
+
+    /// Removes the "moved" marker; `false` when there was none.
+    ///
+    /// # Errors
+    /// When the change cannot be written.
+    pub async fn unmark_moved(&self) -> Result<bool> {
+        let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
+        Ok(self.writer.write(Stale::Nothing, move |connection| delete(connection)).await? > 0)
+    }
+}
