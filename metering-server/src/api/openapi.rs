@@ -21,7 +21,9 @@ use crate::front::OPERATIONS;
     info(title = "Metering", description = "API keys, prepaid credits and metered routes.", license(name = "MIT OR Apache-2.0")),
     paths(
         api::plans, api::balance, api::usage, api::usage_summary, api::usage_by_endpoint, api::deduct, api::lookup,
-        api::initiate, api::bot_challenge, api::pending, api::approve, api::status, api::top_up, api::quote, api::claim, api::challenge, api::verify, api::health, api::ready, api::metrics, api::openapi, api::catalogue,
+        api::initiate, api::bot_challenge, api::pending, api::approve, api::status, api::top_up, api::quote,
+        api::claim, api::challenge, api::verify, api::health, api::ready, api::metrics, api::openapi_json,
+        api::catalogue,
     ),
     components(schemas(ErrorBody)),
     modifiers(&Security),

@@ -120,9 +120,9 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
 }
 
 /// This OpenAPI document
-#[utoipa::path(get, path = "/openapi.json", tag = "operations", responses(
+#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "operations", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
-pub(crate) async fn openapi(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
+pub(crate) async fn openapi_json(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
     Ok(app.documents.openapi(&headers))
 }

@@ -140,7 +140,7 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
         .and(warp::get())
         .and(app)
         .and(headers)
-        .then(|app: Arc<App>, headers| async move { api::openapi(&app, headers).await });
+        .then(|app: Arc<App>, headers| async move { api::openapi_json(&app, headers).await });
 
     let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
     let internal = deduct.or(lookup).unify();

@@ -120,7 +120,7 @@ struct Reader<'p> {
 
 impl Reader<'_> {
     /// A path as seen from the root of the crate; `None` when it leads out of the crate.
-    fn from_root(&self, path: &[String]) -> Option<ItemPath> {
+    fn path_from_root(&self, path: &[String]) -> Option<ItemPath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
             "crate" => Some(rest.to_vec()),
@@ -129,7 +129,7 @@ impl Reader<'_> {
                 let parent =
                     Reader { path: &self.path[..self.path.len().checked_sub(1)?].to_vec(), module: Module::default() };
                 match rest.first().map(String::as_str) {
-                    Some("super") => parent.from_root(rest),
+                    Some("super") => parent.path_from_root(rest),
                     _ => Some([parent.path.as_slice(), rest].concat()),
                 }
             }
@@ -151,17 +151,17 @@ impl Reader<'_> {
             UseTree::Rename(name) => {
                 self.import_as(name.rename.to_string(), &[before, &[name.ident.to_string()]].concat());
             }
-            UseTree::Glob(_) => self.module.globs.extend(self.from_root(before)),
+            UseTree::Glob(_) => self.module.globs.extend(self.path_from_root(before)),
         }
     }
 
     fn import_as(&mut self, name: String, path: &[String]) {
-        let Some(path) = self.from_root(path) else { return };
+        let Some(path) = self.path_from_root(path) else { return };
         let _ = self.module.imports.insert(name, path);
     }
 
     fn add(&mut self, path: ItemPath) {
-        match self.from_root(&path) {
+        match self.path_from_root(&path) {
             Some(path) => self.module.paths.insert(path),
             None => self.module.aliased.insert(path),
         };
