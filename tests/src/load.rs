@@ -21,8 +21,8 @@ mod tests;
 use std::io;
 use std::net::SocketAddr;
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -30,7 +30,6 @@ use connection::Connection;
 pub use plan::{LoadPlan, Stop};
 pub use request::{request, request_with_json};
 pub use result::LoadResult;
-use result::Share;
 
 /// Runs a plan to its end.
 ///
@@ -111,9 +110,15 @@ struct Run<O> {
     observer: O,
     started: Instant,
     sent: AtomicU64,
+    /// The generator has one thread, so connections never wait for each other here.
+    result: Mutex<LoadResult>,
 }
 
 impl<O> Run<O> {
+    fn update<T>(&self, change: impl FnOnce(&mut LoadResult) -> T) -> T {
+        change(&mut self.result.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The index of the next request to send, unless the run is over at `now`.
     ///
     /// All connections share one counter. If the request count to stop at is the length of the list, each request is
@@ -140,17 +145,20 @@ async fn run_all<O: Fn(&ObservedResponse<'_>) + Send + Sync + 'static>(plan: Loa
         open.push(finished(connection).await);
     }
     let busy_before = busy::thread_time();
-    let run = Arc::new(Run { plan, observer, started: Instant::now(), sent: AtomicU64::new(0) });
+    let run =
+        Arc::new(Run { plan, observer, started: Instant::now(), sent: AtomicU64::new(0), result: Mutex::default() });
     let to = addresses.into_iter().zip(open);
     let driven: Vec<_> =
         to.map(|(address, connection)| tokio::spawn(drive(address, connection, Arc::clone(&run)))).collect();
-    let mut all = Share::default();
-    for share in driven {
-        all.merge(finished(share).await);
+    for connection in driven {
+        finished(connection).await;
     }
-    let elapsed = run.started.elapsed();
-    let busy = busy::thread_time().zip(busy_before).map(|(after, before)| after.saturating_sub(before));
-    all.into_result(elapsed, busy)
+    run.update(|result| {
+        result.elapsed = run.started.elapsed();
+        let busy = busy::thread_time().zip(busy_before);
+        result.generator_busy = busy.map(|(after, before)| after.saturating_sub(before));
+        std::mem::take(result)
+    })
 }
 
 async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
@@ -165,30 +173,33 @@ async fn drive<O: Fn(&ObservedResponse<'_>)>(
     address: SocketAddr,
     connection: io::Result<Connection>,
     run: Arc<Run<O>>,
-) -> Share {
-    let mut share = Share::default();
+) {
     let outcome = match connection {
-        Ok(connection) => drive_open(address, connection, &run, &mut share).await,
+        Ok(connection) => drive_open(address, connection, &run).await,
         Err(error) => Err(error),
     };
     if let Err(error) = outcome {
-        share.count_error(&error);
+        run.update(|result| {
+            result.errors += 1;
+            result.first_error.get_or_insert_with(|| error.to_string());
+        });
     }
-    share
 }
 
 async fn drive_open<O: Fn(&ObservedResponse<'_>)>(
     address: SocketAddr,
     mut connection: Connection,
     run: &Run<O>,
-    share: &mut Share,
 ) -> io::Result<()> {
     let LoadPlan { timeout, requests, .. } = &run.plan;
     let mut started = Instant::now();
     while let Some(request) = run.next(started) {
         let response = connection.exchange(&requests[request], started).await?;
         let ended = Instant::now();
-        share.count(response.status, ended.duration_since(started));
+        run.update(|result| {
+            *result.by_status.entry(response.status).or_default() += 1;
+            result.latencies.record(ended.duration_since(started));
+        });
         (run.observer)(&ObservedResponse { request, status: response.status, head: response.head });
         started = ended;
         if !response.keep_alive {

@@ -19,7 +19,7 @@ use super::chooser::{Chooser, Spread};
 use super::rounds::Rounds;
 use super::table::{Column, Table};
 use super::{Arguments, Failure, format};
-use crate::latency::{Latencies, LatencySamples};
+use crate::latency::Latencies;
 
 /// Fixed, so that every run chooses the same accounts.
 pub(super) const SEED: u64 = 20_261_121;
@@ -123,7 +123,7 @@ async fn run(
     time: Duration,
 ) -> Result<Round, Failure> {
     let line = line();
-    let (mut samples, mut charges, mut spent) = (LatencySamples::default(), 0, Duration::ZERO);
+    let (mut samples, mut charges, mut spent) = (Latencies::default(), 0, Duration::ZERO);
     while spent < time {
         let postings = (0..batch).map(|_| charge(keys[chooser.next()], &line)).collect();
         let now = SystemClock.now();
@@ -135,7 +135,7 @@ async fn run(
         spent += took;
         charges += batch;
     }
-    Ok(Round { charges, charges_per_second: format::per_second(charges, spent), commits: samples.sorted() })
+    Ok(Round { charges, charges_per_second: format::per_second(charges, spent), commits: samples })
 }
 
 /// The usage line that all charges are recorded on.

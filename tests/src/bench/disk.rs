@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::table::{Column, Table};
 use super::{Arguments, Failure, format};
-use crate::latency::{Latencies, LatencySamples};
+use crate::latency::Latencies;
 
 /// The size of an SQLite page.
 const PAGE: [u8; 4_096] = [0x5a; 4_096];
@@ -27,7 +27,7 @@ pub(super) fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Fa
 }
 
 fn append_and_flush(file: &mut File, time: Duration) -> Result<(Latencies, Duration), Failure> {
-    let (mut samples, started) = (LatencySamples::default(), Instant::now());
+    let (mut samples, started) = (Latencies::default(), Instant::now());
     loop {
         let append = Instant::now();
         file.write_all(&PAGE)?;
@@ -35,7 +35,7 @@ fn append_and_flush(file: &mut File, time: Duration) -> Result<(Latencies, Durat
         samples.record(append.elapsed());
         let spent = started.elapsed();
         if spent >= time {
-            return Ok((samples.sorted(), spent));
+            return Ok((samples, spent));
         }
     }
 }

@@ -86,17 +86,19 @@ impl Connection {
         loop {
             let skipped = head.bytes + body.skip(&self.buffer[head.bytes..self.filled])?;
             if body.is_over() && skipped < self.filled {
-                return Err(Malformed("bytes after the end of a response").into());
+                return Err(Malformed::Framing("bytes after the end of a response").into());
             }
             if body.is_over() {
                 return Ok(head.keep_alive);
             }
-            // Behind the head, which is kept for observers that read headers.
-            let read = self.read_at(head.bytes).await?;
-            match (read, &body) {
+            // Keep the head for observers that read headers, and after it what was not skipped.
+            self.buffer.copy_within(skipped..self.filled, head.bytes);
+            self.filled = head.bytes + (self.filled - skipped);
+            match (self.read_at(self.filled).await?, &body) {
+                (0, _) if self.filled == self.buffer.len() => return Err(Malformed::Framing("an endless line").into()),
                 (0, Body::UntilClose) => return Ok(false),
                 (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                _ => self.filled = head.bytes + read,
+                (read, _) => self.filled += read,
             }
         }
     }

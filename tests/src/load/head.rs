@@ -1,14 +1,15 @@
-//! The head of a response: its status, and how its body ends.
-//!
-//! This is a parser of our own because it reads only what a load generator needs, in one pass and without copying. It
-//! is strict: a response that it cannot follow counts as an error.
+//! The head of a response: its status, and how its body ends. A response that does not follow the standard counts as an
+//! error.
 
 use std::str;
+
+use httparse::{EMPTY_HEADER, Header, Response, Status};
 
 use super::malformed::Malformed;
 
 /// The longest head that is accepted.
 pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
+const MAX_HEADERS: usize = 64;
 
 /// What the load generator needs from a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,91 +34,46 @@ pub(super) enum Framing {
 ///
 /// `bodiless`: the request was a HEAD, whose response describes a body but has none.
 pub(super) fn parse(bytes: &[u8], bodiless: bool) -> Result<Option<Head>, Malformed> {
-    let mut lines = Lines { rest: bytes };
-    let Some(status_line) = lines.next() else { return incomplete(bytes) };
-    let (status, mut keep_alive) = status_and_version(status_line)?;
-    let (mut length, mut chunked) = (None, false);
-    loop {
-        let Some(line) = lines.next() else { return incomplete(bytes) };
-        if line.is_empty() {
-            break;
-        }
-        let (name, value) = name_and_value(line)?;
-        if name.eq_ignore_ascii_case(b"content-length") {
-            let given = number(value)?;
-            if length.is_some_and(|earlier| earlier != given) {
-                return Err(Malformed("two lengths"));
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut response = Response::new(&mut headers);
+    let (Status::Complete(length), Some(status)) = (response.parse(bytes)?, response.code) else {
+        let endless = bytes.len() >= MAX_HEAD_BYTES;
+        return if endless { Err(Malformed::Framing("a head without an end")) } else { Ok(None) };
+    };
+    let mut head =
+        Head { status, bytes: length, framing: Framing::UntilClose, keep_alive: response.version == Some(1) };
+    for Header { name, value } in response.headers {
+        if name.eq_ignore_ascii_case("content-length") {
+            let given = Framing::Length(number(value)?);
+            match head.framing {
+                Framing::Chunked => {}
+                Framing::Length(_) if head.framing != given => return Err(Malformed::Framing("two lengths")),
+                _ => head.framing = given,
             }
-            length = Some(given);
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            chunked = value.to_ascii_lowercase().ends_with(b"chunked");
-        } else if name.eq_ignore_ascii_case(b"connection") {
-            keep_alive = !value.eq_ignore_ascii_case(b"close");
+        } else if name.eq_ignore_ascii_case("transfer-encoding") && value.to_ascii_lowercase().ends_with(b"chunked") {
+            head.framing = Framing::Chunked;
+        } else if name.eq_ignore_ascii_case("connection") {
+            head.keep_alive = !value.eq_ignore_ascii_case(b"close");
         }
     }
-    let framing = match length {
-        _ if bodiless || matches!(status, 100..=199 | 204 | 304) => Framing::Length(0),
-        _ if chunked => Framing::Chunked,
-        Some(length) => Framing::Length(length),
-        None => Framing::UntilClose,
-    };
-    Ok(Some(Head { status, bytes: bytes.len() - lines.rest.len(), framing, keep_alive }))
+    if bodiless || matches!(status, 100..=199 | 204 | 304) {
+        head.framing = Framing::Length(0);
+    }
+    Ok(Some(head))
 }
 
 /// The value of the first header of that name in a parsed head.
 pub(super) fn header<'h>(head: &'h [u8], name: &str) -> Option<&'h str> {
-    let headers = Lines { rest: head }.skip(1).filter_map(|line| name_and_value(line).ok());
-    let value = headers.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()))?.1;
-    str::from_utf8(value).ok()
-}
-
-fn incomplete(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-    if bytes.len() < MAX_HEAD_BYTES { Ok(None) } else { Err(Malformed("a head without an end")) }
-}
-
-/// Complete lines, without their line ends.
-struct Lines<'b> {
-    rest: &'b [u8],
-}
-
-impl<'b> Iterator for Lines<'b> {
-    type Item = &'b [u8];
-
-    fn next(&mut self) -> Option<&'b [u8]> {
-        let end = self.rest.iter().position(|byte| *byte == b'\n')?;
-        let line = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
-    }
-}
-
-/// The status, and whether this HTTP version keeps connections open unless a header says otherwise.
-fn status_and_version(line: &[u8]) -> Result<(u16, bool), Malformed> {
-    let keep_alive = match line.get(..9) {
-        Some(b"HTTP/1.1 ") => true,
-        Some(b"HTTP/1.0 ") => false,
-        _ => return Err(Malformed("not a status line of HTTP/1")),
-    };
-    match line[9..] {
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ref reason @ ..] if matches!(reason, [] | [b' ', ..]) => {
-            let digit = |digit: u8| u16::from(digit - b'0');
-            Ok((digit(a) * 100 + digit(b) * 10 + digit(c), keep_alive))
-        }
-        _ => Err(Malformed("not a status")),
-    }
-}
-
-fn name_and_value(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
-    let colon = line.iter().position(|byte| *byte == b':').ok_or(Malformed("a header without a colon"))?;
-    Ok((&line[..colon], line[colon + 1..].trim_ascii()))
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut response = Response::new(&mut headers);
+    response.parse(head).ok()?;
+    let header = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+    str::from_utf8(header.value).ok()
 }
 
 fn number(digits: &[u8]) -> Result<u64, Malformed> {
-    let not_a_length = Malformed("not a length");
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(not_a_length);
-    }
-    str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or(not_a_length)
+    let digits = str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    digits.and_then(|digits| digits.parse().ok()).ok_or(Malformed::Framing("not a length"))
 }
 
 #[cfg(test)]

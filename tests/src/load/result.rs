@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
-use std::io;
 use std::time::Duration;
 
-use crate::latency::{Latencies, LatencySamples};
+use crate::latency::Latencies;
 
 /// The result of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LoadResult {
     /// How many responses had each status.
     pub by_status: BTreeMap<u16, u64>,
@@ -51,40 +50,5 @@ impl LoadResult {
         let seconds = self.elapsed.as_secs_f64();
         let busy = self.generator_busy?.as_secs_f64();
         (seconds > 0.0).then(|| busy / seconds)
-    }
-}
-
-/// One connection's part of a result.
-#[derive(Debug, Default)]
-pub(super) struct Share {
-    by_status: BTreeMap<u16, u64>,
-    errors: u64,
-    first_error: Option<String>,
-    samples: LatencySamples,
-}
-
-impl Share {
-    pub(super) fn count(&mut self, status: u16, latency: Duration) {
-        *self.by_status.entry(status).or_default() += 1;
-        self.samples.record(latency);
-    }
-
-    pub(super) fn count_error(&mut self, error: &io::Error) {
-        self.errors += 1;
-        self.first_error.get_or_insert_with(|| error.to_string());
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        for (status, count) in other.by_status {
-            *self.by_status.entry(status).or_default() += count;
-        }
-        self.errors += other.errors;
-        self.first_error = self.first_error.take().or(other.first_error);
-        self.samples.append(other.samples);
-    }
-
-    pub(super) fn into_result(self, elapsed: Duration, generator_busy: Option<Duration>) -> LoadResult {
-        let Self { by_status, errors, first_error, samples } = self;
-        LoadResult { by_status, errors, first_error, elapsed, generator_busy, latencies: samples.sorted() }
     }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 use super::Measured;
 use super::accounts::Accounts;
 use crate::bench::{Failure, format};
-use crate::latency::LatencySamples;
+use crate::latency::Latencies;
 
 /// The plain way's tables. They hold what the store keeps of a charge, except caps, activity and request ids, which the
 /// plain way does without. They leave as much free space on their pages as the store's.
@@ -111,7 +111,7 @@ impl Plain {
             let (session, keys, next_account) = (Arc::clone(session), Arc::clone(&keys), Arc::clone(&next_account));
             let continues = continues.clone();
             clients.spawn(async move {
-                let mut samples = LatencySamples::default();
+                let mut samples = Latencies::default();
                 loop {
                     let charge_number = next_account.fetch_add(1, Ordering::Relaxed);
                     if !continues(charge_number) {
@@ -123,9 +123,9 @@ impl Plain {
                 }
             });
         }
-        let mut all = LatencySamples::default();
+        let mut all = Latencies::default();
         while let Some(samples) = clients.join_next().await {
-            all.append(samples??);
+            all.append(&samples??);
         }
         Ok(Measured::new(all, started.elapsed()))
     }
@@ -143,8 +143,7 @@ impl Plain {
 }
 
 impl Measured {
-    pub(super) fn new(samples: LatencySamples, spent: Duration) -> Self {
-        let latencies = samples.sorted();
+    pub(super) fn new(latencies: Latencies, spent: Duration) -> Self {
         let per_second = format::per_second(latencies.count(), spent);
         Self { charges: u64::try_from(latencies.count()).unwrap_or(u64::MAX), per_second, latencies }
     }

@@ -12,7 +12,7 @@ use super::Measured;
 use super::accounts::Accounts;
 use crate::bench::Failure;
 use crate::bench::charges::{charge, line, require_accepted};
-use crate::latency::LatencySamples;
+use crate::latency::Latencies;
 
 /// Charges per commit while warming up.
 const WARM_UP_BATCH: usize = 4_096;
@@ -34,7 +34,7 @@ pub(super) async fn run(
         let (meter, keys, next_account) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&accounts.next_account));
         let line = line.clone();
         tasks.spawn(async move {
-            let mut samples = LatencySamples::default();
+            let mut samples = Latencies::default();
             while started.elapsed() < time {
                 let key = keys[next_account.fetch_add(1, Ordering::Relaxed) % keys.len()];
                 let (line, request_path) = (line.clone(), Arc::clone(&line.route_template));
@@ -49,9 +49,9 @@ pub(super) async fn run(
             Ok::<_, Failure>(samples)
         });
     }
-    let mut all = LatencySamples::default();
+    let mut all = Latencies::default();
     while let Some(samples) = tasks.join_next().await {
-        all.append(samples??);
+        all.append(&samples??);
     }
     let measured = Measured::new(all, started.elapsed());
     meter.drain().await;
