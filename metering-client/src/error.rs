@@ -9,6 +9,8 @@ use serde::Deserialize;
 use crate::transport::Unreachable;
 
 /// Why a request failed.
+///
+/// Exhaustive on purpose: a caller that pays must decide for each of these whether to send its request again.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
     /// The service returned an error.

@@ -2,6 +2,7 @@
 
 /// A configuration error. No message repeats a line of the file, which may hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A file or variable cannot be read.
     #[error("cannot read the configuration: {0}")]

@@ -39,6 +39,7 @@ pub struct Catalogue {
 
 /// Why a catalogue file is not valid.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CatalogueError {
     /// Not JSON of the expected shape.
     #[error("the route catalogue is not valid: {0}")]
@@ -71,6 +72,7 @@ pub struct Resolved<'c> {
 
 /// Why a request has no route or price.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RouteRefusal {
     /// No route has this path.
     UnknownRoute,

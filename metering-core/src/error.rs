@@ -28,6 +28,7 @@ const STREAM_RETRY_SECONDS: u64 = 5;
 
 /// Why a request was not served.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// No live key came with the request.
     #[error("Send a live API key as 'Authorization: Bearer sk_live_...'.")]

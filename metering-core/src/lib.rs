@@ -28,10 +28,10 @@
 //! - Routes and prices from a file: [`Catalogue`], [`Service::start`] and [`Service::admit`]; with the feature `tower`,
 //!   `MeteringLayer` does it for any HTTP service.
 //! - Decisions instead of errors, without a catalogue: [`Meter`]. Amounts: [`Credits`].
-//! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`] such as that of `metering-evm`. Free
-//!   signups: [`Service::with_signup`].
-//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and [`SignupStore`]; [`Tally`]
-//!   and [`backend`] do the arithmetic, and the feature `conformance` tests it.
+//! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
+//!   `metering-evm`. Free signups: [`Service::with_signup`].
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and [`SignupStore`];
+//!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
 //! randomness from [`Clock`] and [`Randomness`]. Rules are pure functions over plain values.

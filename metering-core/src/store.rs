@@ -255,6 +255,7 @@ pub struct Discrepancy {
 
 /// A failure of a backend.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The operation is not possible now, and nothing happened. A retry may work.
     #[error("the store is unavailable: {0}")]

@@ -13,6 +13,7 @@ use crate::money::ledger::{LedgerKind, PaymentRef};
 /// Which kind of client made a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ClientSource {
     /// The command-line client.
     Cli,

@@ -155,7 +155,7 @@ impl<'c> Reading<'c> {
                 self.problems.extend(problems);
                 None
             }
-            Err(RouteRefusal::UnknownRoute | RouteRefusal::MethodNotAllowed(_) | RouteRefusal::AmbiguousPath) => {
+            Err(_) => {
                 self.refuse("path", "the arguments do not make a path of this route");
                 None
             }

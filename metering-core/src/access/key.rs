@@ -32,6 +32,7 @@ pub struct ApiKey(Zeroizing<String>);
 
 /// Why the text is not an API key. The text alone shows it; no store lookup is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MalformedKey {
     /// The `Authorization` header has another scheme.
     #[error("the Authorization header must be 'Bearer', a space and the key")]
@@ -155,6 +156,7 @@ impl fmt::Debug for KeyHash {
 /// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
 /// unknown and revoked keys get the same error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyFault {
     /// The header is sent more than once, or is not text.
     #[error("send the API key once, as text, in one header")]

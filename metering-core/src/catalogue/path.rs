@@ -14,6 +14,7 @@ pub struct RequestPath<'a>(Cow<'a, str>);
 
 /// Why a path or query is rejected: servers could read it in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TargetError {
     /// It does not start with a slash.
     #[error("the path must start with a slash")]

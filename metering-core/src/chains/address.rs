@@ -20,6 +20,7 @@ pub struct Address([u8; 20]);
 
 /// Why the text is not an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AddressError {
     /// Not `0x` and 40 hexadecimal digits.
     #[error("an address is 0x followed by 40 hexadecimal digits")]

@@ -212,6 +212,7 @@ pub struct TokenTransfer {
 
 /// Why a chain could not be read. All of these can be retried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChainError {
     /// No source sent a usable response.
     #[error("the chain's RPC failed: {0}")]

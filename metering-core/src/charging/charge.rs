@@ -265,6 +265,7 @@ impl Receipt {
 
 /// Why a charge was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The key is unknown or revoked; callers cannot tell which.
     UnknownKey,

@@ -108,6 +108,7 @@ pub enum MeterEnd {
 
 /// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] says so.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum MeterError {
     /// Too many charges are waiting.
     #[error("too many requests are waiting to be charged")]

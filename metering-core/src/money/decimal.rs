@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 
 /// Why the text is not a usable decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecimalError {
     /// The text is not a JSON number.
     #[error("not a decimal number such as 12 or 0.25")]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The code of every error the service responds with. Codes are stable: clients branch on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ErrorCode {
     /// The body is not JSON.
     InvalidJson,

@@ -4,6 +4,7 @@ use metering_core::chains::{Address, TokenUnits};
 
 /// Why a private key or key file cannot be used. Never repeats any part of either.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WalletError {
     /// The text is not a private key.
     #[error("This is not a private key: it must be 64 hexadecimal digits, with or without 0x.")]
@@ -30,6 +31,7 @@ pub enum WalletError {
 
 /// Why a payment was not made, or why its outcome is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PayError {
     /// The source cannot be used at all.
     #[error("The RPC URL cannot be used: {0}.")]

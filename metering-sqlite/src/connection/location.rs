@@ -6,6 +6,7 @@ use metering_core::StoreError;
 
 /// Why a text is not a database URL of this backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UrlError {
     /// It does not start with a scheme and a colon.
     #[error("not a URL such as sqlite:PATH")]

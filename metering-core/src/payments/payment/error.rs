@@ -16,6 +16,7 @@ const RETRY_QUOTES_SECONDS: u64 = 60;
 
 /// Why a quote, a claim or a top-up was refused.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum PaymentError {
     /// Fields that a top-up needs are missing.
     #[error("The request is not valid: {}.", crate::error::list(fields))]
@@ -167,6 +168,7 @@ impl PaymentError {
 
 /// Why a key was not rotated.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecoveryError {
     /// The wallet has not paid for an account.
     #[error(

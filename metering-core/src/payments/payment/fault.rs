@@ -12,6 +12,7 @@ const SHOWN: usize = 3;
 
 /// A reason to reject a payment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PaymentFault {
     /// It is on another chain.
     #[error("The transaction is on chain {found}; the payment is due on chain {expected}.")]

@@ -8,6 +8,7 @@ const RETRY_CHECK_SECONDS: u64 = 5;
 
 /// Why a signup request was refused.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum SignupError {
     /// An account already has the email address.
     #[error("An account with this email address already exists; use its key, or another address.")]
