@@ -33,7 +33,7 @@ use state::State;
 /// A [`Store`] that keeps everything in memory.
 ///
 /// ```
-/// use metering_core::{MemoryStore, Store};
+/// use metering_core::{MemoryStore, PaymentStore};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
