@@ -11,4 +11,4 @@ pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use credentials::Credentials;
-pub use key::{ApiKey, KeyFault, KeyHash, MalformedKey};
+pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};

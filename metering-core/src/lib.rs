@@ -52,6 +52,7 @@ pub mod money;
 pub mod payments;
 pub mod random;
 pub mod retry;
+pub mod secret;
 pub mod service;
 pub mod signups;
 pub mod store;

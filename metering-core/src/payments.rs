@@ -18,6 +18,6 @@ pub use payment::{
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use proof::payer_proof_message;
-pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_amount};
+pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, draw_amount};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;

@@ -6,4 +6,6 @@ pub(crate) mod bot;
 pub(crate) mod signup;
 
 pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
-pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
+pub use signup::{
+    MalformedCode, MalformedToken, SessionHash, SessionToken, SessionTokenKind, SignupError, SignupSession, UserCode,
+};

@@ -1,11 +1,7 @@
-//! API keys: the secret, its checksum, and the hash that is stored instead of it.
+//! API keys and their checksum.
 
-use std::fmt;
-
-use sha3::{Digest, Sha3_256};
-use zeroize::Zeroizing;
-
-use crate::random::{BASE62, Randomness, push_base62};
+use crate::random::BASE62;
+use crate::secret::{Secret, SecretHash, SecretKind};
 
 const PREFIX: &str = "sk_live_";
 /// 32 base-62 digits are 190 bits, too many to guess at any rate.
@@ -16,8 +12,7 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 /// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
 /// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
-/// a store lookup, and lets secret scanners tell a key from a look-alike. The text is wiped from memory on drop and
-/// never printed; [`ApiKey::expose`] is the only way to read it.
+/// a store lookup, and lets secret scanners tell a key from a look-alike.
 ///
 /// ```
 /// use metering_core::{ApiKey, SystemRandomness};
@@ -27,8 +22,14 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 /// assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
 /// # Ok::<(), metering_core::access::MalformedKey>(())
 /// ```
-#[derive(Clone)]
-pub struct ApiKey(Zeroizing<String>);
+pub type ApiKey = Secret<ApiKeyKind>;
+
+/// The SHA3-256 of an API key, by which a store finds its account.
+pub type KeyHash = SecretHash<ApiKeyKind>;
+
+/// The kind of secret that an [`ApiKey`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ApiKeyKind {}
 
 /// Why the text is not an API key. The text alone shows it; no store lookup is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -51,23 +52,20 @@ pub enum MalformedKey {
     Checksum,
 }
 
-impl ApiKey {
-    /// Generates a key.
-    #[must_use]
-    pub fn generate(randomness: &dyn Randomness) -> Self {
-        let mut text = Zeroizing::new(String::with_capacity(KEY_BYTES));
-        text.push_str(PREFIX);
-        push_base62(randomness, SECRET_DIGITS, &mut text);
+impl SecretKind for ApiKeyKind {
+    const NAME: &'static str = "ApiKey";
+    const HASH_NAME: &'static str = "KeyHash";
+    const PREFIX: &'static str = PREFIX;
+    const RANDOM_DIGITS: usize = SECRET_DIGITS;
+    const CHECKSUM_DIGITS: usize = CHECKSUM_DIGITS;
+    type Malformed = MalformedKey;
+
+    fn complete(text: &mut String) {
         let checksum = checksum(text.as_bytes());
         text.extend(checksum.map(char::from));
-        Self(text)
     }
 
-    /// Parses a key. This checks its form and checksum only; a store knows whether the key is live.
-    ///
-    /// # Errors
-    /// When the text is not a key.
-    pub fn parse(text: &str) -> Result<Self, MalformedKey> {
+    fn check(text: &str) -> Result<(), MalformedKey> {
         let bytes = text.as_bytes();
         if !text.starts_with(PREFIX) {
             return Err(MalformedKey::Prefix);
@@ -79,12 +77,11 @@ impl ApiKey {
         if !bytes[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) {
             return Err(MalformedKey::Alphabet);
         }
-        if digits != checksum(body) {
-            return Err(MalformedKey::Checksum);
-        }
-        Ok(Self(Zeroizing::new(text.to_owned())))
+        if digits == checksum(body) { Ok(()) } else { Err(MalformedKey::Checksum) }
     }
+}
 
+impl ApiKey {
     /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
     ///
     /// # Errors
@@ -96,26 +93,6 @@ impl ApiKey {
         }
         Self::parse(rest.trim_matches(' '))
     }
-
-    /// The key itself, to show to its owner once.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The key's SHA3-256 (FIPS 202), which a store keeps instead of the key.
-    ///
-    /// A fast hash is enough: the key has 190 random bits, so it cannot be guessed.
-    #[must_use]
-    pub fn hash(&self) -> KeyHash {
-        KeyHash(Sha3_256::digest(self.0.as_bytes()).into())
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey(sk_live_…)")
-    }
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
@@ -126,31 +103,6 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
         rest /= 62;
     }
     digits
-}
-
-/// The SHA3-256 of an API key, by which a store finds it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyHash([u8; 32]);
-
-impl KeyHash {
-    /// Makes a hash from stored bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes of the hash.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for KeyHash {
-    /// Shows the first four bytes: enough to tell two keys apart in a log, too few to search a dump with.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyHash({}…)", hex::encode(&self.0[..4]))
-    }
 }
 
 /// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
@@ -174,6 +126,7 @@ mod tests {
     use super::*;
     use crate::random::SystemRandomness;
     use proptest::prelude::*;
+    use sha3::{Digest, Sha3_256};
 
     /// This must never change: issued keys must stay valid.
     const KEY: &str = "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7";
@@ -182,14 +135,6 @@ mod tests {
     fn the_format_of_issued_keys_never_changes() {
         let key = ApiKey::parse(KEY).unwrap();
         assert_eq!(hex::encode(key.hash().as_bytes()), hex::encode(Sha3_256::digest(KEY.as_bytes())));
-    }
-
-    #[test]
-    fn generated_keys_differ_and_parse() {
-        let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
-        assert_ne!(a.expose(), b.expose());
-        assert_ne!(a.hash(), b.hash());
-        assert_eq!(ApiKey::parse(a.expose()).unwrap().hash(), a.hash());
     }
 
     #[test]
@@ -219,13 +164,6 @@ mod tests {
         for (value, valid) in table {
             assert_eq!(ApiKey::from_authorization(&value).is_ok(), valid, "{value:?}");
         }
-    }
-
-    #[test]
-    fn secrets_are_not_printed() {
-        let key = ApiKey::parse(KEY).unwrap();
-        assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
-        assert!(format!("{:?}", key.hash()).len() < 25);
     }
 
     proptest! {

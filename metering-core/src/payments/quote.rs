@@ -9,7 +9,7 @@ mod tag;
 
 use std::time::Duration;
 
-pub use nonce::{MalformedNonce, NonceHash, QuoteNonce};
+pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind};
 pub use tag::draw_amount;
 pub(crate) use tag::may_be_tagged;
 

@@ -5,19 +5,18 @@
 //! the token.
 
 mod error;
+mod token;
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sha3::{Digest, Sha3_256};
-use zeroize::Zeroizing;
-
 pub use error::SignupError;
+pub use token::{MalformedToken, SessionHash, SessionToken, SessionTokenKind};
 
 use crate::access::account::{AgentName, Email};
 use crate::clock::Timestamp;
-use crate::random::{Randomness, push_base62};
+use crate::random::Randomness;
 
 /// A signup session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,85 +52,6 @@ impl SignupSession {
     #[must_use]
     pub fn is_redeemable(&self, now: Timestamp) -> bool {
         self.approved_at.is_some() && now < self.expires_at.saturating_add(Self::RETENTION)
-    }
-}
-
-const TOKEN_PREFIX: &str = "sst_";
-/// 43 base-62 digits are 256 bits.
-const TOKEN_DIGITS: usize = 43;
-
-/// The secret of a session: `sst_` and 43 random base-62 digits.
-#[derive(Clone)]
-pub struct SessionToken(Zeroizing<String>);
-
-/// The text is not a session token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a session token; expected sst_ followed by 43 letters and digits")]
-pub struct MalformedToken;
-
-impl SessionToken {
-    /// A new token.
-    #[must_use]
-    pub fn generate(randomness: &dyn Randomness) -> Self {
-        let mut text = Zeroizing::new(String::with_capacity(TOKEN_PREFIX.len() + TOKEN_DIGITS));
-        text.push_str(TOKEN_PREFIX);
-        push_base62(randomness, TOKEN_DIGITS, &mut text);
-        Self(text)
-    }
-
-    /// Parses a token. Only a store knows whether a session has it.
-    ///
-    /// # Errors
-    /// When the text is not a token.
-    pub fn parse(text: &str) -> Result<Self, MalformedToken> {
-        match text.strip_prefix(TOKEN_PREFIX) {
-            Some(rest) if rest.len() == TOKEN_DIGITS && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                Ok(Self(Zeroizing::new(text.to_owned())))
-            }
-            _ => Err(MalformedToken),
-        }
-    }
-
-    /// The token itself, for the response to the client that began the session.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// Its SHA3-256 (FIPS 202), which the store keeps instead.
-    #[must_use]
-    pub fn hash(&self) -> SessionHash {
-        SessionHash(Sha3_256::digest(self.0.as_bytes()).into())
-    }
-}
-
-impl fmt::Debug for SessionToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionToken(sst_…)")
-    }
-}
-
-/// The SHA3-256 of a session's token, by which stores identify the session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionHash([u8; 32]);
-
-impl SessionHash {
-    /// A hash read back from a store.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes of the hash.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SessionHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SessionHash({}…)", hex::encode(&self.0[..4]))
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Moves to the start of the line and erases it (ECMA-48, EL).
+    /// The control codes that go back to the start of the line and clear it (ECMA-48).
     const CLEAR: &'static str = "\r\u{1b}[K";
 
     pub(super) fn new() -> Self {

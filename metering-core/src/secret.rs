@@ -1,0 +1,149 @@
+//! Secrets that are given out once and stored only as a hash: API keys, nonces of quotes, and session tokens.
+//!
+//! They differ in their prefix, their length, and how they are checked: see [`SecretKind`].
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::random::{Randomness, push_base62};
+
+/// What distinguishes one kind of secret from another.
+pub trait SecretKind {
+    /// The name of the secret's type, for `Debug`.
+    const NAME: &'static str;
+    /// The name of the hash's type, for `Debug`.
+    const HASH_NAME: &'static str;
+    /// What its text begins with.
+    const PREFIX: &'static str;
+    /// How many random base-62 digits follow the prefix.
+    const RANDOM_DIGITS: usize;
+    /// How many digits of a checksum follow those.
+    const CHECKSUM_DIGITS: usize = 0;
+    /// Why a text is not such a secret.
+    type Malformed;
+
+    /// Appends the checksum to a new secret.
+    fn complete(_text: &mut String) {}
+
+    /// Checks the form of a text.
+    ///
+    /// # Errors
+    /// When it is not such a secret.
+    fn check(text: &str) -> Result<(), Self::Malformed>;
+}
+
+/// A secret. Its text is wiped from memory on drop and never printed; [`Secret::expose`] is the only way to read it.
+#[derive(Clone)]
+pub struct Secret<K> {
+    text: Zeroizing<String>,
+    kind: PhantomData<K>,
+}
+
+/// The SHA3-256 (FIPS 202) of a secret, by which stores find what it belongs to.
+///
+/// A fast hash is enough: secrets have at least 190 random bits, so they cannot be guessed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretHash<K> {
+    bytes: [u8; 32],
+    kind: PhantomData<K>,
+}
+
+impl<K: SecretKind> Secret<K> {
+    /// Generates a new one.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let bytes = K::PREFIX.len() + K::RANDOM_DIGITS + K::CHECKSUM_DIGITS;
+        // Large enough from the start: growing it would leave a copy in memory.
+        let mut text = Zeroizing::new(String::with_capacity(bytes));
+        text.push_str(K::PREFIX);
+        push_base62(randomness, K::RANDOM_DIGITS, &mut text);
+        K::complete(&mut text);
+        Self { text, kind: PhantomData }
+    }
+
+    /// Parses one. This checks its form only; a store knows whether it was ever given out.
+    ///
+    /// # Errors
+    /// When the text is not such a secret.
+    pub fn parse(text: &str) -> Result<Self, K::Malformed> {
+        K::check(text)?;
+        Ok(Self { text: Zeroizing::new(text.to_owned()), kind: PhantomData })
+    }
+
+    /// Its text, to show to its owner once.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// Its hash, which a store keeps instead.
+    #[must_use]
+    pub fn hash(&self) -> SecretHash<K> {
+        SecretHash::from_bytes(Sha3_256::digest(self.text.as_bytes()).into())
+    }
+}
+
+impl<K> SecretHash<K> {
+    /// A hash read back from a store.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self { bytes, kind: PhantomData }
+    }
+
+    /// The 32 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.bytes
+    }
+}
+
+impl<K: SecretKind> fmt::Debug for Secret<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}…)", K::NAME, K::PREFIX)
+    }
+}
+
+impl<K: SecretKind> fmt::Debug for SecretHash<K> {
+    /// Shows the first four bytes: enough to tell two hashes apart in a log, too few to search a dump with.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}…)", K::HASH_NAME, hex::encode(&self.bytes[..4]))
+    }
+}
+
+/// Whether a text is the prefix of a kind and its random digits, and nothing else.
+pub(crate) fn has_form<K: SecretKind>(text: &str) -> bool {
+    let digits = text.strip_prefix(K::PREFIX);
+    digits.is_some_and(|digits| digits.len() == K::RANDOM_DIGITS && digits.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::ApiKey;
+    use crate::payments::QuoteNonce;
+    use crate::random::SystemRandomness;
+    use crate::signups::SessionToken;
+
+    fn is_generated_parsed_and_hidden<K: SecretKind>(parse: fn(&str) -> Result<Secret<K>, K::Malformed>)
+    where
+        K::Malformed: fmt::Debug,
+    {
+        let (a, b) = (Secret::<K>::generate(&SystemRandomness), Secret::<K>::generate(&SystemRandomness));
+        assert_ne!(a.expose(), b.expose());
+        assert_ne!(a.hash().as_bytes(), b.hash().as_bytes());
+        assert_eq!(parse(a.expose()).unwrap().hash().as_bytes(), a.hash().as_bytes());
+        assert_eq!(a.text.capacity(), a.text.len(), "it never grew");
+        assert_eq!(format!("{a:?}"), format!("{}({}…)", K::NAME, K::PREFIX));
+        assert_eq!(format!("{:?}", a.hash()), format!("{}({}…)", K::HASH_NAME, hex::encode(&a.hash().as_bytes()[..4])));
+    }
+
+    #[test]
+    fn secrets_of_every_kind_parse_differ_and_are_not_printed() {
+        is_generated_parsed_and_hidden(ApiKey::parse);
+        is_generated_parsed_and_hidden(QuoteNonce::parse);
+        is_generated_parsed_and_hidden(SessionToken::parse);
+    }
+}
