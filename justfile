@@ -88,6 +88,10 @@ schemathesis *arguments:
 mutants *arguments:
     cargo mutants {{ arguments }}
 
+# Compare the public API of the library crates with docs/public-api; --write updates the listing
+public-api *arguments:
+    cargo run --locked --package metering-tests --bin public-api -- {{ arguments }}
+
 # Check licences, sources and crate boundaries of dependencies
 deny:
     cargo deny check bans licenses sources

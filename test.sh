@@ -267,6 +267,8 @@ run core-alone cargo check --locked -p metering-core
 run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
 # The end-to-end tests start the programs and examples built here.
 run build cargo build --locked --workspace --all-targets --all-features
+# Compares the public API of the library crates with its listing in docs/public-api.
+run public-api "$CARGO_TARGET_DIR/debug/public-api"
 run test cargo test --locked --workspace --all-features
 # Shows only that the benchmark works, not how fast anything is.
 run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick

@@ -9,7 +9,7 @@ use metering_core::catalogue::RequestPath;
 use metering_core::{Catalogue, Credits};
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    let text = include_str!("../../metering-server/assets/routes.json");
+    let text = include_str!("../../metering-sample/routes.json");
     Catalogue::from_json(text).expect("the built-in catalogue is valid")
 });
 

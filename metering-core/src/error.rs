@@ -37,10 +37,12 @@ pub enum Error {
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
     /// No metered route has this path.
-    #[error("No metered route has this path; nothing was charged. {}", route_hint(.nearest.as_deref()))]
+    #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
         /// The template that was probably meant.
         nearest: Option<Arc<str>>,
+        /// Where all routes are listed.
+        all: Option<Arc<str>>,
     },
     /// The route does not have this method; these are the ones it has.
     #[error("This path accepts {} only.", .0.join(", "))]
@@ -117,9 +119,9 @@ pub struct PaymentRequired {
     /// The account's use of its rate limits.
     pub rate: RateStatus,
     /// URL of the list of plans.
-    pub plans_url: String,
+    pub plans_url: Option<String>,
     /// URL to register a payment at.
-    pub topup_url: String,
+    pub topup_url: Option<String>,
     /// The plans on sale.
     pub plans: Arc<PlansDocument>,
 }
@@ -140,11 +142,10 @@ fn repeated(repetition: &Repetition) -> &'static str {
     }
 }
 
-fn route_hint(nearest: Option<&str>) -> String {
-    match nearest {
-        Some(nearest) => format!("Did you mean {nearest}? `metering routes` lists all routes."),
-        None => "`metering routes` and /endpoints.json list all routes.".to_owned(),
-    }
+fn route_hint(nearest: Option<&str>, all: Option<&str>) -> String {
+    let nearest = nearest.map(|nearest| format!(" Did you mean {nearest}?")).unwrap_or_default();
+    let all = all.map(|all| format!(" For all routes, see {all}.")).unwrap_or_default();
+    nearest + &all
 }
 
 impl PaymentRequired {
@@ -233,11 +234,11 @@ impl Error {
             Self::InsufficientCredits(payment_required) => {
                 body.credit_balance = Some(payment_required.balance);
                 body.required = Some(Required::Credits(payment_required.required));
-                body.plans_url = Some(payment_required.plans_url.clone());
-                body.topup_url = Some(payment_required.topup_url.clone());
+                body.plans_url = payment_required.plans_url.clone();
+                body.topup_url = payment_required.topup_url.clone();
                 body.offer = Some(Arc::clone(&payment_required.plans));
             }
-            Self::UnknownRoute { nearest } => body.nearest_route = nearest.as_deref().map(str::to_owned),
+            Self::UnknownRoute { nearest, .. } => body.nearest_route = nearest.as_deref().map(str::to_owned),
             Self::Payment(error) => error.add_context(&mut body),
             _ => {}
         }

@@ -50,13 +50,13 @@ const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// What a [`Service`] tells clients about itself.
 ///
-/// The default has no chains and no terms, and its links are relative to the service.
+/// The default has no chains, no terms and no links.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
-    /// Where clients reach the service, without a trailing slash. Links in responses start with it.
+    /// Where clients reach the service, without a trailing slash. Texts to sign name it.
     pub public_url: String,
-    /// Where people reach the browser pages, without a trailing slash; empty when it is the same as `public_url`.
-    pub pages_url: String,
+    /// What refusals link to.
+    pub links: Links,
     /// The URL of the terms.
     pub terms_url: String,
     /// The version of the terms that applies.
@@ -70,10 +70,20 @@ pub struct ServiceConfig {
 
 impl Default for ServiceConfig {
     fn default() -> Self {
-        let (public_url, pages_url, terms_url, terms_version) = Default::default();
-        let chains = Vec::new();
-        Self { public_url, pages_url, terms_url, terms_version, chains, delivery_lease: Duration::from_secs(60) }
+        let (public_url, links, terms_url, terms_version, chains) = Default::default();
+        Self { public_url, links, terms_url, terms_version, chains, delivery_lease: Duration::from_secs(60) }
     }
+}
+
+/// What refusals link to, so that clients know where to go next. A link that is `None` is left out.
+#[derive(Debug, Clone, Default)]
+pub struct Links {
+    /// URL of the list of plans.
+    pub plans: Option<String>,
+    /// URL to register a payment at.
+    pub top_up: Option<String>,
+    /// Where all routes are listed, as a phrase for messages: `/endpoints.json`, or "the API reference".
+    pub routes: Option<Arc<str>>,
 }
 
 /// The metering service without a transport.

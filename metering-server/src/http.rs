@@ -12,6 +12,7 @@ mod event_stream;
 mod json;
 mod listener;
 mod negotiation;
+mod next_step;
 mod problem;
 mod reply;
 

@@ -14,7 +14,6 @@ mod mcp;
 mod operations;
 mod pages;
 mod run;
-mod sample;
 mod signups;
 
 pub use api::openapi::document as openapi_document;

@@ -3,17 +3,18 @@
 mod catalogue;
 mod ending;
 mod listen;
+mod settings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
-use metering_core::service::{BillingSettings, PaymentSettings, SignupSettings};
-use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, ServiceConfig, SystemClock};
+use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
 use metering_evm::ChainConfig;
+use metering_sample::SampleFeed;
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -30,16 +31,11 @@ use crate::mcp::{self, Mcp};
 use crate::operations::readiness::Readiness;
 use crate::operations::{maintenance, metrics};
 use crate::pages::Pages;
-use crate::sample::SampleFeed;
 use crate::signups::bot::BotChallenge;
 
 pub(crate) use catalogue::catalogue;
 pub use ending::{Ending, RunError};
 pub(crate) use listen::bind;
-
-/// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer. The margin
-/// covers the commits before and after it, and clock differences between nodes.
-const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
 
 /// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests.
 ///
@@ -164,12 +160,14 @@ fn assemble(
     let documents = api::Documents::new(openapi, &catalogue);
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), limits));
-    let about = about(config, address);
-    let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
+    let urls = settings::Urls::new(config, address);
+    let service = settings::service(config, &urls);
+    let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
-    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), payment_settings(config));
-    let service = service.with_billing(billing_settings(config));
-    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup_settings(config, &bot_challenge)));
+    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
+    let service = service.with_billing(settings::billing(config));
+    let signup = settings::signup(config, &urls, &bot_challenge);
+    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
     let source = source(config, Arc::clone(&clock))?;
     let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
     Ok(App {
@@ -190,48 +188,6 @@ fn assemble(
         bot_challenge,
         pages,
     })
-}
-
-fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
-    let own_url = || format!("http://{address}");
-    let public_url = config.public_url.clone().unwrap_or_else(own_url).trim_end_matches('/').to_owned();
-    let version = config.terms.version.clone();
-    let pages_url = config.pages_url.as_deref().unwrap_or_default().trim_end_matches('/').to_owned();
-    let own_pages = if pages_url.is_empty() { &public_url } else { &pages_url };
-    let terms_url = config.terms.url.clone().unwrap_or_else(|| format!("{own_pages}/agents-tos/{version}"));
-    let mut chains: Vec<_> = config.chains.iter().collect();
-    chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
-    let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
-    // The response head and the first byte of the body may take upstream_timeout each.
-    let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
-    ServiceConfig { public_url, pages_url, terms_url, terms_version: version, chains, delivery_lease }
-}
-
-fn payment_settings(config: &Config) -> PaymentSettings {
-    PaymentSettings {
-        quote_lifetime: config.payments.quote_lifetime.duration(),
-        claim_wait: config.payments.claim_wait.duration(),
-        claim_poll: config.payments.claim_poll.duration(),
-        signup_bonus: config.signup.free_credits.credits(),
-        require_payer_proof: config.topup.require_payer_proof,
-        challenge_lifetime: config.recovery.challenge_lifetime.duration(),
-        not_before: config.chains.values().filter_map(|chain| Some((chain.chain_id, chain.not_before?))).collect(),
-    }
-}
-
-fn billing_settings(config: &Config) -> BillingSettings {
-    let mut settings = BillingSettings::default();
-    settings.default_weight = config.billing.default_weight.weight();
-    settings.templates_per_account = config.billing.templates_per_account.get();
-    settings
-}
-
-fn signup_settings(config: &Config, bot_challenge: &BotChallenge) -> SignupSettings {
-    SignupSettings {
-        session_lifetime: config.signup.session_lifetime.duration(),
-        poll_interval: config.signup.poll_interval.duration(),
-        bot_check: bot_challenge.check(),
-    }
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.

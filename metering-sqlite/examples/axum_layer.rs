@@ -17,6 +17,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Json, Router, ServiceExt};
 use metering_core::access::Credentials;
+use metering_core::service::Links;
 use metering_core::wire::{BalanceDocument, PlansDocument};
 use metering_core::{Catalogue, Charged, MeteringLayer, Service, ServiceConfig};
 use metering_sqlite::SqliteStore;
@@ -44,7 +45,8 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let store = Arc::new(SqliteStore::open(&folder.join("metering.db"))?);
     let listener = TcpListener::bind(&address).await?;
     let public_url = format!("http://{}", listener.local_addr()?);
-    let config = ServiceConfig { public_url: public_url.clone(), ..ServiceConfig::default() };
+    let links = Links { plans: Some(format!("{public_url}/credits/plans")), ..Links::default() };
+    let config = ServiceConfig { links, ..ServiceConfig::default() };
     let service = Arc::new(Service::start(store, Catalogue::from_json(CATALOGUE)?, config));
     let (_, key) = service.open_account("example", "2".parse()?).await?;
 

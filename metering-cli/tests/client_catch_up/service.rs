@@ -19,7 +19,7 @@ pub(crate) const BLOCKS: &str = "/mpp/snapshot/allTrades";
 /// A route that responds with a stream.
 pub(crate) const STREAM: &str = "/mpp/stream/allTrades";
 
-const CATALOGUE: &str = include_str!("../../../metering-server/assets/routes.json");
+const CATALOGUE: &str = include_str!("../../../metering-sample/routes.json");
 
 /// The service. Dropping it closes its connections and its port.
 pub(crate) struct Service {

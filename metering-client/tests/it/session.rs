@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::script::Script;
 
 /// The server's default catalogue.
-const DEFAULT_CATALOGUE: &str = include_str!("../../../metering-server/assets/routes.json");
+const DEFAULT_CATALOGUE: &str = include_str!("../../../metering-sample/routes.json");
 
 /// How long stream tools wait in these tests, in which time is paused.
 pub(crate) const STREAM_WAIT: Duration = Duration::from_secs(45);

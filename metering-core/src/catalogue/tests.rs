@@ -211,7 +211,7 @@ fn misspelt_and_misplaced_keys_are_refused_and_the_right_one_is_named() {
 
 #[test]
 fn everything_below_streams_costs_a_session() {
-    let catalogue = Catalogue::from_json(include_str!("../../../metering-server/assets/routes.json")).unwrap();
+    let catalogue = Catalogue::from_json(include_str!("../../../metering-sample/routes.json")).unwrap();
     // path, atoms
     let table = [
         ("mpp/stream/allTrades", Some(72_000_000)),

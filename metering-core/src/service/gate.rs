@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::access::key::{ApiKey, KeyFault};
+use crate::catalogue::RouteRefusal;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::route::Route;
-use crate::catalogue::{Catalogue, RouteRefusal};
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::charging::request_id::RequestId;
 use crate::error::{Error, PaymentRequired};
-use crate::service::Service;
+use crate::service::{Links, Service};
 use crate::usage::ClientSource;
 
 /// The longest request path stored in recent activity, in bytes.
@@ -92,7 +92,7 @@ impl<'s> Found<'s, '_> {
         let (route, path) = match matched {
             Ok(matched) => matched,
             Err(none) => {
-                let error = none.into_error(&service.catalogue);
+                let error = none.into_error(service);
                 return Err(service.after_authentication(request.key, error).await);
             }
         };
@@ -131,11 +131,12 @@ impl<'s> Found<'s, '_> {
 }
 
 impl NoMatch<'_> {
-    fn into_error(self, catalogue: &Catalogue) -> Error {
+    fn into_error(self, service: &Service) -> Error {
         match self {
             Self::Path(error) => Error::InvalidPath(error),
             Self::Route(path, RouteRefusal::UnknownRoute) => {
-                Error::UnknownRoute { nearest: catalogue.nearest_template(path.as_str()).map(Arc::from) }
+                let nearest = service.catalogue.nearest_template(path.as_str()).map(Arc::from);
+                Error::UnknownRoute { nearest, all: service.config.links.routes.clone() }
             }
             Self::Route(_, refusal) => refusal.into(),
         }
@@ -223,8 +224,7 @@ impl Service {
             Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
             Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {
                 let plans = self.plans().await?;
-                let at = |path: &str| format!("{}{path}", self.config.public_url);
-                let (plans_url, topup_url) = (at("/credits/plans"), at("/credits/topup"));
+                let Links { plans: plans_url, top_up: topup_url, .. } = self.config.links.clone();
                 let payment_required = PaymentRequired { balance, required, rate, plans_url, topup_url, plans };
                 Err(Error::InsufficientCredits(Box::new(payment_required)))
             }
@@ -240,7 +240,7 @@ pub(crate) fn kept_path(path: &str) -> Arc<str> {
 impl From<RouteRefusal> for Error {
     fn from(refusal: RouteRefusal) -> Self {
         match refusal {
-            RouteRefusal::UnknownRoute => Self::UnknownRoute { nearest: None },
+            RouteRefusal::UnknownRoute => Self::UnknownRoute { nearest: None, all: None },
             RouteRefusal::AmbiguousPath => Self::InvalidPath(TargetError::ReadsLikeOtherRoute),
             RouteRefusal::MethodNotAllowed(methods) => Self::MethodNotAllowed(methods),
             RouteRefusal::InvalidParameters(fields) => Self::InvalidParameter(fields),

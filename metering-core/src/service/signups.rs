@@ -21,9 +21,11 @@ use crate::wire::{
 /// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
 const MAX_DRAWS: usize = 16;
 
-/// Signup settings. The defaults are those of the standalone server.
+/// Signup settings. The default durations are those of the standalone server.
 #[derive(Debug, Clone)]
 pub struct SignupSettings {
+    /// URL of the page where people approve signups. The link to a signup adds its code as `?code=`. Empty by default.
+    pub verification_url: String,
     /// How long a session can be approved.
     pub session_lifetime: Duration,
     /// The status poll interval that clients are given.
@@ -34,7 +36,12 @@ pub struct SignupSettings {
 
 impl Default for SignupSettings {
     fn default() -> Self {
-        Self { session_lifetime: Duration::from_secs(15 * 60), poll_interval: Duration::from_secs(2), bot_check: None }
+        Self {
+            verification_url: String::new(),
+            session_lifetime: Duration::from_secs(15 * 60),
+            poll_interval: Duration::from_secs(2),
+            bot_check: None,
+        }
     }
 }
 
@@ -163,8 +170,7 @@ impl Service {
     }
 
     fn initiate_response(&self, session: &SignupSession, token: &SessionToken) -> InitiateResponse {
-        let pages = [&self.config.pages_url, &self.config.public_url].into_iter().find(|url| !url.is_empty());
-        let verification_url = format!("{}/verify", pages.map(String::as_str).unwrap_or_default());
+        let verification_url = self.signup.verification_url.clone();
         InitiateResponse {
             session_token: token.expose().to_owned(),
             verification_url_complete: format!("{verification_url}?code={}", session.user_code),

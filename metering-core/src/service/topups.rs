@@ -197,7 +197,7 @@ impl Service {
         match (plan_id, chain_id, tx_hash) {
             (Some(plan_id), Some(ChainIdInput(chain_id)), Some(tx_hash)) => Ok((plan_id, chain_id, tx_hash)),
             _ => {
-                let plans_url = format!("{}/credits/plans", self.config.public_url);
+                let plans_url = self.config.links.plans.clone();
                 Err(PaymentError::Incomplete { fields: fields.into_problems(), plans_url }.into())
             }
         }

@@ -62,10 +62,14 @@ impl Scene {
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&shared), MeterConfig::default());
         let catalogue = r#"{"market": "M", "version": 1, "endpoints": []}"#;
-        let config = ServiceConfig { public_url: "https://api.example".to_owned(), ..ServiceConfig::default() };
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
-        let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
-        let settings = SignupSettings { bot_check: Some(Arc::clone(&bot_check) as _), ..SignupSettings::default() };
+        let service =
+            Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, ServiceConfig::default());
+        let settings = SignupSettings {
+            verification_url: "https://api.example/verify".to_owned(),
+            bot_check: Some(Arc::clone(&bot_check) as _),
+            ..SignupSettings::default()
+        };
         Self { service: Arc::new(service.with_signup(Arc::clone(&store) as _, settings)), store, clock, bot_check }
     }
 

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     fn default_document() -> serde_json::Value {
-        let catalogue = Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap();
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         serde_json::to_value(document(&catalogue)).unwrap()
     }
 
@@ -274,7 +274,7 @@ mod tests {
                 methods.map(move |method| (path.clone(), method.to_uppercase())).collect::<Vec<_>>()
             })
             .collect();
-        let catalogue = Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap();
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         let metered = catalogue.routes().iter().map(|route| (route.template.to_string(), route.method.to_string()));
         let own = api::PATHS.iter().map(|(path, method)| ((*path).to_owned(), (*method).to_owned()));
         let heads = api::PATHS.iter().filter(|(path, method)| *method == "GET" && api::takes_head(path));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn surfaces_that_are_not_served_are_not_described() {
-        let catalogue = Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap();
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         // surfaces, account paths described, metered routes described
         let table: [(&[Surface], bool, bool); 4] = [
             (&Surface::ALL, true, true),

@@ -12,6 +12,7 @@ use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use metering_core::Charged;
+use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
 
 use crate::config::GatewayConfig;
@@ -20,7 +21,6 @@ use crate::gateway::forward::HttpUpstream;
 use crate::gateway::policy::ResponsePolicy;
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Connection, Problem, Response, bytes, into_response};
-use crate::sample::{SampleFeed, SampleResponse};
 
 /// Where responses come from.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use http::{HeaderValue, StatusCode};
 use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode};
 
+use crate::http::next_step::next_step;
 use crate::http::reply::{Reply, bytes, try_json, with_headers};
 
 /// An error response.
@@ -53,6 +54,12 @@ impl Problem {
         self.body.error
     }
 
+    /// The message.
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> &str {
+        &self.body.message
+    }
+
     /// The reply.
     #[must_use]
     pub(crate) fn into_reply(self) -> Reply {
@@ -73,6 +80,10 @@ impl warp::Reply for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        Self { body: Box::new(error.body()), headers: error.headers() }
+        let mut body = error.body();
+        if let Some(next_step) = next_step(&error) {
+            body.message = format!("{} {next_step}", body.message);
+        }
+        Self { body: Box::new(body), headers: error.headers() }
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 const SCRIPT: &str = "<script>alert(1)</script>";
 
 fn catalogue() -> Catalogue {
-    Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap()
+    Catalogue::from_json(metering_sample::ROUTES).unwrap()
 }
 
 fn pages_of(toml: &str) -> Pages {

@@ -4,8 +4,6 @@ use metering_core::Catalogue;
 
 use crate::config::{Config, ConfigError};
 
-const DEFAULT_CATALOGUE: &str = include_str!("../../assets/routes.json");
-
 /// First path segments that belong to the service, used or reserved for its pages and tools. Catalogues cannot use
 /// them.
 const RESERVED: [&str; 18] = [
@@ -36,7 +34,7 @@ const RESERVED: [&str; 18] = [
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
-        None => Catalogue::from_json(DEFAULT_CATALOGUE).map_err(|error| invalid(error.to_string()))?,
+        None => Catalogue::from_json(metering_sample::ROUTES).map_err(|error| invalid(error.to_string()))?,
         Some(file) => {
             let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
             let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;

@@ -41,7 +41,7 @@ pub(crate) struct ExpectedTool {
 
 /// The metered routes, read from the catalogue file.
 pub(crate) fn expected_tools() -> Vec<ExpectedTool> {
-    let text = include_str!("../../../metering-server/assets/routes.json");
+    let text = include_str!("../../../metering-sample/routes.json");
     let catalogue: Value = serde_json::from_str(text).unwrap();
     let routes = catalogue["endpoints"].as_array().unwrap().iter();
     routes.filter(|route| route["metered"] == true).map(expected).collect()

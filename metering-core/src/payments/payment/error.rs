@@ -23,14 +23,14 @@ pub enum PaymentError {
     Incomplete {
         /// The problems, by field.
         fields: BTreeMap<String, String>,
-        /// Where clients find the plans.
-        plans_url: String,
+        /// URL of the list of plans.
+        plans_url: Option<String>,
     },
     /// No plan can be paid on that chain.
-    #[error("Plans cannot be paid on chain {0}; GET /credits/plans lists the chains.")]
+    #[error("Plans cannot be paid on chain {0}.")]
     UnsupportedChain(u64),
     /// No active plan has that id on that chain.
-    #[error("There is no plan with that id on that chain; GET /credits/plans lists the plans on sale.")]
+    #[error("There is no plan with that id on that chain.")]
     UnknownPlan,
     /// The plan is paid with another token.
     #[error("The plan is paid in {expected}, not in {found}.")]
@@ -47,10 +47,7 @@ pub enum PaymentError {
     #[error("An account with this email address already exists; use its key, or another address.")]
     EmailTaken,
     /// The wallet already has an account.
-    #[error(
-        "This wallet already has an account: register the payment with POST /credits/topup, or get a new key with \
-         POST /api-key/recover/challenge."
-    )]
+    #[error("This wallet already has an account: register the payment as a top-up, or get a new key with this wallet.")]
     PayerTaken,
     /// The payer is a contract, and the plan is paid in the native coin.
     #[error(
@@ -71,13 +68,10 @@ pub enum PaymentError {
     #[error("tx_hash must be a transaction hash: 0x followed by 64 hexadecimal digits.")]
     InvalidTxHash,
     /// No quote has that nonce.
-    #[error("No quote has this signup_nonce; get a new one with POST /signup/pay/quote.")]
+    #[error("No quote has this signup_nonce; get a new quote.")]
     UnknownQuote,
     /// The quote was already claimed.
-    #[error(
-        "This quote was already claimed. If you lost the key, get a new one with the wallet that paid: \
-         POST /api-key/recover/challenge."
-    )]
+    #[error("This quote was already claimed. If you lost the key, get a new one with the wallet that paid.")]
     AlreadyClaimed,
     /// The chain could not be read.
     #[error("{}", chain_problem(.0))]
@@ -93,8 +87,8 @@ pub enum PaymentError {
     TxUsed,
     /// An open quote expects this payment.
     #[error(
-        "An open quote expects exactly this payment: claim it with POST /signup/pay/claim, or send the paying wallet's \
-         signature to credit it to this account."
+        "An open quote expects exactly this payment: claim the quote, or send the paying wallet's signature to credit \
+         the payment to this account."
     )]
     Reserved,
     /// The payer has not consented yet, and must sign a message.
@@ -148,7 +142,7 @@ impl PaymentError {
         match self {
             Self::Incomplete { fields, plans_url } => {
                 body.fields = Some(fields.clone());
-                body.plans_url = Some(plans_url.clone());
+                body.plans_url.clone_from(plans_url);
             }
             Self::UnsupportedToken { expected, found } => {
                 (body.expected, body.found) = (Some(expected.clone()), Some(found.clone()));
@@ -176,13 +170,13 @@ pub enum RecoveryError {
     )]
     NoLinkedWallet,
     /// There is no such challenge, or it was used.
-    #[error("No open challenge has this nonce; get a new one with POST /api-key/recover/challenge.")]
+    #[error("No open challenge has this nonce; get a new one.")]
     UnknownChallenge,
     /// The challenge was made for another address.
     #[error("The challenge was made for another address.")]
     AddressMismatch,
     /// The challenge expired.
-    #[error("The challenge expired; get a new one with POST /api-key/recover/challenge.")]
+    #[error("The challenge expired; get a new one.")]
     Expired,
     /// The wallet did not sign the challenge's message.
     #[error(

@@ -132,7 +132,8 @@ async fn an_empty_balance_is_told_where_to_buy() {
     assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
     let body = json(&response);
     assert_eq!(body["error"], "insufficient_credits");
-    assert_eq!(body["plans_url"], "https://api.example/credits/plans");
+    assert_eq!(body["plans_url"], "https://api.example/plans");
+    assert_eq!(body.get("topup_url"), None, "there is no such link");
     assert_eq!(body["required"].to_string(), "0.0013888889");
     assert_eq!(scene.seen.lock().unwrap().len(), 1);
 }

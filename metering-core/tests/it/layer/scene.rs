@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::service::Links;
 use metering_core::{
     AccountId, ApiKey, Catalogue, Clock, Credits, MemoryStore, Meter, MeterConfig, MeteringLayer, NewAccount,
     RateLimits, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
@@ -75,7 +76,8 @@ impl Scene {
         }
         store.create_account(new).await.unwrap();
         let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&clock) as _, MeterConfig::default());
-        let config = ServiceConfig { public_url: "https://api.example".to_owned(), ..ServiceConfig::default() };
+        let links = Links { plans: Some("https://api.example/plans".to_owned()), ..Links::default() };
+        let config = ServiceConfig { links, ..ServiceConfig::default() };
         let catalogue = Arc::new(Catalogue::from_json(CATALOGUE).unwrap());
         let service =
             Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, Arc::clone(&clock) as _, config);

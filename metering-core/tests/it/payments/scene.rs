@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metering_core::chains::{Address, Chain, ChainReader, TxHash};
 use metering_core::payments::{PaymentKind, Plan};
-use metering_core::service::PaymentSettings;
+use metering_core::service::{Links, PaymentSettings};
 use metering_core::wire::{
     ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest,
     TopUpResponse, VerifyRequest, VerifyResponse,
@@ -92,6 +92,7 @@ impl Scene {
             r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#;
         let config = ServiceConfig {
             public_url: "https://api.example".to_owned(),
+            links: Links { plans: Some("https://api.example/plans".to_owned()), ..Links::default() },
             terms_url: "https://api.example/terms".to_owned(),
             terms_version: "1".to_owned(),
             chains: [MAIN, SIDE].map(chain).to_vec(),

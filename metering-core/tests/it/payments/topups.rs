@@ -260,7 +260,7 @@ async fn refusals_have_their_codes_and_change_nothing() {
     let error = scene.service.top_up(Some(&key), &TopUpRequest::default()).await.unwrap_err();
     let body = serde_json::to_value(error.body()).unwrap();
     assert_eq!(body["error"], "validation_failed");
-    assert_eq!(body["plans_url"], "https://api.example/credits/plans");
+    assert_eq!(body["plans_url"], "https://api.example/plans");
     assert_eq!(code(scene.service.top_up(None, &request("starter", SIDE, &good)).await), "unauthorized");
     assert_eq!(scene.balance(&key).await, "12.5");
 }

@@ -134,7 +134,7 @@ mod tests {
     use crate::api::openapi::document;
 
     fn default_document() -> Value {
-        let catalogue = Catalogue::from_json(include_str!("../../../assets/routes.json")).unwrap();
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         serde_json::to_value(document(&catalogue)).unwrap()
     }
 

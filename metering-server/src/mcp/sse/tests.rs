@@ -29,7 +29,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let catalogue = Catalogue::from_json(include_str!("../../../assets/routes.json")).unwrap();
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         let callers = Callers::PerRequest(Client::new(Arc::new(NoService), ClientSource::Mcp));
         let toolbox = Arc::new(Toolbox::new(&catalogue).unwrap());
         let server = McpServer::new(toolbox, callers, ToolSettings::default());

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::bench::Failure;
 
 /// The catalogue of a server that has none configured.
-const DEFAULT: &str = include_str!("../../../../metering-server/assets/routes.json");
+const DEFAULT: &str = include_str!("../../../../metering-sample/routes.json");
 
 /// The default catalogue with the `GET` route `template` made free.
 pub(super) fn with_free_route(template: &str) -> Result<String, Failure> {

@@ -173,7 +173,7 @@ fn gateway_redirects_are_not_followed() {
     let thief = RecordingServer::start(|_| "{\"stolen\":true}".into_response());
     let elsewhere = url(thief.address);
     let gateway = RecordingServer::start(move |path| match path {
-        "/endpoints.json" => include_str!("../../../../metering-server/assets/routes.json").into_response(),
+        "/endpoints.json" => include_str!("../../../../metering-sample/routes.json").into_response(),
         "/credits/balance" => "{\"credit_balance\":1}".into_response(),
         _ => (StatusCode::TEMPORARY_REDIRECT, [("location", format!("{elsewhere}{path}"))]).into_response(),
     });

@@ -36,11 +36,7 @@ fn only_transient_errors_are_retryable() {
         (PaymentError::AlreadyClaimed, ErrorCode::AlreadyClaimed, None),
         (PaymentError::TxUsed, ErrorCode::TxAlreadyUsed, None),
         (PaymentError::Reserved, ErrorCode::PaymentReserved, None),
-        (
-            PaymentError::Incomplete { fields: BTreeMap::new(), plans_url: String::new() },
-            ErrorCode::ValidationFailed,
-            None,
-        ),
+        (PaymentError::Incomplete { fields: BTreeMap::new(), plans_url: None }, ErrorCode::ValidationFailed, None),
     ];
     for (error, code, retry) in table {
         assert_eq!((error.code(), error.retry_after_seconds()), (code, retry), "{error}");

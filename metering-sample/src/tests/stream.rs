@@ -11,8 +11,8 @@ use metering_core::{Clock, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::super::{SampleFeed, SampleResponse};
 use super::{BLOCK_TIME, FINALIZED, NOW, request};
+use crate::{SampleFeed, SampleResponse};
 
 /// A clock on the runtime's time, which jumps ahead whenever everything sleeps.
 #[derive(Debug)]

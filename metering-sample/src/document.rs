@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber};
+use crate::chain::{Block, BlockNumber};
 
 /// The notice in every response.
-pub(super) const NOTICE: &str = "Synthetic sample data, not a real market. Configure an upstream to serve real data.";
+pub(crate) const NOTICE: &str = "Synthetic sample data, not a real market. Configure an upstream to serve real data.";
 
 /// A response about a block. For responses about a period, it is the latest final block at the time of the request.
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ struct Document<T> {
 }
 
 /// The JSON of a response about a block.
-pub(super) fn render<T: Serialize>(block: Block, content: T) -> Bytes {
+pub(crate) fn render<T: Serialize>(block: Block, content: T) -> Bytes {
     to_json(&Document {
         sample: true,
         notice: NOTICE,
@@ -32,7 +32,7 @@ pub(super) fn render<T: Serialize>(block: Block, content: T) -> Bytes {
 }
 
 /// Serializes one of the sample's own documents.
-pub(super) fn to_json<T: Serialize>(document: &T) -> Bytes {
+pub(crate) fn to_json<T: Serialize>(document: &T) -> Bytes {
     // The size of a response with two trades, so that most are written without reallocation.
     const TYPICAL_BYTES: usize = 1_024;
     let mut json = Vec::with_capacity(TYPICAL_BYTES);

@@ -1,9 +1,22 @@
-//! The sample feed: the gateway's upstream when none is configured.
+//! The sample feed: what `metering-server` serves behind its gateway when no upstream is configured.
 //!
 //! It serves synthetic trades of a synthetic chain on every route of the default catalogue, so that keys, charges, rate
 //! limits and clients can be tried out. Every response says that it is sample data. A block's content is a pure
 //! function of its number, and the clock alone determines the chain's height. So servers agree without sharing
 //! anything, and a restart changes nothing.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use metering_core::SystemClock;
+//! use metering_sample::{SampleFeed, SampleResponse};
+//!
+//! let feed = SampleFeed::new(Arc::new(SystemClock), Duration::from_secs(12));
+//! let SampleResponse::Json { status, body } = feed.respond("/mpp/ethPrice", None, None) else { unreachable!() };
+//! assert_eq!(status, 200);
+//! assert!(String::from_utf8_lossy(&body).contains("\"sample\":true"));
+//! ```
 
 mod chain;
 mod document;
@@ -34,18 +47,23 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use metering_core::Clock;
 
-use self::chain::{Block, Chain};
-use self::param::{Query, number, pool, seconds, token};
-use self::refusal::Refusal;
+use crate::chain::{Block, Chain};
+use crate::param::{Query, number, pool, seconds, token};
+use crate::refusal::Refusal;
+
+/// The default catalogue: the routes of the sample feed and their prices, as JSON for [`Catalogue::from_json`].
+///
+/// [`Catalogue::from_json`]: metering_core::Catalogue::from_json
+pub const ROUTES: &str = include_str!("../routes.json");
 
 /// The sample feed. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct SampleFeed {
+pub struct SampleFeed {
     chain: Chain,
 }
 
 /// A response of the sample feed.
-pub(crate) enum SampleResponse {
+pub enum SampleResponse {
     /// A JSON document.
     Json {
         /// The HTTP status.
@@ -60,14 +78,14 @@ pub(crate) enum SampleResponse {
 impl SampleFeed {
     /// A feed whose chain adds a block every `block_time` (at least a millisecond).
     #[must_use]
-    pub(crate) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
         Self { chain: Chain::new(clock, block_time) }
     }
 
     /// Responds to a request with a path and query in normal form, as [`metering_core::Catalogue::resolve`] returns
     /// them. `last_event_id` is the value of that header, which resumes a stream.
     #[must_use]
-    pub(crate) fn respond(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleResponse {
+    pub fn respond(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleResponse {
         let query = Query::new(query);
         let response = if path == "/mpp/stream/allTrades" {
             self.events(query, last_event_id)

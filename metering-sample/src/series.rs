@@ -6,13 +6,13 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber, Chain};
-use super::document::render;
-use super::pool::Pool;
-use super::quantity::{Quantity, Usd};
-use super::quote::side_in;
-use super::refusal::Refusal;
-use super::token::Token;
+use crate::chain::{Block, BlockNumber, Chain};
+use crate::document::render;
+use crate::pool::Pool;
+use crate::quantity::{Quantity, Usd};
+use crate::quote::side_in;
+use crate::refusal::Refusal;
+use crate::token::Token;
 
 /// The maximum number of points in one response.
 const MAX_POINTS: u64 = 1_000;
@@ -38,7 +38,7 @@ struct Point {
 }
 
 /// The prices at the latest final block and every `step` seconds before, back to `interval` seconds; oldest first.
-pub(super) fn prices(
+pub(crate) fn prices(
     chain: &Chain,
     latest: Block,
     (token, pool): (&Token, &Pool),

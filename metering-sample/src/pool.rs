@@ -2,43 +2,43 @@
 
 use metering_core::chains::Address;
 
-use super::chain::BlockNumber;
-use super::noise::{MILLION, drift};
-use super::quantity::{Quantity, Usd};
-use super::token::{DAI, LINK, Token, UNI, USDC, USDT, WBTC, WETH, address, kind};
+use crate::chain::BlockNumber;
+use crate::noise::{MILLION, drift};
+use crate::quantity::{Quantity, Usd};
+use crate::token::{DAI, LINK, Token, UNI, USDC, USDT, WBTC, WETH, address, kind};
 
 /// A pool that the sample trades in.
 #[derive(Debug)]
-pub(super) struct Pool {
-    pub(super) address: Address,
+pub(crate) struct Pool {
+    pub(crate) address: Address,
     /// The token with the lower address.
-    pub(super) token0: &'static Token,
-    pub(super) token1: &'static Token,
+    pub(crate) token0: &'static Token,
+    pub(crate) token1: &'static Token,
     /// The fee in millionths of the amount paid, the unit that Uniswap uses.
-    pub(super) fee: u32,
+    pub(crate) fee: u32,
     /// Its share of all trades, in percent.
-    pub(super) trade_share: u32,
+    pub(crate) trade_share: u32,
     /// The value around which its reserves move.
     usual_tvl: Usd,
 }
 
 /// One of the two tokens of a pool: the one being priced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Token0,
     Token1,
 }
 
 /// The reserves of a pool: its tokens in their smallest units, and their value.
 #[derive(Debug)]
-pub(super) struct Reserves {
-    pub(super) units0: i128,
-    pub(super) units1: i128,
-    pub(super) tvl: Usd,
+pub(crate) struct Reserves {
+    pub(crate) units0: i128,
+    pub(crate) units1: i128,
+    pub(crate) tvl: Usd,
 }
 
 /// All pools; their trade shares add up to a hundred.
-pub(super) static POOLS: [Pool; 12] = [
+pub(crate) static POOLS: [Pool; 12] = [
     pool("88e6a0c2ddd26feeb64f039a2c41296fcb3f5640", &USDC, &WETH, 500, 30, 120),
     pool("11b815efb8f581194ae79006d24e0d814b7697f6", &WETH, &USDT, 500, 15, 70),
     pool("8ad599c3a0ff1de082011efddc58f1908eb6e6d8", &USDC, &WETH, 3_000, 10, 90),
@@ -67,24 +67,24 @@ const fn pool(
 
 impl Pool {
     /// The pool at an address.
-    pub(super) fn at(address: Address) -> Option<&'static Self> {
+    pub(crate) fn at(address: Address) -> Option<&'static Self> {
         POOLS.iter().find(|pool| pool.address == address)
     }
 
     /// The pools that hold a token.
-    pub(super) fn holding(token: &Token) -> impl Iterator<Item = (&'static Self, Side)> {
+    pub(crate) fn holding(token: &Token) -> impl Iterator<Item = (&'static Self, Side)> {
         POOLS.iter().filter_map(|pool| Some((pool, pool.side_of(token)?)))
     }
 
     /// The side of a token in the pool, if the pool holds it.
-    pub(super) fn side_of(&self, token: &Token) -> Option<Side> {
+    pub(crate) fn side_of(&self, token: &Token) -> Option<Side> {
         if token == self.token0 {
             return Some(Side::Token0);
         }
         (token == self.token1).then_some(Side::Token1)
     }
 
-    pub(super) const fn token(&self, side: Side) -> &'static Token {
+    pub(crate) const fn token(&self, side: Side) -> &'static Token {
         match side {
             Side::Token0 => self.token0,
             Side::Token1 => self.token1,
@@ -93,12 +93,12 @@ impl Pool {
 
     /// How far the pool's price of token 0 is above the market's, in millionths. It stays within half the fee; beyond
     /// that, arbitrage would pay off.
-    pub(super) fn skew(&self, block: BlockNumber) -> i64 {
+    pub(crate) fn skew(&self, block: BlockNumber) -> i64 {
         drift(kind(self.address), block.get()) * i64::from(self.fee) / 2 / MILLION
     }
 
     /// The price of one of its tokens in this pool, in dollars.
-    pub(super) fn price_usd(&self, side: Side, block: BlockNumber) -> Usd {
+    pub(crate) fn price_usd(&self, side: Side, block: BlockNumber) -> Usd {
         let market = self.token(side).price_usd(block);
         match side {
             Side::Token0 => market.raised_by(self.skew(block)),
@@ -107,12 +107,12 @@ impl Pool {
     }
 
     /// The price of one of its tokens in this pool, in the other token.
-    pub(super) fn price(&self, side: Side, block: BlockNumber) -> Quantity {
+    pub(crate) fn price(&self, side: Side, block: BlockNumber) -> Quantity {
         price_in(self.price_usd(side, block), self.token(side.other()).price_usd(block))
     }
 
     /// The pool's reserves.
-    pub(super) fn reserves(&self, block: BlockNumber) -> Reserves {
+    pub(crate) fn reserves(&self, block: BlockNumber) -> Reserves {
         const TVL_SWING: i64 = 200_000;
         const SPLIT_SWING: i64 = 100_000;
         let kind = kind(self.address);
@@ -128,7 +128,7 @@ impl Pool {
 }
 
 impl Side {
-    pub(super) const fn other(self) -> Self {
+    pub(crate) const fn other(self) -> Self {
         match self {
             Self::Token0 => Self::Token1,
             Self::Token1 => Self::Token0,
@@ -137,7 +137,7 @@ impl Side {
 }
 
 /// Converts `price_usd` to units that cost `unit_usd` each, to twelve decimal places.
-pub(super) fn price_in(price_usd: Usd, unit_usd: Usd) -> Quantity {
+pub(crate) fn price_in(price_usd: Usd, unit_usd: Usd) -> Quantity {
     const PLACES: u8 = 12;
     Quantity::new(price_usd.buys(unit_usd, PLACES), PLACES)
 }

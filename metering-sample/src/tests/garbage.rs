@@ -8,8 +8,8 @@ use metering_core::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::{SampleFeed, SampleResponse};
 use super::{ManualClock, NOW};
+use crate::{SampleFeed, SampleResponse};
 
 /// Path segments: words of the routes, addresses, numbers of every size, and noise.
 fn segment() -> impl Strategy<Value = String> {

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber};
-use super::document::render;
-use super::pool::{Pool, Side};
-use super::quantity::{Quantity, Usd};
-use super::token::Token;
-use super::trade::{Trade, trades, trades_in};
+use crate::chain::{Block, BlockNumber};
+use crate::document::render;
+use crate::pool::{Pool, Side};
+use crate::quantity::{Quantity, Usd};
+use crate::token::Token;
+use crate::trade::{Trade, trades, trades_in};
 
 #[derive(Serialize)]
 struct Base {
@@ -72,23 +72,23 @@ impl Base {
 }
 
 /// The reserves and prices of a pool.
-pub(super) fn base(block: Block, pool: &Pool) -> Bytes {
+pub(crate) fn base(block: Block, pool: &Pool) -> Bytes {
     render(block, Base::of(pool, block.number))
 }
 
 /// The reserves and prices of all pools of a token.
-pub(super) fn base_of_all(block: Block, token: &Token) -> Bytes {
+pub(crate) fn base_of_all(block: Block, token: &Token) -> Bytes {
     let snapshots = Pool::holding(token).map(|(pool, _)| Base::of(pool, block.number)).collect();
     render(block, BaseOfAll { token_address: token.address, snapshots })
 }
 
 /// The trades of one pool.
-pub(super) fn pool_trades(block: Block, pool: &Pool) -> Bytes {
+pub(crate) fn pool_trades(block: Block, pool: &Pool) -> Bytes {
     let trades = trades_in(pool, block.number).collect();
     render(block, PoolTrades { pool_address: pool.address, trades })
 }
 
 /// The trades of all pools.
-pub(super) fn all_trades(block: Block) -> Bytes {
+pub(crate) fn all_trades(block: Block) -> Bytes {
     render(block, AllTrades { epoch: block.number, trades: trades(block.number) })
 }

@@ -6,27 +6,27 @@
 
 use metering_core::chains::Address;
 
-use super::chain::{Block, BlockNumber, Chain};
-use super::pool::Pool;
-use super::refusal::Refusal;
-use super::token::Token;
+use crate::chain::{Block, BlockNumber, Chain};
+use crate::pool::Pool;
+use crate::refusal::Refusal;
+use crate::token::Token;
 
 /// The query of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Query<'a>(&'a str);
+pub(crate) struct Query<'a>(&'a str);
 
 impl<'a> Query<'a> {
-    pub(super) fn new(query: Option<&'a str>) -> Self {
+    pub(crate) fn new(query: Option<&'a str>) -> Self {
         Self(query.unwrap_or_default())
     }
 
     /// A number, if the parameter is present.
-    pub(super) fn number(self, name: &'static str) -> Result<Option<u64>, Refusal> {
+    pub(crate) fn number(self, name: &'static str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| number(name, text)).transpose()
     }
 
     /// A boolean, `false` when the parameter is absent.
-    pub(super) fn flag(self, name: &'static str) -> Result<bool, Refusal> {
+    pub(crate) fn flag(self, name: &'static str) -> Result<bool, Refusal> {
         match self.get(name) {
             None => Ok(false),
             Some(text) if text.eq_ignore_ascii_case("true") || text == "1" => Ok(true),
@@ -42,13 +42,13 @@ impl<'a> Query<'a> {
 }
 
 /// The pool named in a path segment.
-pub(super) fn pool(text: &str) -> Result<&'static Pool, Refusal> {
+pub(crate) fn pool(text: &str) -> Result<&'static Pool, Refusal> {
     let address = address("pool_address", text)?;
     Pool::at(address).ok_or(Refusal::UnknownPool(address))
 }
 
 /// The token named in a path segment.
-pub(super) fn token(text: &str) -> Result<&'static Token, Refusal> {
+pub(crate) fn token(text: &str) -> Result<&'static Token, Refusal> {
     let address = address("token_address", text)?;
     Token::at(address).ok_or(Refusal::UnknownToken(address))
 }
@@ -58,24 +58,24 @@ fn address(name: &'static str, text: &str) -> Result<Address, Refusal> {
 }
 
 /// An integer, zero or more.
-pub(super) fn number(name: &'static str, text: &str) -> Result<u64, Refusal> {
+pub(crate) fn number(name: &'static str, text: &str) -> Result<u64, Refusal> {
     // Parse as signed, like the catalogue does, so that both accept the same numbers.
     let number: i64 = text.parse().map_err(|_| Refusal::invalid(name, "must be an integer, such as 42"))?;
     u64::try_from(number).map_err(|_| Refusal::invalid(name, "must not be negative"))
 }
 
 /// A duration in seconds, at least one.
-pub(super) fn seconds(name: &'static str, text: &str) -> Result<u64, Refusal> {
+pub(crate) fn seconds(name: &'static str, text: &str) -> Result<u64, Refusal> {
     at_least_one(name, number(name, text)?)
 }
 
 /// Refuses zero.
-pub(super) fn at_least_one(name: &'static str, number: u64) -> Result<u64, Refusal> {
+pub(crate) fn at_least_one(name: &'static str, number: u64) -> Result<u64, Refusal> {
     if number == 0 { Err(Refusal::invalid(name, "must be at least 1")) } else { Ok(number) }
 }
 
 /// The block named in a path segment; it must be final.
-pub(super) fn final_block(chain: &Chain, text: &str) -> Result<Block, Refusal> {
+pub(crate) fn final_block(chain: &Chain, text: &str) -> Result<Block, Refusal> {
     let number = BlockNumber::from_u64(number("block_number", text)?);
     let finalized = chain.finalized().map(|block| block.number);
     if finalized.is_some_and(|finalized| number <= finalized) {

@@ -6,8 +6,8 @@ use metering_core::Catalogue;
 use metering_core::catalogue::RequestPath;
 use serde_json::{Value, json};
 
-use super::super::{SampleFeed, SampleResponse};
 use super::{BLOCK_TIME, FINALIZED, NOW, feed_at, request, request_json};
+use crate::{SampleFeed, SampleResponse};
 
 const POOL: &str = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640";
 const USDC: &str = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
@@ -40,7 +40,7 @@ fn fill(template: &str) -> String {
 
 #[test]
 fn every_default_route_returns_sample_data() {
-    let catalogue = Catalogue::from_json(include_str!("../../../assets/routes.json")).unwrap();
+    let catalogue = Catalogue::from_json(crate::ROUTES).unwrap();
     let (feed, _) = feed_at(NOW);
     assert!(!catalogue.routes().is_empty());
     for route in catalogue.routes() {

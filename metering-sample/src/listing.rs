@@ -4,14 +4,14 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::Block;
-use super::document::render;
-use super::pool::Pool;
-use super::token::Token;
+use crate::chain::Block;
+use crate::document::render;
+use crate::pool::Pool;
+use crate::token::Token;
 
 /// Name and decimals of a token.
 #[derive(Serialize)]
-pub(super) struct TokenMetadata {
+pub(crate) struct TokenMetadata {
     address: Address,
     symbol: &'static str,
     name: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct TokenMetadata {
 
 /// Tokens and fee of a pool.
 #[derive(Serialize)]
-pub(super) struct PoolMetadata {
+pub(crate) struct PoolMetadata {
     pool_address: Address,
     /// In millionths of the amount paid.
     fee: u32,
@@ -47,12 +47,12 @@ impl From<&Pool> for PoolMetadata {
 }
 
 /// Metadata of one pool.
-pub(super) fn pool_metadata(latest: Block, pool: &Pool) -> Bytes {
+pub(crate) fn pool_metadata(latest: Block, pool: &Pool) -> Bytes {
     render(latest, PoolMetadata::from(pool))
 }
 
 /// The pools that hold a token.
-pub(super) fn pools_of(latest: Block, token: &Token) -> Bytes {
+pub(crate) fn pools_of(latest: Block, token: &Token) -> Bytes {
     let pools = Pool::holding(token).map(|(pool, _)| pool.into()).collect();
     render(latest, TokenPools { token: token.into(), pools })
 }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::SampleResponse;
-use super::chain::BlockNumber;
-use super::document::{NOTICE, to_json};
+use crate::SampleResponse;
+use crate::chain::BlockNumber;
+use crate::document::{NOTICE, to_json};
 
 /// Why a request is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// The sample has no such path.
     UnknownRoute,
     /// The sample has no pool with this address.
@@ -43,12 +43,12 @@ struct Fields<'a> {
 
 impl Refusal {
     /// A parameter is invalid.
-    pub(super) fn invalid(name: &'static str, problem: impl Into<String>) -> Self {
+    pub(crate) fn invalid(name: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { name, problem: problem.into() }
     }
 
     /// The error response.
-    pub(super) fn into_response(self) -> SampleResponse {
+    pub(crate) fn into_response(self) -> SampleResponse {
         let (status, error) = match self {
             Self::UnknownRoute => (404, "unknown_route"),
             Self::UnknownPool(_) => (404, "unknown_pool"),

@@ -4,7 +4,7 @@
 //! is good enough for synthetic trades, but not for anything that must be hard to guess.
 
 /// One, in millionths: the unit of all shares, swings and skews of the sample.
-pub(super) const MILLION: i64 = 1_000_000;
+pub(crate) const MILLION: i64 = 1_000_000;
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -14,24 +14,24 @@ const WAVES: [(u32, i64); 4] = [(17, 55), (13, 28), (9, 12), (5, 5)];
 
 /// A sequence of numbers determined by a seed.
 #[derive(Debug, Clone)]
-pub(super) struct Draws {
+pub(crate) struct Draws {
     state: u64,
 }
 
 impl Draws {
     /// The numbers of the `index`-th item of a kind.
-    pub(super) const fn of(kind: u64, index: u64) -> Self {
+    pub(crate) const fn of(kind: u64, index: u64) -> Self {
         Self { state: mix(kind ^ mix(index)) }
     }
 
     /// The next number.
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(crate) const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
     /// The next number, scaled below `bound`, which must not be zero.
-    pub(super) fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         // Multiply and shift (Lemire, 2019). Its bias of at most 2^-32 × bound does not matter here.
         let scaled = (self.next() >> 32) * u64::from(bound);
         u32::try_from(scaled >> 32).expect("the high half of a product of two 32-bit numbers has 32 bits")
@@ -45,7 +45,7 @@ const fn mix(state: u64) -> u64 {
 }
 
 /// A slowly moving value at block `number`, from -1 to 1 in millionths. Each `kind` has its own.
-pub(super) fn drift(kind: u64, number: u64) -> i64 {
+pub(crate) fn drift(kind: u64, number: u64) -> i64 {
     let sum: i64 = WAVES.iter().map(|(log_length, share)| wave(kind, *log_length, number) * share).sum();
     sum / 100
 }

@@ -2,24 +2,24 @@
 
 use metering_core::chains::Address;
 
-use super::chain::BlockNumber;
-use super::noise::{MILLION, drift};
-use super::quantity::{Quantity, Usd};
+use crate::chain::BlockNumber;
+use crate::noise::{MILLION, drift};
+use crate::quantity::{Quantity, Usd};
 
 /// A token that the sample trades.
 #[derive(Debug)]
-pub(super) struct Token {
-    pub(super) address: Address,
-    pub(super) symbol: &'static str,
-    pub(super) name: &'static str,
-    pub(super) decimals: u8,
+pub(crate) struct Token {
+    pub(crate) address: Address,
+    pub(crate) symbol: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) decimals: u8,
     /// The price around which it moves.
     usual_price: Usd,
     /// How far the price moves from there, in millionths.
     swing: i64,
 }
 
-pub(super) static WETH: Token = Token {
+pub(crate) static WETH: Token = Token {
     address: address("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"),
     symbol: "WETH",
     name: "Wrapped Ether",
@@ -27,7 +27,7 @@ pub(super) static WETH: Token = Token {
     usual_price: Usd::cents(320_000),
     swing: 180_000,
 };
-pub(super) static USDC: Token = Token {
+pub(crate) static USDC: Token = Token {
     address: address("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"),
     symbol: "USDC",
     name: "USD Coin",
@@ -35,7 +35,7 @@ pub(super) static USDC: Token = Token {
     usual_price: Usd::cents(100),
     swing: 800,
 };
-pub(super) static USDT: Token = Token {
+pub(crate) static USDT: Token = Token {
     address: address("dac17f958d2ee523a2206206994597c13d831ec7"),
     symbol: "USDT",
     name: "Tether USD",
@@ -43,7 +43,7 @@ pub(super) static USDT: Token = Token {
     usual_price: Usd::cents(100),
     swing: 1_500,
 };
-pub(super) static WBTC: Token = Token {
+pub(crate) static WBTC: Token = Token {
     address: address("2260fac5e5542a773aa44fbcfedf7c193bc2c599"),
     symbol: "WBTC",
     name: "Wrapped BTC",
@@ -51,7 +51,7 @@ pub(super) static WBTC: Token = Token {
     usual_price: Usd::cents(9_500_000),
     swing: 140_000,
 };
-pub(super) static DAI: Token = Token {
+pub(crate) static DAI: Token = Token {
     address: address("6b175474e89094c44da98b954eedeac495271d0f"),
     symbol: "DAI",
     name: "Dai Stablecoin",
@@ -59,7 +59,7 @@ pub(super) static DAI: Token = Token {
     usual_price: Usd::cents(100),
     swing: 1_200,
 };
-pub(super) static UNI: Token = Token {
+pub(crate) static UNI: Token = Token {
     address: address("1f9840a85d5af5bf1d1762f925bdaddc4201f984"),
     symbol: "UNI",
     name: "Uniswap",
@@ -67,7 +67,7 @@ pub(super) static UNI: Token = Token {
     usual_price: Usd::cents(850),
     swing: 250_000,
 };
-pub(super) static LINK: Token = Token {
+pub(crate) static LINK: Token = Token {
     address: address("514910771af9ca656af840dff83e8264ecf986ca"),
     symbol: "LINK",
     name: "ChainLink Token",
@@ -77,21 +77,21 @@ pub(super) static LINK: Token = Token {
 };
 
 /// All tokens.
-pub(super) static TOKENS: [&Token; 7] = [&WETH, &USDC, &USDT, &WBTC, &DAI, &UNI, &LINK];
+pub(crate) static TOKENS: [&Token; 7] = [&WETH, &USDC, &USDT, &WBTC, &DAI, &UNI, &LINK];
 
 impl Token {
     /// The token at an address.
-    pub(super) fn at(address: Address) -> Option<&'static Self> {
+    pub(crate) fn at(address: Address) -> Option<&'static Self> {
         TOKENS.into_iter().find(|token| token.address == address)
     }
 
     /// The market price of one token.
-    pub(super) fn price_usd(&self, block: BlockNumber) -> Usd {
+    pub(crate) fn price_usd(&self, block: BlockNumber) -> Usd {
         self.usual_price.raised_by(self.swing * drift(kind(self.address), block.get()) / MILLION)
     }
 
     /// An amount of the token, given in its smallest units.
-    pub(super) const fn quantity(&self, units: i128) -> Quantity {
+    pub(crate) const fn quantity(&self, units: i128) -> Quantity {
         Quantity::new(units, self.decimals)
     }
 }
@@ -103,12 +103,12 @@ impl PartialEq for Token {
 }
 
 /// The seed that gives each token or pool its own price movements.
-pub(super) fn kind(address: Address) -> u64 {
+pub(crate) fn kind(address: Address) -> u64 {
     address.as_bytes().iter().fold(0, |kind, byte| kind.rotate_left(8) ^ u64::from(*byte))
 }
 
 /// Parses an address in lower-case hexadecimal digits at compile time.
-pub(super) const fn address(digits: &str) -> Address {
+pub(crate) const fn address(digits: &str) -> Address {
     let digits = digits.as_bytes();
     assert!(digits.len() == 40, "an address has 40 digits");
     let mut bytes = [0; 20];

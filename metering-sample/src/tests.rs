@@ -23,10 +23,10 @@ const FINALIZED: u64 = 24_035_936;
 
 /// A clock that only moves when told to.
 #[derive(Debug)]
-pub(super) struct ManualClock(AtomicI64);
+pub(crate) struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    pub(super) fn at(now: Timestamp) -> Self {
+    pub(crate) fn at(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.unix_millis()))
     }
 

@@ -8,11 +8,11 @@ use metering_core::Timestamp;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber, Chain, count, numbers};
-use super::document::render;
-use super::pool::Pool;
-use super::refusal::Refusal;
-use super::trade::{Trade, trades_in};
+use crate::chain::{Block, BlockNumber, Chain, count, numbers};
+use crate::document::render;
+use crate::pool::Pool;
+use crate::refusal::Refusal;
+use crate::trade::{Trade, trades_in};
 
 /// The maximum number of blocks whose trades one response lists.
 const MAX_BLOCKS: u64 = 1_000;
@@ -37,7 +37,7 @@ struct PlacedTrade {
 }
 
 /// The trades of a pool between two Unix times, inclusive, in final blocks.
-pub(super) fn trades_between(
+pub(crate) fn trades_between(
     chain: &Chain,
     latest: Block,
     pool: &Pool,

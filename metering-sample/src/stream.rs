@@ -12,10 +12,10 @@ use futures_util::stream::{self, Stream};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 
-use super::chain::{BlockNumber, Chain};
-use super::param::{Query, number};
-use super::refusal::Refusal;
-use super::snapshot;
+use crate::chain::{BlockNumber, Chain};
+use crate::param::{Query, number};
+use crate::refusal::Refusal;
+use crate::snapshot;
 
 /// The maximum number of blocks to replay.
 const MAX_REPLAY: u64 = 100_000;
@@ -31,7 +31,7 @@ const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 ///
 /// A browser that reconnects sends its original URL again, so the last block seen takes precedence over the requested
 /// one.
-pub(super) fn first_block(
+pub(crate) fn first_block(
     chain: &Chain,
     query: Query<'_>,
     last_event_id: Option<&str>,
@@ -60,7 +60,7 @@ pub(super) fn first_block(
 }
 
 /// The events from block `first` on. The stream never ends.
-pub(super) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Bytes> + Send + 'static {
+pub(crate) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Bytes> + Send + 'static {
     let greeting = stream::once(ready(Bytes::from_static(GREETING)));
     greeting.chain(stream::unfold((chain, first), |(chain, next)| async move {
         let (chunk, next) = next_chunk(&chain, next).await;

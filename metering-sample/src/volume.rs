@@ -4,20 +4,20 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber, Chain, count, numbers};
-use super::document::render;
-use super::pool::{POOLS, Pool, Side};
-use super::quantity::{Quantity, Usd};
-use super::refusal::Refusal;
-use super::token::Token;
-use super::trade::trades;
+use crate::chain::{Block, BlockNumber, Chain, count, numbers};
+use crate::document::render;
+use crate::pool::{POOLS, Pool, Side};
+use crate::quantity::{Quantity, Usd};
+use crate::refusal::Refusal;
+use crate::token::Token;
+use crate::trade::trades;
 
 /// The maximum number of blocks summed up for one response: a day at twelve seconds per block.
-pub(super) const MAX_BLOCKS_SUMMED: u64 = 7_200;
+pub(crate) const MAX_BLOCKS_SUMMED: u64 = 7_200;
 
 /// The blocks that a response covers.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Span {
+pub(crate) struct Span {
     time_interval: u64,
     from_block: BlockNumber,
     to_block: BlockNumber,
@@ -25,17 +25,17 @@ pub(super) struct Span {
 
 /// The volume of one pool, with amounts in the smallest units of its tokens.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Traded {
-    pub(super) trades: u64,
-    pub(super) value: Usd,
+pub(crate) struct Traded {
+    pub(crate) trades: u64,
+    pub(crate) value: Usd,
     units: [i128; 2],
 }
 
 /// The volume of one token, in smallest units.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TokenTraded {
-    pub(super) trades: u64,
-    pub(super) value: Usd,
+pub(crate) struct TokenTraded {
+    pub(crate) trades: u64,
+    pub(crate) value: Usd,
     units: i128,
 }
 
@@ -77,7 +77,7 @@ struct Volume {
 
 impl Span {
     /// The last `seconds` up to the latest final block.
-    pub(super) fn of_last(seconds: u64, chain: &Chain, latest: Block) -> Result<Self, Refusal> {
+    pub(crate) fn of_last(seconds: u64, chain: &Chain, latest: Block) -> Result<Self, Refusal> {
         let blocks = chain.last_seconds(latest, seconds);
         let reached = count(&blocks);
         if reached > MAX_BLOCKS_SUMMED {
@@ -88,7 +88,7 @@ impl Span {
     }
 
     /// The volume of each pool.
-    pub(super) fn traded(&self) -> Vec<(&'static Pool, Traded)> {
+    pub(crate) fn traded(&self) -> Vec<(&'static Pool, Traded)> {
         let mut sums: Vec<_> = POOLS.iter().map(|pool| (pool, Traded::default())).collect();
         for trade in numbers(self.from_block..=self.to_block).flat_map(trades) {
             let (_, sum) = &mut sums[trade.pool_index];
@@ -120,7 +120,7 @@ impl TokenTraded {
 }
 
 /// The volume of a token in all pools that hold it.
-pub(super) fn of_all(token: &Token, sums: &[(&Pool, Traded)]) -> TokenTraded {
+pub(crate) fn of_all(token: &Token, sums: &[(&Pool, Traded)]) -> TokenTraded {
     let mut all = TokenTraded::default();
     for (_, traded) in in_each(token, sums) {
         all.trades += traded.trades;
@@ -135,7 +135,7 @@ fn in_each<'a>(token: &Token, sums: &'a [(&Pool, Traded)]) -> impl Iterator<Item
 }
 
 /// The volume of one pool over the last seconds.
-pub(super) fn pool_volume(chain: &Chain, latest: Block, pool: &Pool, seconds: u64) -> Result<Bytes, Refusal> {
+pub(crate) fn pool_volume(chain: &Chain, latest: Block, pool: &Pool, seconds: u64) -> Result<Bytes, Refusal> {
     let span = Span::of_last(seconds, chain, latest)?;
     let sums = span.traded();
     let traded = sums.iter().find(|(candidate, _)| candidate.address == pool.address);
@@ -152,7 +152,7 @@ pub(super) fn pool_volume(chain: &Chain, latest: Block, pool: &Pool, seconds: u6
 }
 
 /// The volume of a token over the last seconds, in all pools that hold it.
-pub(super) fn token_volume(chain: &Chain, latest: Block, token: &Token, seconds: u64) -> Result<Bytes, Refusal> {
+pub(crate) fn token_volume(chain: &Chain, latest: Block, token: &Token, seconds: u64) -> Result<Bytes, Refusal> {
     let span = Span::of_last(seconds, chain, latest)?;
     let sums = span.traded();
     let in_pool = |(pool, traded): (&Pool, TokenTraded)| VolumeInPool {

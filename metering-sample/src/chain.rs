@@ -19,89 +19,89 @@ const FINALITY_DEPTH: u64 = 64;
 /// A block's height.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub(super) struct BlockNumber(u64);
+pub(crate) struct BlockNumber(u64);
 
 /// A final block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
-    pub(super) number: BlockNumber,
-    pub(super) mined_at: Timestamp,
+pub(crate) struct Block {
+    pub(crate) number: BlockNumber,
+    pub(crate) mined_at: Timestamp,
 }
 
 /// The chain, driven by a clock.
 #[derive(Debug, Clone)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     clock: Arc<dyn Clock>,
     block_time_millis: i64,
 }
 
 impl BlockNumber {
-    pub(super) const fn from_u64(number: u64) -> Self {
+    pub(crate) const fn from_u64(number: u64) -> Self {
         Self(number)
     }
 
-    pub(super) const fn get(self) -> u64 {
+    pub(crate) const fn get(self) -> u64 {
         self.0
     }
 
     #[must_use]
-    pub(super) const fn plus(self, blocks: u64) -> Self {
+    pub(crate) const fn plus(self, blocks: u64) -> Self {
         Self(self.0.saturating_add(blocks))
     }
 
     /// The block this many blocks earlier, or the first block if there are fewer.
     #[must_use]
-    pub(super) const fn minus(self, blocks: u64) -> Self {
+    pub(crate) const fn minus(self, blocks: u64) -> Self {
         Self(self.0.saturating_sub(blocks))
     }
 }
 
 impl Chain {
     /// A chain with this time between blocks: at least a millisecond, the clock's resolution.
-    pub(super) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
         let block_time_millis = i64::try_from(block_time.as_millis()).unwrap_or(i64::MAX).max(1);
         Self { clock, block_time_millis }
     }
 
     /// The latest final block; none while the clock is before or just after genesis.
-    pub(super) fn finalized(&self) -> Option<Block> {
+    pub(crate) fn finalized(&self) -> Option<Block> {
         let head = self.last_mined_by(self.clock.now())?;
         head.0.checked_sub(FINALITY_DEPTH).map(|number| self.block(BlockNumber(number)))
     }
 
     /// The block with this number, which the caller knows to be final.
-    pub(super) fn block(&self, number: BlockNumber) -> Block {
+    pub(crate) fn block(&self, number: BlockNumber) -> Block {
         Block { number, mined_at: self.mined_at(number) }
     }
 
     /// The time until a block is final; zero if it is.
-    pub(super) fn until_final(&self, number: BlockNumber) -> Duration {
+    pub(crate) fn until_final(&self, number: BlockNumber) -> Duration {
         let final_at = self.mined_at(number.plus(FINALITY_DEPTH));
         let millis = final_at.unix_millis().saturating_sub(self.clock.now().unix_millis());
         Duration::from_millis(u64::try_from(millis).unwrap_or(0))
     }
 
     /// The last block mined at or before an instant; none before genesis.
-    pub(super) fn last_mined_by(&self, at: Timestamp) -> Option<BlockNumber> {
+    pub(crate) fn last_mined_by(&self, at: Timestamp) -> Option<BlockNumber> {
         let age = at.unix_millis().saturating_sub(GENESIS.unix_millis());
         u64::try_from(age.div_euclid(self.block_time_millis)).ok().map(BlockNumber)
     }
 
     /// The first block mined at or after an instant.
-    pub(super) fn first_mined_from(&self, at: Timestamp) -> BlockNumber {
+    pub(crate) fn first_mined_from(&self, at: Timestamp) -> BlockNumber {
         let before = at.saturating_sub(Duration::from_millis(1));
         self.last_mined_by(before).map_or(BlockNumber(0), |block| block.plus(1))
     }
 
     /// The blocks of the last `seconds` up to and including `latest`.
-    pub(super) fn last_seconds(&self, latest: Block, seconds: u64) -> RangeInclusive<BlockNumber> {
+    pub(crate) fn last_seconds(&self, latest: Block, seconds: u64) -> RangeInclusive<BlockNumber> {
         let opens_after = latest.mined_at.saturating_sub(Duration::from_secs(seconds));
         let first = self.last_mined_by(opens_after).map_or(BlockNumber(0), |block| block.plus(1));
         first.min(latest.number)..=latest.number
     }
 
     /// How many whole seconds this many blocks take.
-    pub(super) fn seconds_of(&self, blocks: u64) -> u64 {
+    pub(crate) fn seconds_of(&self, blocks: u64) -> u64 {
         self.block_time_millis.unsigned_abs().saturating_mul(blocks) / 1_000
     }
 
@@ -113,7 +113,7 @@ impl Chain {
 }
 
 /// The number of blocks in a range.
-pub(super) fn count(blocks: &RangeInclusive<BlockNumber>) -> u64 {
+pub(crate) fn count(blocks: &RangeInclusive<BlockNumber>) -> u64 {
     match blocks.end().0.checked_sub(blocks.start().0) {
         Some(distance) => distance.saturating_add(1),
         None => 0,
@@ -121,14 +121,14 @@ pub(super) fn count(blocks: &RangeInclusive<BlockNumber>) -> u64 {
 }
 
 /// The block numbers in a range, in order.
-pub(super) fn numbers(blocks: RangeInclusive<BlockNumber>) -> impl Iterator<Item = BlockNumber> {
+pub(crate) fn numbers(blocks: RangeInclusive<BlockNumber>) -> impl Iterator<Item = BlockNumber> {
     (blocks.start().0..=blocks.end().0).map(BlockNumber)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::ManualClock;
     use super::*;
+    use crate::tests::ManualClock;
 
     fn chain_at(millis_after_genesis: i64, block_time: Duration) -> Chain {
         let now = Timestamp::from_unix_millis(GENESIS.unix_millis().saturating_add(millis_after_genesis));

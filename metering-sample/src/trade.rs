@@ -5,10 +5,10 @@ use std::fmt;
 use metering_core::chains::Address;
 use serde::{Serialize, Serializer};
 
-use super::chain::BlockNumber;
-use super::noise::Draws;
-use super::pool::{POOLS, Pool, price_in};
-use super::quantity::{Quantity, Usd};
+use crate::chain::BlockNumber;
+use crate::noise::Draws;
+use crate::pool::{POOLS, Pool, price_in};
+use crate::quantity::{Quantity, Usd};
 
 /// The seed that separates the random numbers of trades from others.
 const KIND: u64 = u64::from_be_bytes(*b"\0\0trades");
@@ -18,31 +18,31 @@ const TRADE_COUNT_PERCENTILES: [u32; 3] = [45, 75, 92];
 
 /// A swap from the pool's point of view: positive amounts go into the pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Trade {
-    pub(super) tx_hash: TxHash,
-    pub(super) log_index: u32,
-    pub(super) pool_address: Address,
+pub(crate) struct Trade {
+    pub(crate) tx_hash: TxHash,
+    pub(crate) log_index: u32,
+    pub(crate) pool_address: Address,
     /// The symbols of the pool's tokens.
-    pub(super) token0: &'static str,
-    pub(super) token1: &'static str,
-    pub(super) amount0: Quantity,
-    pub(super) amount1: Quantity,
+    pub(crate) token0: &'static str,
+    pub(crate) token1: &'static str,
+    pub(crate) amount0: Quantity,
+    pub(crate) amount1: Quantity,
     /// The price of token 0 in token 1.
-    pub(super) price: Quantity,
-    pub(super) value_usd: Usd,
+    pub(crate) price: Quantity,
+    pub(crate) value_usd: Usd,
     /// For the sums: the index in [`POOLS`], and both amounts in smallest units, unsigned.
     #[serde(skip)]
-    pub(super) pool_index: usize,
+    pub(crate) pool_index: usize,
     #[serde(skip)]
-    pub(super) units: [i128; 2],
+    pub(crate) units: [i128; 2],
 }
 
 /// A transaction's hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct TxHash([u64; 4]);
+pub(crate) struct TxHash([u64; 4]);
 
 /// The trades of a block, in log order.
-pub(super) fn trades(block: BlockNumber) -> Vec<Trade> {
+pub(crate) fn trades(block: BlockNumber) -> Vec<Trade> {
     let mut draws = Draws::of(KIND, block.get());
     let dice = draws.below(100);
     let count = 1 + TRADE_COUNT_PERCENTILES.into_iter().filter(|percent| dice >= *percent).count();
@@ -56,7 +56,7 @@ pub(super) fn trades(block: BlockNumber) -> Vec<Trade> {
 }
 
 /// The trades of a block in one pool.
-pub(super) fn trades_in(pool: &Pool, block: BlockNumber) -> impl Iterator<Item = Trade> {
+pub(crate) fn trades_in(pool: &Pool, block: BlockNumber) -> impl Iterator<Item = Trade> {
     trades(block).into_iter().filter(|trade| trade.pool_address == pool.address)
 }
 

@@ -7,22 +7,22 @@ use std::ops::AddAssign;
 
 use serde::{Serialize, Serializer};
 
-use super::noise::MILLION;
+use crate::noise::MILLION;
 
 /// A decimal number: `units` of 10^-`decimals`. Displayed without trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Quantity {
+pub(crate) struct Quantity {
     units: i128,
     decimals: u8,
 }
 
 /// Dollars, in hundred-millionths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Usd(i128);
+pub(crate) struct Usd(i128);
 
 impl Quantity {
     /// `decimals` is at most 18, the maximum of the sample's tokens and prices.
-    pub(super) const fn new(units: i128, decimals: u8) -> Self {
+    pub(crate) const fn new(units: i128, decimals: u8) -> Self {
         assert!(decimals <= 18, "a fraction must fit 64 bits");
         Self { units, decimals }
     }
@@ -56,28 +56,28 @@ impl Usd {
     const DECIMALS: u8 = 8;
     const UNITS_PER_DOLLAR: i128 = 100_000_000;
 
-    pub(super) const fn cents(cents: i128) -> Self {
+    pub(crate) const fn cents(cents: i128) -> Self {
         Self(cents * Self::UNITS_PER_DOLLAR / 100)
     }
 
     /// The amount in hundred-millionths, for tests.
     #[cfg(test)]
-    pub(super) const fn units(self) -> i128 {
+    pub(crate) const fn units(self) -> i128 {
         self.0
     }
 
     /// This amount raised by `millionths`, or lowered when negative.
-    pub(super) fn raised_by(self, millionths: i64) -> Self {
+    pub(crate) fn raised_by(self, millionths: i64) -> Self {
         Self(self.0 * i128::from(MILLION + millionths) / i128::from(MILLION))
     }
 
     /// The amount that, raised by `millionths`, gives this one.
-    pub(super) fn before_raise(self, millionths: i64) -> Self {
+    pub(crate) fn before_raise(self, millionths: i64) -> Self {
         Self(self.0 * i128::from(MILLION) / i128::from(MILLION + millionths))
     }
 
     /// How many units of 10^-`decimals` this amount buys at a price of `price` for one.
-    pub(super) fn buys(self, price: Self, decimals: u8) -> i128 {
+    pub(crate) fn buys(self, price: Self, decimals: u8) -> i128 {
         self.0 * 10_i128.pow(u32::from(decimals)) / price.0
     }
 }

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, BlockNumber};
-use super::document::render;
-use super::pool::{Pool, Side};
-use super::quantity::{Quantity, Usd};
-use super::refusal::Refusal;
-use super::token::{Token, WETH};
+use crate::chain::{Block, BlockNumber};
+use crate::document::render;
+use crate::pool::{Pool, Side};
+use crate::quantity::{Quantity, Usd};
+use crate::refusal::Refusal;
+use crate::token::{Token, WETH};
 
 #[derive(Serialize)]
 struct EthPrice {
@@ -55,25 +55,25 @@ impl Quote {
 }
 
 /// The price of ether.
-pub(super) fn eth(block: Block) -> Bytes {
+pub(crate) fn eth(block: Block) -> Bytes {
     render(block, EthPrice { price_usd: WETH.price_usd(block.number) })
 }
 
 /// The price of a token in one pool.
-pub(super) fn token_in_pool(block: Block, token: &Token, pool: &Pool) -> Result<Bytes, Refusal> {
+pub(crate) fn token_in_pool(block: Block, token: &Token, pool: &Pool) -> Result<Bytes, Refusal> {
     let quote = Quote::of(pool, side_in(token, pool)?, block.number);
     Ok(render(block, TokenPrice { token_address: token.address, symbol: token.symbol, quote }))
 }
 
 /// The prices of a token in all pools that hold it.
-pub(super) fn token_everywhere(block: Block, token: &Token) -> Bytes {
+pub(crate) fn token_everywhere(block: Block, token: &Token) -> Bytes {
     let prices = Pool::holding(token).map(|(pool, side)| Quote::of(pool, side, block.number)).collect();
     let price_usd = token.price_usd(block.number);
     render(block, TokenPrices { token_address: token.address, symbol: token.symbol, price_usd, prices })
 }
 
 /// The side of a token in the pool.
-pub(super) fn side_in(token: &Token, pool: &Pool) -> Result<Side, Refusal> {
+pub(crate) fn side_in(token: &Token, pool: &Pool) -> Result<Side, Refusal> {
     pool.side_of(token).ok_or_else(|| {
         let (token0, token1) = (pool.token0.symbol, pool.token1.symbol);
         Refusal::invalid("token_address", format!("is not in this pool, which holds {token0} and {token1}"))

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use metering_core::chains::Address;
 use serde::Serialize;
 
-use super::chain::{Block, Chain};
-use super::document::render;
-use super::listing::{PoolMetadata, TokenMetadata};
-use super::param::{Query, at_least_one};
-use super::quantity::Usd;
-use super::refusal::Refusal;
-use super::token::TOKENS;
-use super::volume::{self, MAX_BLOCKS_SUMMED, Span};
+use crate::chain::{Block, Chain};
+use crate::document::render;
+use crate::listing::{PoolMetadata, TokenMetadata};
+use crate::param::{Query, at_least_one};
+use crate::quantity::Usd;
+use crate::refusal::Refusal;
+use crate::token::TOKENS;
+use crate::volume::{self, MAX_BLOCKS_SUMMED, Span};
 
 const SECONDS_PER_DAY: u64 = 86_400;
 const MAX_SIZE: u64 = 100;
@@ -68,7 +68,7 @@ struct ActivePool {
 }
 
 /// The tokens by traded volume.
-pub(super) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
+pub(crate) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
     let page = Page::read(chain, latest, query)?;
     let sums = page.span.traded();
     let active = TOKENS.into_iter().map(|token| {
@@ -82,7 +82,7 @@ pub(super) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<B
 }
 
 /// The pools by traded volume.
-pub(super) fn pools(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
+pub(crate) fn pools(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
     let page = Page::read(chain, latest, query)?;
     let active = page.span.traded().into_iter().map(|(pool, traded)| ActivePool {
         pool_address: pool.address,

@@ -1,0 +1,56 @@
+//! Which endpoint a client needs after a refusal. Core's messages name none, because embedders choose their own paths.
+
+use metering_core::Error;
+use metering_core::payments::{PaymentError, RecoveryError};
+
+/// A sentence that follows the error's message.
+pub(super) fn next_step(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Payment(error) => after_payment(error),
+        Error::Recovery(RecoveryError::UnknownChallenge | RecoveryError::Expired) => {
+            Some("POST /api-key/recover/challenge makes a challenge.")
+        }
+        _ => None,
+    }
+}
+
+fn after_payment(error: &PaymentError) -> Option<&'static str> {
+    Some(match error {
+        PaymentError::UnsupportedChain(_) => "GET /credits/plans lists the chains.",
+        PaymentError::UnknownPlan => "GET /credits/plans lists the plans on sale.",
+        PaymentError::PayerTaken => {
+            "A top-up is POST /credits/topup; a new key begins with POST /api-key/recover/challenge."
+        }
+        PaymentError::UnknownQuote => "POST /signup/pay/quote makes a quote.",
+        PaymentError::AlreadyClaimed => "A new key begins with POST /api-key/recover/challenge.",
+        PaymentError::Reserved => "POST /signup/pay/claim claims a quote.",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Problem;
+
+    #[test]
+    fn messages_name_the_endpoint_to_go_to() {
+        let table = [
+            (PaymentError::UnknownPlan.into(), "GET /credits/plans"),
+            (PaymentError::UnsupportedChain(5).into(), "GET /credits/plans"),
+            (PaymentError::PayerTaken.into(), "POST /credits/topup"),
+            (PaymentError::UnknownQuote.into(), "POST /signup/pay/quote"),
+            (PaymentError::AlreadyClaimed.into(), "POST /api-key/recover/challenge"),
+            (PaymentError::Reserved.into(), "POST /signup/pay/claim"),
+            (RecoveryError::UnknownChallenge.into(), "POST /api-key/recover/challenge"),
+            (RecoveryError::Expired.into(), "POST /api-key/recover/challenge"),
+        ];
+        for (error, endpoint) in table {
+            let own: Error = error;
+            assert!(!own.to_string().contains('/'), "{own}");
+            let problem = Problem::from(own.clone());
+            let message = problem.message();
+            assert!(message.starts_with(&own.to_string()) && message.contains(endpoint), "{message}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the configuration says to the metering service.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use metering_core::ServiceConfig;
+use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings};
+
+use crate::config::Config;
+use crate::signups::bot::BotChallenge;
+
+/// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer. The margin
+/// covers the commits before and after it, and clock differences between nodes.
+const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
+
+/// Where clients and people reach the server. Neither has a trailing slash.
+pub(super) struct Urls {
+    public: String,
+    pages: String,
+}
+
+impl Urls {
+    /// The configured URLs; by default those of the listening address.
+    pub(super) fn new(config: &Config, address: SocketAddr) -> Self {
+        let public = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        let pages = config.pages_url.as_ref().unwrap_or(&public);
+        let [public, pages] = [&public, pages].map(|url| url.trim_end_matches('/').to_owned());
+        Self { public, pages }
+    }
+}
+
+/// What the service says of itself.
+pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
+    let Urls { public, pages } = urls;
+    let links = Links {
+        plans: Some(format!("{public}/credits/plans")),
+        top_up: Some(format!("{public}/credits/topup")),
+        routes: Some("`metering routes` or /endpoints.json".into()),
+    };
+    let terms_version = config.terms.version.clone();
+    let terms_url = config.terms.url.clone().unwrap_or_else(|| format!("{pages}/agents-tos/{terms_version}"));
+    let mut chains: Vec<_> = config.chains.iter().collect();
+    chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
+    let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
+    // The response head and the first byte of the body may take upstream_timeout each.
+    let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
+    ServiceConfig { public_url: public.clone(), links, terms_url, terms_version, chains, delivery_lease }
+}
+
+pub(super) fn payments(config: &Config) -> PaymentSettings {
+    PaymentSettings {
+        quote_lifetime: config.payments.quote_lifetime.duration(),
+        claim_wait: config.payments.claim_wait.duration(),
+        claim_poll: config.payments.claim_poll.duration(),
+        signup_bonus: config.signup.free_credits.credits(),
+        require_payer_proof: config.topup.require_payer_proof,
+        challenge_lifetime: config.recovery.challenge_lifetime.duration(),
+        not_before: config.chains.values().filter_map(|chain| Some((chain.chain_id, chain.not_before?))).collect(),
+    }
+}
+
+pub(super) fn billing(config: &Config) -> BillingSettings {
+    let mut settings = BillingSettings::default();
+    settings.default_weight = config.billing.default_weight.weight();
+    settings.templates_per_account = config.billing.templates_per_account.get();
+    settings
+}
+
+pub(super) fn signup(config: &Config, urls: &Urls, bot_challenge: &BotChallenge) -> SignupSettings {
+    SignupSettings {
+        verification_url: format!("{}/verify", urls.pages),
+        session_lifetime: config.signup.session_lifetime.duration(),
+        poll_interval: config.signup.poll_interval.duration(),
+        bot_check: bot_challenge.check(),
+    }
+}
