@@ -1,10 +1,11 @@
-//! The metering API: a table of routes, and one file of handlers per resource.
+//! The metering API: a table of endpoints, and one file of handlers per resource.
 
 mod account;
 pub(crate) mod app;
 mod billing;
 mod body;
 mod device_signup;
+mod endpoint;
 pub(crate) mod openapi;
 mod operations;
 mod plans;
@@ -20,6 +21,6 @@ pub(crate) use device_signup::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
 pub(crate) use recovery::*;
-pub(crate) use routes::{PATHS, is_compressed, is_path, routes, takes_head};
+pub(crate) use routes::{is_compressed, is_everywhere, is_path, routes, takes_head};
 pub(crate) use signup::*;
 pub(crate) use topup::*;

@@ -20,9 +20,6 @@ use crate::http::{
 };
 use crate::pages::{self, PagesOrigin};
 
-/// Paths that every process serves, whichever surfaces it is configured for.
-pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
-
 type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;
 
 /// The gateway, the pages and the metering API, as far as this process serves them.
@@ -95,7 +92,7 @@ impl Front {
         }
         let path = request.uri().path();
         // `CONNECT host:port` and `OPTIONS *` have no path, and warp's filters panic on the former.
-        let served = path.starts_with('/') && (self.metering || OPERATIONS.contains(&path));
+        let served = path.starts_with('/') && (self.metering || api::is_everywhere(path));
         if self.metering
             && let Some(reply) = self.app.pages.respond(request.method(), path, request.headers())
         {

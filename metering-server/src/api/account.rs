@@ -5,6 +5,7 @@ use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument,
 
 use crate::access::credentials;
 use crate::api::app::App;
+use crate::api::endpoint::Request;
 use crate::api::query::number;
 use crate::http::{Problem, Reply, json};
 
@@ -16,8 +17,8 @@ use crate::http::{Problem, Reply, json};
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
-    let document = app.service.balance(credentials::key(&headers)?.as_ref()).await?;
+pub(crate) async fn balance(app: &App, request: Request) -> Result<Reply, Problem> {
+    let document = app.service.balance(credentials::key(&request.headers)?.as_ref()).await?;
     Ok(json(StatusCode::OK, &document))
 }
 
@@ -30,11 +31,11 @@ pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Prob
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers)?;
-    let document = match number(&query, "limit", 100) {
+pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem> {
+    let key = credentials::key(&request.headers)?;
+    let document = match number(&request.query, "limit", 100) {
         Ok(limit) => app.service.activity(key.as_ref(), limit).await?,
-        Err(error) => return Err(after_authentication(app, &headers, error).await),
+        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
@@ -51,11 +52,11 @@ pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Resul
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers)?;
-    let document = match number(&query, "days", 7) {
+pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, Problem> {
+    let key = credentials::key(&request.headers)?;
+    let document = match number(&request.query, "days", 7) {
         Ok(days) => app.service.usage_summary(key.as_ref(), days).await?,
-        Err(error) => return Err(after_authentication(app, &headers, error).await),
+        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
@@ -70,11 +71,11 @@ pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) 
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn usage_by_endpoint(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers)?;
-    let document = match (number(&query, "days", 30), number(&query, "limit", 50)) {
+pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Reply, Problem> {
+    let key = credentials::key(&request.headers)?;
+    let document = match (number(&request.query, "days", 30), number(&request.query, "limit", 50)) {
         (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(key.as_ref(), days, limit).await?,
-        (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &headers, error).await),
+        (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &request.headers, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }

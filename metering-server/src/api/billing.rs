@@ -1,6 +1,5 @@
 //! Charging over HTTP, for services (resolvers) that serve the requests themselves.
 
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
 use metering_core::wire::{DeductRequest, DeductResponse, ErrorBody, ErrorCode, LookupResponse, metered_headers};
@@ -8,6 +7,7 @@ use metering_core::wire::{DeductRequest, DeductResponse, ErrorBody, ErrorCode, L
 use crate::access::credentials;
 use crate::api::app::App;
 use crate::api::body::read;
+use crate::api::endpoint::Request;
 use crate::http::{Problem, Reply, json, with_headers};
 
 const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
@@ -26,16 +26,16 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result<Reply, Problem> {
-    let key = caller(app, &headers)?;
-    let request: DeductRequest = match read(&body) {
-        Ok(request) => request,
+pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem> {
+    let key = caller(app, &request.headers)?;
+    let charge: DeductRequest = match read(&request.body) {
+        Ok(charge) => charge,
         Err(problem) => {
             app.service.authenticate(key.as_ref()).await?;
             return Err(problem);
         }
     };
-    let receipt = app.service.deduct(key.as_ref(), &request).await?;
+    let receipt = app.service.deduct(key.as_ref(), &charge).await?;
     let response = DeductResponse {
         ok: true,
         credit_balance: receipt.balance,
@@ -56,8 +56,8 @@ pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result
     (status = 404, description = "`not_found`: no secret is configured", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn lookup(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
-    let key = caller(app, &headers)?;
+pub(crate) async fn lookup(app: &App, request: Request) -> Result<Reply, Problem> {
+    let key = caller(app, &request.headers)?;
     Ok(json(StatusCode::OK, &app.service.lookup(key.as_ref()).await?))
 }
 

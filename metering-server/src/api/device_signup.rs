@@ -1,7 +1,6 @@
 //! Signup without payment: the flow behind the signup page and terminals (similar to RFC 8628).
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{StatusCode, header};
 use metering_core::wire::{
     ApproveRequest, ApproveResponse, ErrorBody, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
 };
@@ -9,7 +8,8 @@ use metering_core::{Clock, Error, SystemClock};
 
 use crate::api::app::App;
 use crate::api::body::read;
-use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::api::endpoint::Request;
+use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 use crate::signups::bot::BotChallenge;
 
@@ -24,11 +24,12 @@ use crate::signups::bot::BotChallenge;
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
+pub(crate) async fn initiate(app: &App, request: Request) -> Result<Reply, Problem> {
+    let client = request.client()?;
     app.limits.signup(&client)?;
-    let request: InitiateRequest = read(&body)?;
-    app.limit_email(&client, request.email.as_deref())?;
-    Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&request).await)?))
+    let signup: InitiateRequest = read(&request.body)?;
+    app.limit_email(&client, signup.email.as_deref())?;
+    Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&signup).await)?))
 }
 
 /// Get a proof of work to solve
@@ -39,8 +40,9 @@ pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> R
     (status = 404, description = "`not_found`: ALTCHA is not the configured challenge", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
 ))]
-pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Reply, Problem> {
+pub(crate) async fn bot_challenge(app: &App, request: Request) -> Result<Reply, Problem> {
     let BotChallenge::Altcha(work) = &app.bot_challenge else { return Err(Problem::not_found()) };
+    let client = request.client()?;
     app.limits.verification(&client)?;
     let challenge = work.challenge(client.ip(), SystemClock.now()).map_err(|error| {
         tracing::error!(%error, "could not create a bot challenge");
@@ -60,9 +62,9 @@ pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Re
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
-    app.limits.verification(&client)?;
-    let code = parameter(&query, "code").unwrap_or_default();
+pub(crate) async fn pending(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.verification(&request.client()?)?;
+    let code = parameter(&request.query, "code").unwrap_or_default();
     Ok(json(StatusCode::OK, &app.service.pending_signup(&code).await?))
 }
 
@@ -76,18 +78,16 @@ pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> 
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`challenge_unavailable`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn approve(
-    app: &App,
-    client: ClientAddress,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Reply, Problem> {
+pub(crate) async fn approve(app: &App, request: Request) -> Result<Reply, Problem> {
+    let client = request.client()?;
     app.limits.verification(&client)?;
-    let form = headers
+    let form = request
+        .headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded"));
-    let request = if form { read_form(&body) } else { read(&body)? };
-    let response: ApproveResponse = counted("approval", app.service.approve_signup(&request, Some(client.ip())).await)?;
+    let approval = if form { read_form(&request.body) } else { read(&request.body)? };
+    let response: ApproveResponse =
+        counted("approval", app.service.approve_signup(&approval, Some(client.ip())).await)?;
     app.bot_challenge.approved(client.ip(), SystemClock.now());
     Ok(json(StatusCode::OK, &response))
 }
@@ -106,11 +106,11 @@ pub(crate) async fn approve(
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn status(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
-    let Some(token) = parameter(&query, "session_token") else {
+pub(crate) async fn status(app: &App, request: Request) -> Result<Reply, Problem> {
+    let Some(token) = parameter(&request.query, "session_token") else {
         return Err(Error::field("session_token", "is required").into());
     };
-    app.limits.poll(&client, &token)?;
+    app.limits.poll(&request.client()?, &token)?;
     Ok(json(StatusCode::OK, &app.service.signup_status(&token).await?))
 }
 

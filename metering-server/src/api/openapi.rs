@@ -13,18 +13,12 @@ use utoipa::openapi::{self, ContentBuilder, PathItem, Ref, RefOr, Required};
 use utoipa::{Modify, OpenApi};
 
 use crate::api;
+use crate::api::routes::ENDPOINTS;
 use crate::config::{Config, Surface};
-use crate::front::OPERATIONS;
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Metering", description = "API keys, prepaid credits and metered routes.", license(name = "MIT OR Apache-2.0")),
-    paths(
-        api::plans, api::balance, api::usage, api::usage_summary, api::usage_by_endpoint, api::deduct, api::lookup,
-        api::initiate, api::bot_challenge, api::pending, api::approve, api::status, api::top_up, api::quote,
-        api::claim, api::challenge, api::verify, api::health, api::ready, api::metrics, api::openapi_json,
-        api::catalogue,
-    ),
     components(schemas(ErrorBody)),
     modifiers(&Security),
     tags(
@@ -54,17 +48,20 @@ impl Modify for Security {
 #[must_use]
 pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let mut document = Document::openapi();
+    for endpoint in ENDPOINTS.iter() {
+        document.merge(endpoint.document());
+    }
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| format!("| `{code}` | {} |", code.status())).collect();
     let table = format!("Error codes:\n\n| code | status |\n|---|---|\n{}", codes.join("\n"));
     let description = document.info.description.take().unwrap_or_default();
     document.info.description = Some(format!("{description}\n\n{table}"));
-    if let Some(verify) = document.paths.paths.get_mut("/verify") {
-        verify.merge_operations(PathItem::new(HttpMethod::Get, verify_page()));
-    }
     for (path, item) in &mut document.paths.paths {
-        if let Some(get) = item.get.as_ref().filter(|_| api::takes_head(path)) {
-            item.head = Some(head(get));
-        }
+        item.head = item.get.as_ref().filter(|_| api::takes_head(path)).map(head);
+    }
+    if let Some(verify) = document.paths.paths.get_mut("/verify") {
+        let page = verify_page();
+        verify.head = Some(head(&page));
+        verify.get = Some(page);
     }
     for route in catalogue.routes() {
         let Some(method) = method(&route.method) else { continue };
@@ -103,9 +100,8 @@ pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi
     let mut document = document(catalogue);
     document.paths.paths.retain(|path, _| {
         let path = path.as_str();
-        let of_metering = api::PATHS.iter().any(|(known, _)| *known == path);
-        let surface = if of_metering { Surface::Metering } else { Surface::Gateway };
-        OPERATIONS.contains(&path) || config.serves(surface)
+        let surface = if api::is_path(path) { Surface::Metering } else { Surface::Gateway };
+        api::is_everywhere(path) || config.serves(surface)
     });
     document
 }
@@ -276,10 +272,11 @@ mod tests {
             .collect();
         let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         let metered = catalogue.routes().iter().map(|route| (route.template.to_string(), route.method.to_string()));
-        let own = api::PATHS.iter().map(|(path, method)| ((*path).to_owned(), (*method).to_owned()));
-        let heads = api::PATHS.iter().filter(|(path, method)| *method == "GET" && api::takes_head(path));
-        let heads = heads.map(|(path, _)| ((*path).to_owned(), "HEAD".to_owned()));
-        assert_eq!(described, metered.chain(own).chain(heads).collect());
+        let own = ENDPOINTS.iter().map(|endpoint| (endpoint.path.clone(), endpoint.method.to_string()));
+        let heads = ENDPOINTS.iter().filter(|endpoint| endpoint.takes_head);
+        let heads = heads.map(|endpoint| (endpoint.path.clone(), "HEAD".to_owned()));
+        let page = ["GET", "HEAD"].map(|method| ("/verify".to_owned(), method.to_owned()));
+        assert_eq!(described, metered.chain(own).chain(heads).chain(page).collect());
     }
 
     #[test]
@@ -297,7 +294,8 @@ mod tests {
             let paths = served(&catalogue, &config).paths.paths;
             let described = |path: &str| paths.contains_key(path);
             assert_eq!((described("/credits/balance"), described("/mpp/ethPrice")), (account, metered), "{surfaces:?}");
-            assert!(OPERATIONS.iter().all(|path| described(path)), "{surfaces:?}");
+            let operations = ENDPOINTS.iter().filter(|endpoint| endpoint.is_everywhere);
+            assert!(operations.map(|endpoint| &*endpoint.path).all(described), "{surfaces:?}");
         }
     }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::app::App;
+use crate::api::endpoint::Request;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::operations::metrics;
 use crate::operations::readiness::{NotReady, Parts};
@@ -28,7 +29,7 @@ impl HealthDocument {
 #[utoipa::path(get, path = "/health", tag = "operations", responses(
     (status = 200, description = "Alive", body = HealthDocument),
 ))]
-pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
+pub(crate) async fn health(_: &App, _: Request) -> Result<Reply, Problem> {
     Ok(json(StatusCode::OK, &HealthDocument::OK))
 }
 
@@ -40,7 +41,7 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
     (status = 200, description = "Ready", body = HealthDocument),
     (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),
 ))]
-pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
+pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
     let parts = Parts {
         meter: &app.meter,
         store: &*app.store,
@@ -70,7 +71,7 @@ pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
     (status = 200, description = "Metrics in the text format", body = String, content_type = "text/plain"),
     (status = 404, description = "`not_found`: metrics are served on the admin address", body = ErrorBody),
 ))]
-pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
+pub(crate) async fn metrics(app: &App, _: Request) -> Result<Reply, Problem> {
     if !app.metrics_here {
         return Err(Problem::not_found());
     }
@@ -83,8 +84,8 @@ pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
 #[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
     (status = 200, description = "The catalogue", content_type = "application/json"),
 ))]
-pub(crate) async fn catalogue(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
-    Ok(app.documents.catalogue(&headers))
+pub(crate) async fn catalogue(app: &App, request: Request) -> Result<Reply, Problem> {
+    Ok(app.documents.catalogue(&request.headers))
 }
 
 /// The documents that describe the service to programs. They depend on the operator's files and change only with a
@@ -123,6 +124,6 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
 #[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "operations", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
-pub(crate) async fn openapi_json(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
-    Ok(app.documents.openapi(&headers))
+pub(crate) async fn openapi_json(app: &App, request: Request) -> Result<Reply, Problem> {
+    Ok(app.documents.openapi(&request.headers))
 }

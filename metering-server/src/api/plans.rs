@@ -4,6 +4,7 @@ use http::StatusCode;
 use metering_core::wire::{ErrorBody, PlansDocument};
 
 use crate::api::app::App;
+use crate::api::endpoint::Request;
 use crate::http::{Problem, Reply, json};
 
 /// Plans on sale and the chains they are paid on
@@ -13,6 +14,6 @@ use crate::http::{Problem, Reply, json};
     (status = 200, description = "The plans", body = PlansDocument),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
-pub(crate) async fn plans(app: &App) -> Result<Reply, Problem> {
+pub(crate) async fn plans(app: &App, _: Request) -> Result<Reply, Problem> {
     Ok(json(StatusCode::OK, &*app.service.plans().await?))
 }

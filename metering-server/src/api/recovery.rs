@@ -1,12 +1,12 @@
 //! Replaces a lost key, with proof of the wallet that paid.
 
-use bytes::Bytes;
 use http::StatusCode;
 use metering_core::wire::{ChallengeRequest, ChallengeResponse, ErrorBody, VerifyRequest, VerifyResponse};
 
 use crate::api::app::App;
 use crate::api::body::read;
-use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::api::endpoint::Request;
+use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 
 /// Get a message for the wallet to sign
@@ -17,11 +17,11 @@ use crate::operations::metrics::counted;
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
-    app.limits.recovery(&client)?;
-    let request: ChallengeRequest = read(&body)?;
-    app.limit_wallet(request.address.as_deref())?;
-    Ok(json(StatusCode::CREATED, &counted("challenge", app.service.challenge(&request).await)?))
+pub(crate) async fn challenge(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.recovery(&request.client()?)?;
+    let wanted: ChallengeRequest = read(&request.body)?;
+    app.limit_wallet(wanted.address.as_deref())?;
+    Ok(json(StatusCode::CREATED, &counted("challenge", app.service.challenge(&wanted).await)?))
 }
 
 /// Exchange the wallet's signature for a new key
@@ -37,9 +37,9 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn verify(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
-    app.limits.recovery(&client)?;
+pub(crate) async fn verify(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.recovery(&request.client()?)?;
     // Not counted per wallet: a challenge allows five wrong signatures, and its owner's correct one must get through.
-    let request: VerifyRequest = read(&body)?;
-    Ok(json(StatusCode::OK, &counted("rotation", app.service.verify(&request).await)?))
+    let proof: VerifyRequest = read(&request.body)?;
+    Ok(json(StatusCode::OK, &counted("rotation", app.service.verify(&proof).await)?))
 }

@@ -1,12 +1,12 @@
 //! Signup with payment: quote and claim.
 
-use bytes::Bytes;
 use http::StatusCode;
 use metering_core::wire::{ClaimRequest, ClaimResponse, ErrorBody, QuoteRequest, QuoteResponse};
 
 use crate::api::app::App;
 use crate::api::body::read;
-use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::api::endpoint::Request;
+use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 
 /// Get a quote for a plan
@@ -21,11 +21,12 @@ use crate::operations::metrics::counted;
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `quotes_exhausted`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
+pub(crate) async fn quote(app: &App, request: Request) -> Result<Reply, Problem> {
+    let client = request.client()?;
     app.limits.signup(&client)?;
-    let request: QuoteRequest = read(&body)?;
-    app.limit_quote(&client, request.payer_address.as_deref())?;
-    Ok(json(StatusCode::CREATED, &counted("quote", app.service.quote(&request).await)?))
+    let wanted: QuoteRequest = read(&request.body)?;
+    app.limit_quote(&client, wanted.payer_address.as_deref())?;
+    Ok(json(StatusCode::CREATED, &counted("quote", app.service.quote(&wanted).await)?))
 }
 
 /// Claim the account of a paid quote
@@ -42,8 +43,8 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn claim(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
-    app.limits.signup(&client)?;
-    let request: ClaimRequest = read(&body)?;
-    Ok(json(StatusCode::OK, &counted("claim", app.service.claim(&request).await)?))
+pub(crate) async fn claim(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.signup(&request.client()?)?;
+    let claim: ClaimRequest = read(&request.body)?;
+    Ok(json(StatusCode::OK, &counted("claim", app.service.claim(&claim).await)?))
 }

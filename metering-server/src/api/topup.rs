@@ -1,13 +1,13 @@
 //! Tops up an existing account with a payment.
 
-use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use metering_core::wire::{ErrorBody, TopUpRequest, TopUpResponse};
 
 use crate::access::credentials;
 use crate::api::app::App;
 use crate::api::body::read;
-use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::api::endpoint::Request;
+use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 
 /// Top up the account with a payment
@@ -27,20 +27,15 @@ use crate::operations::metrics::counted;
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
-pub(crate) async fn top_up(
-    app: &App,
-    client: ClientAddress,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Reply, Problem> {
-    app.limits.signup(&client)?;
-    let key = credentials::key(&headers)?;
-    let request: TopUpRequest = match read(&body) {
-        Ok(request) => request,
+pub(crate) async fn top_up(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.signup(&request.client()?)?;
+    let key = credentials::key(&request.headers)?;
+    let payment: TopUpRequest = match read(&request.body) {
+        Ok(payment) => payment,
         Err(problem) => {
             app.service.authenticate(key.as_ref()).await?;
             return Err(problem);
         }
     };
-    Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(key.as_ref(), &request).await)?))
+    Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(key.as_ref(), &payment).await)?))
 }

@@ -14,7 +14,6 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use super::{Mcp, remote};
 use crate::api::{self, Documents, openapi};
 use crate::config::{Config, needs_gateway};
-use crate::front::OPERATIONS;
 use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
 use crate::operations::metrics;
 use crate::run::{Ending, RunError, bind};
@@ -129,7 +128,7 @@ impl Alone {
             return self.mcp.respond(request).await;
         }
         let reply = match path {
-            _ if OPERATIONS.contains(&path) && !matches!(*request.method(), Method::GET | Method::HEAD) => {
+            _ if api::is_everywhere(path) && !matches!(*request.method(), Method::GET | Method::HEAD) => {
                 Problem::method_not_allowed(&["GET", "HEAD"]).into_reply()
             }
             "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
