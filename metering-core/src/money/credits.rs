@@ -48,6 +48,13 @@ impl Credits {
     }
 
     /// A whole number of credits; `None` when it is out of range.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// assert_eq!(Credits::from_whole(2), "2".parse().ok());
+    /// assert_eq!(Credits::from_whole(i64::MAX), None);
+    /// ```
     #[must_use]
     pub const fn from_whole(credits: i64) -> Option<Self> {
         match credits.checked_mul(ATOMS_PER_CREDIT) {
@@ -122,6 +129,14 @@ impl Credits {
     }
 
     /// The sum of `amounts`, or `None` on overflow.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// let prices = ["0.25", "0.5", "1.25"].map(|price| price.parse::<Credits>().unwrap());
+    /// assert_eq!(Credits::checked_sum(prices), Credits::from_whole(2));
+    /// assert_eq!(Credits::checked_sum([Credits::MAX, Credits::BASE_CALL]), None);
+    /// ```
     pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
     }
