@@ -51,6 +51,24 @@ const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 /// What a [`Service`] tells clients about itself.
 ///
 /// The default has no chains and no terms, and its links are relative to the service.
+///
+/// ```
+/// use metering_core::wire::ErrorCode;
+/// use metering_core::{Catalogue, Charge, Error, MemoryStore, Service, ServiceConfig};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = ServiceConfig { public_url: "https://api.example.com".to_owned(), ..ServiceConfig::default() };
+/// let service = Service::start(Arc::new(MemoryStore::new()), Catalogue::default(), config);
+/// let (_, key) = service.open_account("my-agent", "0".parse()?).await?;
+/// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
+/// let Err(error) = service.charge(charge).await else { return Err("the account has no credits".into()) };
+/// assert_eq!(error.code(), ErrorCode::InsufficientCredits);
+/// assert_eq!(error.body().plans_url.as_deref(), Some("https://api.example.com/credits/plans"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
     /// Where clients reach the service, without a trailing slash. Links in responses start with it.
@@ -149,6 +167,32 @@ impl Service {
     }
 
     /// A service built from these parts.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
+    ///
+    /// /// For tests: the time stands still.
+    /// #[derive(Debug)]
+    /// struct Noon;
+    ///
+    /// impl Clock for Noon {
+    ///     fn now(&self) -> Timestamp {
+    ///         Timestamp::from_unix_millis(1_795_262_400_000)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(Noon));
+    /// let meter = Arc::new(Meter::start(store.clone(), clock.clone(), MeterConfig::default()));
+    /// let service = Service::new(store, meter, Arc::new(Catalogue::default()), clock, ServiceConfig::default());
+    /// let (account, _) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(account.created_at.to_string(), "2026-11-21T12:00:00.000Z");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -225,6 +269,24 @@ impl Service {
     }
 
     /// The account that owns a key.
+    ///
+    /// ```
+    /// use metering_core::wire::ErrorCode;
+    /// use metering_core::{ApiKey, MemoryStore, Service, SystemRandomness};
+    /// # use std::sync::Arc;
+    /// #
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    ///
+    /// let unknown = ApiKey::generate(&SystemRandomness);
+    /// let Err(error) = service.authenticate(Some(&unknown)).await else { return Err("nobody has this key".into()) };
+    /// assert_eq!(error.code(), ErrorCode::Unauthorized);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key.
