@@ -221,6 +221,39 @@ impl Service {
     /// be paid on. Without this, the service lists no plans and refuses everything about payments.
     ///
     /// `store` must be the service's own store: a payment is credited there.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::service::PaymentSettings;
+    /// use metering_core::{Catalogue, MemoryStore, PaymentStore, Service, ServiceConfig};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let reader = Arc::new(in_memory::MemoryChain::default());
+    /// # let chain = reader.listed();
+    /// # let plan = serde_json::from_str(
+    /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
+    /// #         "token_decimals": 6, "label": "Starter"}"#,
+    /// # )?;
+    /// let store = Arc::new(MemoryStore::new());
+    /// store.put_plans(vec![plan]).await?;
+    /// let config = ServiceConfig { chains: vec![chain], ..ServiceConfig::default() };
+    /// let shop = Service::start(store.clone(), Catalogue::default(), config).with_payments(
+    ///     store,
+    ///     BTreeMap::from([(8453, reader as _)]), // on a real chain, the reader of `metering-evm`
+    ///     PaymentSettings::default(),
+    /// );
+    /// shop.register_recipients().await?;
+    /// assert_eq!(shop.plans().await?.plans[0].label, "Starter");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_payments(
         mut self,
@@ -234,6 +267,18 @@ impl Service {
 
     /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
     /// repeated. Call it when a shutdown begins.
+    ///
+    /// ```
+    /// # use metering_core::{MemoryStore, Service, charging::MeterEnd};
+    /// # use std::sync::Arc;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// service.end_waits();
+    /// // Let the server finish its requests, and then:
+    /// assert_eq!(service.meter().drain().await, MeterEnd::Drained);
+    /// # }
+    /// ```
     pub fn end_waits(&self) {
         self.payments.end_waits();
     }
@@ -274,7 +319,7 @@ impl Service {
     /// use metering_core::wire::ErrorCode;
     /// use metering_core::{ApiKey, MemoryStore, Service, SystemRandomness};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));

@@ -73,7 +73,7 @@ impl Service {
     /// use metering_core::wire::DeductRequest;
     /// use metering_core::{MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
@@ -103,7 +103,7 @@ impl Service {
     /// ```
     /// use metering_core::{MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));

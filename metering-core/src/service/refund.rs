@@ -24,7 +24,7 @@ impl Service {
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
@@ -51,7 +51,7 @@ impl Service {
     /// use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));

@@ -17,7 +17,7 @@ impl Service {
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
@@ -41,7 +41,7 @@ impl Service {
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
@@ -70,7 +70,7 @@ impl Service {
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
@@ -107,7 +107,7 @@ impl Service {
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
     /// # use std::sync::Arc;
-    /// #
+    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
