@@ -34,6 +34,30 @@ pub struct Chain {
 ///
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
 /// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
+///
+/// `metering-evm` has one for EVM chains. For tests, write one that is in memory, as the example `sell_a_plan` does.
+///
+/// ```
+/// use metering_core::chains::{ChainError, ChainReader, TransactionStatus, TxHash};
+///
+/// /// How many confirmations a payment still needs; `None` while it is in no block.
+/// async fn missing(reader: &dyn ChainReader, hash: &TxHash) -> Result<Option<u64>, ChainError> {
+///     let TransactionStatus::Mined(evidence) = reader.transaction(hash).await? else { return Ok(None) };
+///     Ok(Some(evidence.depth.required.saturating_sub(evidence.depth.confirmations)))
+/// }
+/// # mod in_memory {
+/// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let chain = in_memory::MemoryChain::default();
+/// # let (from, to) = (in_memory::Wallet::of(7).address(), chain.listed().recipient);
+/// let hash = chain.pay(from, to, "5000000".parse()?);
+/// assert_eq!(missing(&chain, &hash).await?, Some(0));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait ChainReader: Send + Sync + fmt::Debug {
     /// The current state of a transaction.

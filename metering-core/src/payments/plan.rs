@@ -51,6 +51,16 @@ impl fmt::Display for PlanKey {
 }
 
 /// An exact, positive amount of a token in human-readable units, such as `5` or `0.0025`; a string in JSON.
+///
+/// ```
+/// use metering_core::chains::TokenUnits;
+/// use metering_core::payments::TokenAmount;
+///
+/// let amount = TokenAmount::parse("0.0025")?;
+/// assert_eq!(amount.to_units(6), Some(TokenUnits::new(2_500)));
+/// assert_eq!(amount.to_units(3), None); // it needs four decimals
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenAmount(Decimal);
 
@@ -109,6 +119,22 @@ impl<'de> Deserialize<'de> for TokenAmount {
 }
 
 /// A plan as an operator defines it; the JSON form is the one `metering admin plan import` reads.
+///
+/// ```
+/// use metering_core::payments::Plan;
+///
+/// let mut plan: Plan = serde_json::from_str(
+///     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+///         "bonus_credits": 0.5, "token_amount": "5", "token_contract": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+///         "token_decimals": 6, "label": "Starter"}"#,
+/// )?;
+/// assert_eq!(plan.validate(), Ok(()));
+/// assert_eq!(plan.credits_in_all(), "10.5".parse().ok());
+/// assert_eq!(plan.price().map(|price| price.get()), Some(5_000_000));
+/// plan.token_decimals = 2;
+/// assert_eq!(plan.validate().unwrap_err().to_string(), "plan starter on chain 8453: token_decimals must be 3 to 36");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
