@@ -54,6 +54,28 @@ impl SqliteStore {
     /// Marks the store as moved. From then on, only [`SqliteStore::open_alone`] opens it. `to` must not contain a
     /// password.
     ///
+    /// ```
+    /// use metering_core::{Clock, SystemClock};
+    /// use metering_sqlite::SqliteStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = folder.path().join("metering.db");
+    /// # drop(SqliteStore::open(&file)?);
+    /// let store = SqliteStore::open_alone(&file)?; // no server may use it meanwhile
+    /// // Copy everything to the new store, and then:
+    /// store.mark_moved("postgres://db.example.com/metering", SystemClock.now()).await?;
+    /// drop(store);
+    /// assert!(SqliteStore::open(&file).unwrap_err().to_string().contains("was moved to postgres://db.example.com"));
+    ///
+    /// // To go back:
+    /// assert!(SqliteStore::open_alone(&file)?.unmark_moved().await?);
+    /// SqliteStore::open(&file)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the marker cannot be written.
     pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
