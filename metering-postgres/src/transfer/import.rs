@@ -43,6 +43,19 @@ impl PostgresStore {
 
     /// Connects to inspect the store without changing anything. `None` if there is no schema.
     ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use metering_core::transfer::{SourceId, TargetState};
+    /// use metering_postgres::PostgresStore;
+    ///
+    /// /// Whether a store can be moved to this database.
+    /// async fn is_free(url: &str, source: &SourceId) -> Result<bool, Box<dyn std::error::Error>> {
+    ///     let Some(target) = PostgresStore::connect_to_inspect(&url.parse()?).await? else { return Ok(true) };
+    ///     Ok(matches!(target.target_state(source).await?, TargetState::Empty | TargetState::Unfinished))
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].
     pub async fn connect_to_inspect(config: &PostgresConfig) -> Result<Option<TargetInspection>, StoreError> {
