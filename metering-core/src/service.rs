@@ -286,6 +286,8 @@ impl Service {
     /// Offers free signups. Without this, the service refuses them.
     ///
     /// `store` must be the service's own store: new accounts are created there.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     #[must_use]
     pub fn with_signup(mut self, store: Arc<dyn SignupStore>, settings: SignupSettings) -> Self {
         self.signup_store = Some(store);
@@ -341,6 +343,8 @@ impl Service {
     }
 
     /// The plans on sale, at most a second old.
+    ///
+    /// [`Service::with_payments`] has an example.
     ///
     /// # Errors
     /// When the store fails.

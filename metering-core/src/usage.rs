@@ -58,6 +58,19 @@ impl ClientSource {
 }
 
 /// The key of a daily total, besides account and day: route, method and source.
+///
+/// ```
+/// use metering_core::{Charge, ClientSource, Credits, UsageLine};
+/// # let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
+///
+/// let line = UsageLine {
+///     route_template: "/quotes/{number}".into(),
+///     http_method: "GET".into(),
+///     source: ClientSource::Cli,
+/// };
+/// let charge = Charge { line, ..Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}") };
+/// assert_eq!(charge.line.source.as_str(), "cli");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageLine {
     /// The route's template, for example `/mpp/ethPrice/{block_number}`.

@@ -47,6 +47,17 @@ impl Credentials {
     }
 
     /// The error to send to the client that sent these credentials: a missing key, or what is wrong with its form.
+    ///
+    /// ```
+    /// use metering_core::Error;
+    /// use metering_core::access::Credentials;
+    ///
+    /// # let header: &[u8] = b"Bearer sk_test_12";
+    /// # let lines = |name: &str| (name == "authorization").then_some(header);
+    /// let credentials = Credentials::read(lines);
+    /// let error = credentials.explain(Error::Unauthorized);
+    /// assert!(error.to_string().contains("a key starts with sk_live_"), "{error}");
+    /// ```
     #[must_use]
     pub fn explain(&self, error: Error) -> Error {
         match (error, self.fault) {

@@ -15,6 +15,22 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 
 /// A chain that plans may be paid on, with the details that clients need.
+///
+/// ```
+/// use metering_core::ServiceConfig;
+/// use metering_core::chains::Chain;
+///
+/// let base = Chain {
+///     chain_id: 8453,
+///     name: "Base".to_owned(),
+///     public_rpc_url: "https://mainnet.base.org".to_owned(),
+///     recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".parse()?,
+///     confirmations: 12,
+/// };
+/// let config = ServiceConfig { chains: vec![base], ..ServiceConfig::default() };
+/// assert_eq!(config.chains[0].name, "Base");
+/// # Ok::<(), metering_core::chains::AddressError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     /// Its id (EIP-155).

@@ -209,6 +209,21 @@ pub enum Decision {
 /// Proof of a charge: who was charged how much, and everything a refund needs.
 ///
 /// Not `Clone` on purpose: a refund consumes it, so a charge cannot be refunded twice.
+///
+/// ```
+/// use metering_core::{Charge, MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+/// assert_eq!((receipt.account, receipt.charged), (account.id, "0.25".parse()?));
+/// assert_eq!(&*receipt.line.route_template, "/price");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {

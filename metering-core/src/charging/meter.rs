@@ -201,6 +201,21 @@ impl Meter {
 
     /// Charges a request. When this returns, the decision is on disk.
     ///
+    /// ```
+    /// use metering_core::{ApiKey, Charge, Credits, Decision, MemoryStore, Meter, MeterConfig, Refusal};
+    /// use metering_core::{SystemClock, SystemRandomness};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let meter = Meter::start(Arc::new(MemoryStore::new()), Arc::new(SystemClock), MeterConfig::default());
+    /// let unknown = ApiKey::generate(&SystemRandomness);
+    /// let decision = meter.charge(Charge::new(&unknown, Credits::BASE_CALL, "GET", "/price")).await?;
+    /// assert_eq!(decision, Decision::Refused(Refusal::UnknownKey));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {

@@ -71,6 +71,16 @@ impl Credits {
 
     /// An amount given in credits.
     ///
+    /// ```
+    /// use metering_core::Credits;
+    /// use rust_decimal::Decimal;
+    ///
+    /// let price = Credits::from_decimal(Decimal::new(25, 2))?; // 0.25
+    /// assert_eq!(price.to_decimal(), Decimal::new(25, 2));
+    /// assert!(Credits::from_decimal(Decimal::new(1, 10)).is_err()); // finer than an atom
+    /// # Ok::<(), metering_core::money::DecimalError>(())
+    /// ```
+    ///
     /// # Errors
     /// When `value` is not a whole number of atoms (eight decimals always are), or out of range.
     pub fn from_decimal(value: Decimal) -> Result<Self, DecimalError> {

@@ -228,6 +228,32 @@ impl Plan {
 
     /// Checks that a transaction buys this plan for an existing account: it must pay at least the price.
     ///
+    /// With the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// use metering_core::chains::{ChainReader, TransactionStatus, TxRef};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = in_memory::MemoryChain::default();
+    /// # let plan: metering_core::payments::Plan = serde_json::from_str(
+    /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
+    /// #         "token_decimals": 6, "label": "Starter"}"#,
+    /// # )?;
+    /// # let payer = in_memory::Wallet::of(7).address();
+    /// let hash = chain.pay(payer, chain.listed().recipient, "5000000".parse()?);
+    /// let status = chain.transaction(&hash).await?;
+    /// let TransactionStatus::Mined(evidence) = status else { return Err("it is not mined yet".into()) };
+    /// let tx = TxRef { chain_id: plan.chain_id, hash };
+    /// assert_eq!(plan.judge(&chain.listed(), tx, &evidence)?.payer, payer);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The first problem found. Missing confirmations come last.
     pub fn judge(&self, chain: &Chain, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {

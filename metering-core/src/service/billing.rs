@@ -61,6 +61,8 @@ struct NormalizedRoute {
 
 impl Service {
     /// Sets the settings of [`Service::deduct`].
+    ///
+    /// [`BillingSettings`] has an example.
     #[must_use]
     pub fn with_billing(mut self, settings: BillingSettings) -> Self {
         self.billing = settings;

@@ -18,6 +18,8 @@ const NONCE_DIGITS: usize = 32;
 impl Service {
     /// Opens a challenge for a wallet to sign.
     ///
+    /// [`Service::verify`] has an example.
+    ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
     pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeResponse, Error> {

@@ -121,6 +121,8 @@ impl Service {
 
     /// The pending signup that a user code approves.
     ///
+    /// [`Service::initiate_signup`] has an example.
+    ///
     /// # Errors
     /// [`SignupError::InvalidCode`] when there is none, or when the store fails.
     pub async fn pending_signup(&self, code: &str) -> Result<PendingResponse, Error> {
@@ -138,6 +140,8 @@ impl Service {
 
     /// Approves a signup if the person accepts the terms and passes the bot challenge. On an error the session stays
     /// unchanged.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Signup`], or when the store fails.
@@ -164,6 +168,8 @@ impl Service {
     }
 
     /// The status of a signup. The first call after its approval creates the account and returns the key, once.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     ///
     /// # Errors
     /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when another account took the address meanwhile, or
