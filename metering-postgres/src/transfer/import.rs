@@ -33,6 +33,26 @@ pub use inspection::TargetInspection;
 impl PostgresStore {
     /// Connects to move another store here. Creates the schema if there is none.
     ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use metering_core::transfer::{Export, Import, SourceId, TargetState, compare, copy};
+    /// use metering_postgres::PostgresStore;
+    ///
+    /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
+    /// async fn move_to(url: &str, source: &dyn Export, id: &SourceId) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let target = PostgresStore::connect_to_import(&url.parse()?).await?;
+    ///     let (TargetState::Empty | TargetState::Unfinished) = target.begin(id).await? else {
+    ///         return Err("the database is not empty".into());
+    ///     };
+    ///     copy(source, &target, &mut |section, records| println!("{section:?}: {records}")).await?;
+    ///     if !compare(source, &target, &mut |_, _| {}).await?.is_equal() {
+    ///         return Err("the copy differs".into());
+    ///     }
+    ///     Ok(target.finish().await?)
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As [`PostgresStore::connect`], except that an unfinished move is not an error.
     pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {

@@ -20,6 +20,8 @@ impl SqliteStore {
     /// Opens an existing database file exclusively: no other process can have it open until the store is dropped. Also
     /// opens a store that was moved.
     ///
+    /// [`SqliteStore::mark_moved`] has an example.
+    ///
     /// # Errors
     /// As [`SqliteStore::open`], and when another process has the file open.
     pub fn open_alone(path: &Path) -> Result<Self> {
@@ -70,7 +72,10 @@ impl SqliteStore {
     /// assert!(SqliteStore::open(&file).unwrap_err().to_string().contains("was moved to postgres://db.example.com"));
     ///
     /// // To go back:
-    /// assert!(SqliteStore::open_alone(&file)?.unmark_moved().await?);
+    /// let store = SqliteStore::open_alone(&file)?;
+    /// assert!(store.moved().await?.is_some());
+    /// assert!(store.unmark_moved().await?);
+    /// drop(store);
     /// SqliteStore::open(&file)?;
     /// # Ok(())
     /// # }
@@ -86,6 +91,8 @@ impl SqliteStore {
     }
 
     /// Removes the "moved" marker; `false` when there was none.
+    ///
+    /// [`SqliteStore::mark_moved`] has an example.
     ///
     /// # Errors
     /// When the change cannot be written.
