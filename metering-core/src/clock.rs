@@ -67,20 +67,15 @@ impl ClockSkew {
     /// The time between the two does not count as a difference. `None` when the difference is tolerated.
     ///
     /// ```
-    /// use metering_core::clock::ClockSkew;
-    /// use metering_core::{Clock, MemoryStore, Store, SystemClock};
+    /// use std::time::Duration;
     ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = MemoryStore::new();
+    /// use metering_core::clock::ClockSkew;
+    /// use metering_core::{Clock, SystemClock};
+    ///
     /// let before = SystemClock.now();
-    /// if let Some(time) = store.clock().await?
-    ///     && let Some(skew) = ClockSkew::found(before, time, SystemClock.now())
-    /// {
-    ///     return Err(format!("this machine's clock is {skew} of the database's; set it first").into());
-    /// }
-    /// # Ok(())
-    /// # }
+    /// let stores = before.saturating_sub(Duration::from_secs(61)); // from `Store::clock`
+    /// let skew = ClockSkew::found(before, stores, SystemClock.now());
+    /// assert_eq!(skew.map(|skew| skew.to_string()).as_deref(), Some("61 seconds ahead"));
     /// ```
     #[must_use]
     pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {

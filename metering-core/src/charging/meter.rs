@@ -273,6 +273,33 @@ impl Meter {
 
     /// Records that a response to a request with an idempotency key was passed on: the key is used up.
     ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::charging::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
+    /// use metering_core::{Charge, Credits, Decision, MemoryStore, Refusal, RequestId, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let meter = service.meter();
+    /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
+    /// let fingerprint = Fingerprint::of("GET", "/price", &charge.line);
+    /// let charge = Charge {
+    ///     request_id: Some(RequestId::of_idempotency_key(&IdempotencyKey::parse("8e03978e")?)),
+    ///     delivery: Some(DeliveryTerms { fingerprint, lease: Duration::from_secs(60) }),
+    ///     ..charge
+    /// };
+    /// let Decision::Accepted(receipt) = meter.charge(charge.clone()).await? else { return Err("it was refused".into()) };
+    /// // Send the response, and then:
+    /// meter.settle(receipt.settlement().ok_or("it has no idempotency key")?).await?;
+    /// assert_eq!(meter.charge(charge).await?, Decision::Refused(Refusal::Repeated(Repetition::UsedUp)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When it could not be recorded. A retry may then be forwarded again, uncharged.
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {

@@ -15,6 +15,8 @@ use crate::service::Service;
 use crate::wire::metered_headers;
 
 /// The account and amount of a charge. Every charged request has it in its extensions.
+///
+/// [`MeteringLayer`](crate::MeteringLayer) and [`Charged::refund`] have examples of a service that reads it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Charged {

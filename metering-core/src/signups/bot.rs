@@ -33,7 +33,7 @@ use crate::clock::Timestamp;
 /// # let now = Timestamp::from_unix_millis(0);
 /// let check = Password("open sesame".to_owned());
 /// assert_eq!(check.judge("open sesame", None, now).await?, BotVerdict::Passed { once: None });
-/// assert_eq!(check.judge("mellon", None, now).await?, BotVerdict::Failed);
+/// assert_eq!(check.judge("please", None, now).await?, BotVerdict::Failed);
 /// # Ok(())
 /// # }
 /// ```
