@@ -292,7 +292,8 @@ impl Meter {
     ///     delivery: Some(DeliveryTerms { fingerprint, lease: Duration::from_secs(60) }),
     ///     ..charge
     /// };
-    /// let Decision::Accepted(receipt) = meter.charge(charge.clone()).await? else { return Err("it was refused".into()) };
+    /// let decision = meter.charge(charge.clone()).await?;
+    /// let Decision::Accepted(receipt) = decision else { return Err("it was refused".into()) };
     /// // Send the response, and then:
     /// meter.settle(receipt.settlement().ok_or("it has no idempotency key")?).await?;
     /// assert_eq!(meter.charge(charge).await?, Decision::Refused(Refusal::Repeated(Repetition::UsedUp)));
