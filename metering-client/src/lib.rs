@@ -3,6 +3,41 @@
 //! A [`Transport`] carries requests to a service. [`HttpTransport`] uses the network; a server that hosts the tools has
 //! its own transport, which does not. [`Client`] adds the key and reads responses and errors. [`tools`] turns the
 //! catalogue into MCP tools, each of which sends one request with a [`Client`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use metering_client::{Client, HttpTransport};
+//! use metering_core::{ClientSource, Credits};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Balance {
+//!     credit_balance: Credits,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
+//! # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! # let url = format!("http://{}", listener.local_addr()?);
+//! # let balance = axum::routing::get(|| async { r#"{"credit_balance":1.75}"# });
+//! # let server = axum::Router::new().route("/credits/balance", balance);
+//! # tokio::spawn(async { axum::serve(listener, server).await });
+//! let transport = HttpTransport::new(url.parse()?, Duration::from_secs(10))?;
+//! let client = Client::new(Arc::new(transport), ClientSource::Direct).with_key(key);
+//! let balance: Balance = client.get("/credits/balance").await?.json()?;
+//! assert_eq!(balance.credit_balance.to_string(), "1.75");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where next
+//!
+//! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
+//! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
+//!
+//! `docs/protocol.md` in the repository describes the requests.
 #![deny(missing_docs)]
 
 mod client;

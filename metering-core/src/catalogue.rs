@@ -27,6 +27,21 @@ pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use route::{Param, ParamLocation, ParamType, Route};
 
 /// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
+///
+/// ```
+/// use metering_core::Catalogue;
+///
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [
+///         {"path": "/price", "method": "GET", "metered": true, "price": "0.01"},
+///         {"path": "/status", "method": "GET", "metered": false}]}"#,
+/// )?;
+/// assert_eq!(catalogue.routes().len(), 2);
+/// assert_eq!(catalogue.prefixes().into_iter().collect::<Vec<_>>(), ["price", "status"]);
+/// let route = catalogue.by_template("GET", "/price").ok_or("there is no such route")?;
+/// assert_eq!(route.price(0).to_string(), "0.01");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     market: String,
@@ -120,6 +135,15 @@ impl Catalogue {
 
     /// Reads a catalogue published by another server. Unknown keys are ignored, because that server may be newer.
     ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let newer = r#"{"market": "M", "version": 9, "regions": ["eu"], "endpoints": []}"#;
+    /// assert_eq!(Catalogue::from_published_json(newer)?.version(), 9);
+    /// assert!(Catalogue::from_json(newer).is_err());
+    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
+    /// ```
+    ///
     /// # Errors
     /// Same as [`Catalogue::from_json`], except that unknown keys are accepted.
     pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
@@ -174,6 +198,18 @@ impl Catalogue {
     ///
     /// Empty segments are skipped because some routers skip them: `//mpp/x` must not be treated differently from
     /// `/mpp/x`.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::RequestPath;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/mpp/price", "method": "GET", "metered": true}]}"#,
+    /// )?;
+    /// assert!(catalogue.covers(&RequestPath::parse("/mpp/unheard-of")?));
+    /// assert!(!catalogue.covers(&RequestPath::parse("/health")?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn covers(&self, path: &RequestPath<'_>) -> bool {
         path.segments().find(|segment| !segment.is_empty()).is_some_and(|first| self.trie.covers(first))
@@ -217,6 +253,19 @@ impl Catalogue {
     }
 
     /// Finds a request's route by path and method only.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::{RequestPath, RouteRefusal};
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+    /// )?;
+    /// let path = RequestPath::parse("/price")?;
+    /// assert_eq!(&*catalogue.find("GET", &path).map_err(|_| "no such route")?.template, "/price");
+    /// assert_eq!(catalogue.find("PUT", &path), Err(RouteRefusal::MethodNotAllowed(vec!["GET".to_owned()])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`] or [`RouteRefusal::AmbiguousPath`].

@@ -12,6 +12,28 @@ const SECONDS_PER_MINUTE: i64 = 60;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A source of the current time.
+///
+/// In programs, use [`SystemClock`]. A test can have one of its own:
+///
+/// ```
+/// use std::sync::atomic::{AtomicI64, Ordering};
+///
+/// use metering_core::{Clock, Timestamp};
+///
+/// /// A clock that a test sets, in milliseconds since the Unix epoch.
+/// #[derive(Debug, Default)]
+/// struct ManualClock(AtomicI64);
+///
+/// impl Clock for ManualClock {
+///     fn now(&self) -> Timestamp {
+///         Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
+///     }
+/// }
+///
+/// let clock = ManualClock::default();
+/// clock.0.store(1_795_248_000_005, Ordering::SeqCst);
+/// assert_eq!(clock.now().to_string(), "2026-11-21T08:00:00.005Z");
+/// ```
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The current time.
     fn now(&self) -> Timestamp;
@@ -43,6 +65,18 @@ impl ClockSkew {
 
     /// Compares this clock with a store's clock, which was read between two readings of this one, `before` and `after`.
     /// The time between the two does not count as a difference. `None` when the difference is tolerated.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::clock::ClockSkew;
+    /// use metering_core::{Clock, SystemClock};
+    ///
+    /// let before = SystemClock.now();
+    /// let stores = before.saturating_sub(Duration::from_secs(61)); // from `Store::clock`
+    /// let skew = ClockSkew::found(before, stores, SystemClock.now());
+    /// assert_eq!(skew.map(|skew| skew.to_string()).as_deref(), Some("61 seconds ahead"));
+    /// ```
     #[must_use]
     pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {
         let gap = |from: Timestamp, to: Timestamp| u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
@@ -66,6 +100,18 @@ impl fmt::Display for ClockSkew {
 }
 
 /// An instant in UTC, to the millisecond. Displayed as RFC 3339, for example `2026-11-21T08:30:00.000Z`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use metering_core::Timestamp;
+///
+/// let at = Timestamp::from_unix_millis(1_795_248_000_005);
+/// let expires_at = at.saturating_add(Duration::from_secs(15 * 60));
+/// assert_eq!(expires_at.to_string(), "2026-11-21T08:15:00.005Z");
+/// assert_eq!(expires_at.minute() - at.minute(), 15);
+/// assert!(at < expires_at);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -131,6 +177,15 @@ impl Serialize for Timestamp {
 }
 
 /// A UTC day, counted from 1970-01-01. Displayed as `YYYY-MM-DD`.
+///
+/// ```
+/// use metering_core::Timestamp;
+///
+/// let day = Timestamp::from_unix_millis(1_795_248_000_005).day();
+/// assert_eq!(day.to_string(), "2026-11-21");
+/// assert_eq!(day.minus_days(21).to_string(), "2026-10-31");
+/// assert_eq!(day.start().to_string(), "2026-11-21T00:00:00.000Z");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(i64);
 

@@ -27,6 +27,18 @@ const RETRY_SOON_SECONDS: u64 = 1;
 const STREAM_RETRY_SECONDS: u64 = 5;
 
 /// Why a request was not served.
+///
+/// ```
+/// use metering_core::Error;
+/// use metering_core::wire::ErrorCode;
+///
+/// let error = Error::field("days", "must be from 1 to 90");
+/// assert_eq!(error.code(), ErrorCode::ValidationFailed);
+/// assert_eq!(error.code().status(), 400);
+/// assert_eq!(error.to_string(), "The request is not valid: days must be from 1 to 90.");
+/// let body = error.body();
+/// assert_eq!(body.fields.unwrap()["days"], "must be from 1 to 90");
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -99,6 +99,33 @@ impl MeteringLayer {
     /// metered routes below `/mpp`, `/health` passes and `/mpp/unheard-of` is refused. A path that servers could read
     /// in more than one way is always refused, because a server might read it as a metered route.
     ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::sync::Arc;
+    ///
+    /// use http::{Request, Response, StatusCode};
+    /// use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
+    /// use tower::{ServiceBuilder, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1,
+    /// #         "endpoints": [{"path": "/mpp/price", "method": "GET", "metered": true}]}"#,
+    /// # )?;
+    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+    /// let layer = MeteringLayer::new(service).pass_others();
+    /// let served = ServiceBuilder::new().layer(layer).service(service_fn(|_: Request<String>| async {
+    ///     Ok::<_, Infallible>(Response::new("up".to_owned()))
+    /// }));
+    /// let health = served.clone().oneshot(Request::get("/health").body(String::new())?).await?;
+    /// assert_eq!(health.body(), "up");
+    /// let unlisted = served.oneshot(Request::get("/mpp/unheard-of").body(String::new())?).await?;
+    /// assert_eq!(unlisted.status(), StatusCode::UNAUTHORIZED); // with a live key, it is 404
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// [`Catalogue::covers`]: crate::Catalogue::covers
     #[must_use]
     pub fn pass_others(mut self) -> Self {

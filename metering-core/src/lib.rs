@@ -29,7 +29,8 @@
 //!   `MeteringLayer` does it for any HTTP service.
 //! - Decisions instead of errors, without a catalogue: [`Meter`]. Amounts: [`Credits`].
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
-//!   `metering-evm`. Free signups: [`Service::with_signup`].
+//!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
+//!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and [`SignupStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!

@@ -8,6 +8,24 @@ pub(crate) const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde
 /// A source of unpredictable bytes.
 ///
 /// Keys are made from it, so outside of tests it must be cryptographically secure.
+///
+/// In programs, use [`SystemRandomness`]. A test can have one of its own:
+///
+/// ```
+/// use metering_core::{AccountId, Randomness};
+///
+/// /// The same bytes every time, so that a test knows the ids in advance.
+/// #[derive(Debug)]
+/// struct Fixed(u8);
+///
+/// impl Randomness for Fixed {
+///     fn fill(&self, bytes: &mut [u8]) {
+///         bytes.fill(self.0);
+///     }
+/// }
+///
+/// assert_eq!(AccountId::generate(&Fixed(10)).as_str(), "org_AAAAAAAAAAAAAAAAAAAA");
+/// ```
 pub trait Randomness: Send + Sync + fmt::Debug {
     /// Fills `bytes`.
     fn fill(&self, bytes: &mut [u8]);

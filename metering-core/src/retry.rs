@@ -41,6 +41,17 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Exponential backoff without an end.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::retry::RetryPolicy;
+    ///
+    /// let seconds = Duration::from_secs;
+    /// let mut retries = RetryPolicy::exponential(seconds(1), seconds(60)).start();
+    /// let waits = (0..8).filter_map(|_| retries.next_wait(None, Duration::ZERO));
+    /// assert_eq!(waits.collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 60, 60].map(seconds));
+    /// ```
     #[must_use]
     pub const fn exponential(first_wait: Duration, longest_wait: Duration) -> Self {
         Self {
@@ -89,6 +100,18 @@ impl Retries {
 
 /// Between half of `wait` and all of it, as `random` has it, so that callers that failed together do not retry
 /// together.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use metering_core::retry::jittered;
+/// use metering_core::{Randomness, SystemRandomness};
+///
+/// let mut random = [0; 4];
+/// SystemRandomness.fill(&mut random);
+/// let wait = jittered(Duration::from_secs(2), u32::from_ne_bytes(random));
+/// assert!((Duration::from_secs(1)..Duration::from_secs(2)).contains(&wait));
+/// ```
 #[must_use]
 pub fn jittered(wait: Duration, random: u32) -> Duration {
     let half = wait / 2;

@@ -36,6 +36,17 @@ pub trait SecretKind {
 }
 
 /// A secret. Its text is wiped from memory on drop and never printed; [`Secret::expose`] is the only way to read it.
+///
+/// ```
+/// use metering_core::SystemRandomness;
+/// use metering_core::signups::SessionToken;
+///
+/// let token = SessionToken::generate(&SystemRandomness);
+/// assert_eq!(SessionToken::parse(token.expose())?.hash(), token.hash());
+/// assert_eq!(format!("{token:?}"), "SessionToken(sst_…)");
+/// assert!(SessionToken::parse("sk_live_1234").is_err());
+/// # Ok::<(), metering_core::signups::MalformedToken>(())
+/// ```
 #[derive(Clone)]
 pub struct Secret<K> {
     text: Zeroizing<String>,

@@ -51,6 +51,26 @@ const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 /// What a [`Service`] tells clients about itself.
 ///
 /// The default has no chains, no terms and no links.
+///
+/// ```
+/// use metering_core::service::Links;
+/// use metering_core::wire::ErrorCode;
+/// use metering_core::{Catalogue, Charge, Error, MemoryStore, Service, ServiceConfig};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let links = Links { plans: Some("https://api.example.com/plans".to_owned()), ..Links::default() };
+/// let config = ServiceConfig { links, ..ServiceConfig::default() };
+/// let service = Service::start(Arc::new(MemoryStore::new()), Catalogue::default(), config);
+/// let (_, key) = service.open_account("my-agent", "0".parse()?).await?;
+/// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
+/// let Err(error) = service.charge(charge).await else { return Err("the account has no credits".into()) };
+/// assert_eq!(error.code(), ErrorCode::InsufficientCredits);
+/// assert_eq!(error.body().plans_url.as_deref(), Some("https://api.example.com/plans"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
     /// Where clients reach the service, without a trailing slash. Texts to sign name it.
@@ -159,6 +179,32 @@ impl Service {
     }
 
     /// A service built from these parts.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
+    ///
+    /// /// For tests: the time stands still.
+    /// #[derive(Debug)]
+    /// struct Noon;
+    ///
+    /// impl Clock for Noon {
+    ///     fn now(&self) -> Timestamp {
+    ///         Timestamp::from_unix_millis(1_795_262_400_000)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(Noon));
+    /// let meter = Arc::new(Meter::start(store.clone(), clock.clone(), MeterConfig::default()));
+    /// let service = Service::new(store, meter, Arc::new(Catalogue::default()), clock, ServiceConfig::default());
+    /// let (account, _) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(account.created_at.to_string(), "2026-11-21T12:00:00.000Z");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -187,6 +233,39 @@ impl Service {
     /// be paid on. Without this, the service lists no plans and refuses everything about payments.
     ///
     /// `store` must be the service's own store: a payment is credited there.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::service::PaymentSettings;
+    /// use metering_core::{Catalogue, MemoryStore, PaymentStore, Service, ServiceConfig};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let reader = Arc::new(in_memory::MemoryChain::default());
+    /// # let chain = reader.listed();
+    /// # let plan = serde_json::from_str(
+    /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
+    /// #         "token_decimals": 6, "label": "Starter"}"#,
+    /// # )?;
+    /// let store = Arc::new(MemoryStore::new());
+    /// store.put_plans(vec![plan]).await?;
+    /// let config = ServiceConfig { chains: vec![chain], ..ServiceConfig::default() };
+    /// let shop = Service::start(store.clone(), Catalogue::default(), config).with_payments(
+    ///     store,
+    ///     BTreeMap::from([(8453, reader as _)]), // on a real chain, the reader of `metering-evm`
+    ///     PaymentSettings::default(),
+    /// );
+    /// shop.register_recipients().await?;
+    /// assert_eq!(shop.plans().await?.plans[0].label, "Starter");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_payments(
         mut self,
@@ -200,6 +279,18 @@ impl Service {
 
     /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
     /// repeated. Call it when a shutdown begins.
+    ///
+    /// ```
+    /// # use metering_core::{MemoryStore, Service, charging::MeterEnd};
+    /// # use std::sync::Arc;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// service.end_waits();
+    /// // Let the server finish its requests, and then:
+    /// assert_eq!(service.meter().drain().await, MeterEnd::Drained);
+    /// # }
+    /// ```
     pub fn end_waits(&self) {
         self.payments.end_waits();
     }
@@ -207,6 +298,8 @@ impl Service {
     /// Offers free signups. Without this, the service refuses them.
     ///
     /// `store` must be the service's own store: new accounts are created there.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     #[must_use]
     pub fn with_signup(mut self, store: Arc<dyn SignupStore>, settings: SignupSettings) -> Self {
         self.signup_store = Some(store);
@@ -236,6 +329,24 @@ impl Service {
 
     /// The account that owns a key.
     ///
+    /// ```
+    /// use metering_core::wire::ErrorCode;
+    /// use metering_core::{ApiKey, MemoryStore, Service, SystemRandomness};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    ///
+    /// let unknown = ApiKey::generate(&SystemRandomness);
+    /// let Err(error) = service.authenticate(Some(&unknown)).await else { return Err("nobody has this key".into()) };
+    /// assert_eq!(error.code(), ErrorCode::Unauthorized);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key.
     pub async fn authenticate(&self, key: Option<&ApiKey>) -> Result<Account, Error> {
@@ -244,6 +355,8 @@ impl Service {
     }
 
     /// The plans on sale, at most a second old.
+    ///
+    /// [`Service::with_payments`] has an example.
     ///
     /// # Errors
     /// When the store fails.

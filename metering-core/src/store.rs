@@ -41,6 +41,29 @@ pub use payments::{
 ///
 /// Methods may be called from any number of tasks, and from several processes if the backend lets several open the same
 /// data. All calls together behave as if they ran one after the other.
+///
+/// Call it directly for what [`Service`](crate::Service) has no use case for:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::{ApiKey, Clock, MemoryStore, Service, Store, SystemClock, SystemRandomness};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let service = Service::with_defaults(Arc::clone(&store));
+/// let (account, old_key) = service.open_account("my-agent", "2".parse()?).await?;
+///
+/// // Replace the account's key, and later revoke the account.
+/// let new_key = ApiKey::generate(&SystemRandomness);
+/// store.replace_key(&account.id, new_key.hash(), SystemClock.now()).await?;
+/// assert_eq!(store.live_keys(&[old_key.hash(), new_key.hash()]).await?, [false, true]);
+/// store.revoke_account(&account.id, SystemClock.now()).await?;
+/// assert_eq!(store.account_by_key(&new_key.hash()).await?, None);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Decides and records a batch of charges and refunds, in order, in one durable transaction.
@@ -141,11 +164,48 @@ pub trait Store: Send + Sync + fmt::Debug {
 }
 
 /// A store for everything that a service can offer. Every type that has all three parts of the contract is one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::service::SignupSettings;
+/// use metering_core::{FullStore, MemoryStore, Service};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new()); // or another backend, by the configuration
+/// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
+/// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
+/// # }
+/// ```
 pub trait FullStore: PaymentStore + SignupStore {}
 
 impl<S: PaymentStore + SignupStore> FullStore for S {}
 
 /// An account to create.
+///
+/// ```
+/// use metering_core::store::Created;
+/// use metering_core::{
+///     AccountId, ApiKey, Clock, MemoryStore, NewAccount, RateLimits, Store, SystemClock, SystemRandomness,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = MemoryStore::new();
+/// let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+/// let account = NewAccount {
+///     email: Some("jo@example.com".parse()?),
+///     limits: RateLimits { requests_per_minute: 60, requests_per_day: 0 },
+///     ..NewAccount::new(id, "my-agent".parse()?, key.hash(), SystemClock.now())
+/// };
+/// assert!(matches!(store.create_account(account.clone()).await?, Created::Account(_)));
+/// let another = ApiKey::generate(&SystemRandomness);
+/// let account = NewAccount { id: AccountId::generate(&SystemRandomness), key: another.hash(), ..account };
+/// assert_eq!(store.create_account(account).await?, Created::EmailTaken);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct NewAccount {
     /// Its id.
@@ -223,6 +283,27 @@ impl Cursor {
 }
 
 /// A page of a list.
+///
+/// ```
+/// use metering_core::{Account, Store, StoreError};
+///
+/// /// All accounts of a store, a hundred at a time.
+/// async fn all(store: &dyn Store) -> Result<Vec<Account>, StoreError> {
+///     let (mut accounts, mut after) = (Vec::new(), None);
+///     loop {
+///         let page = store.accounts(after.as_ref(), 100).await?;
+///         accounts.extend(page.items);
+///         after = page.next;
+///         if after.is_none() {
+///             return Ok(accounts);
+///         }
+///     }
+/// }
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// assert!(all(&metering_core::MemoryStore::new()).await?.is_empty());
+/// # Ok::<(), StoreError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items.
@@ -232,6 +313,16 @@ pub struct Page<T> {
 }
 
 /// The result of [`Store::verify`].
+///
+/// ```
+/// # use metering_core::{MemoryStore, Store, StoreError};
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # let store = MemoryStore::new();
+/// let verification = store.verify().await?;
+/// assert_eq!(verification.discrepancies, []);
+/// # Ok::<(), StoreError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
     /// The number of accounts checked.

@@ -11,6 +11,14 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, PaymentRef};
 
 /// Which kind of client made a request.
+///
+/// ```
+/// use metering_core::ClientSource;
+///
+/// assert_eq!(ClientSource::from_name("cli"), ClientSource::Cli);
+/// assert_eq!(ClientSource::from_name("a browser"), ClientSource::Unknown);
+/// assert_eq!(ClientSource::default().as_str(), "direct");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -50,6 +58,19 @@ impl ClientSource {
 }
 
 /// The key of a daily total, besides account and day: route, method and source.
+///
+/// ```
+/// use metering_core::{Charge, ClientSource, Credits, UsageLine};
+/// # let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
+///
+/// let line = UsageLine {
+///     route_template: "/quotes/{number}".into(),
+///     http_method: "GET".into(),
+///     source: ClientSource::Cli,
+/// };
+/// let charge = Charge { line, ..Charge::new(&key, Credits::BASE_CALL, "GET", "/quotes/{number}") };
+/// assert_eq!(charge.line.source.as_str(), "cli");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageLine {
     /// The route's template, for example `/mpp/ethPrice/{block_number}`.
@@ -85,6 +106,28 @@ pub struct EndpointUsage {
 }
 
 /// The usage of some days, read at one moment, so its parts add up exactly.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::usage::DayRange;
+/// use metering_core::{Charge, Clock, MemoryStore, Service, Store, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new());
+/// let service = Service::with_defaults(store.clone());
+/// let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+///
+/// let days = DayRange::last_days(SystemClock.now(), 30);
+/// let report = store.usage_report(&account.id, days).await?.ok_or("there is no such account")?;
+/// assert_eq!(report.credits_added.to_string(), "2");
+/// assert_eq!(&*report.by_endpoint[0].route_template, "/price");
+/// assert_eq!(report.by_day[0].credits_used.to_string(), "0.25");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageReport {
     /// The account at that moment.
@@ -98,6 +141,16 @@ pub struct UsageReport {
 }
 
 /// A range of UTC days, including both ends.
+///
+/// ```
+/// use metering_core::Timestamp;
+/// use metering_core::usage::DayRange;
+///
+/// let now = Timestamp::from_unix_millis(1_795_248_000_005);
+/// let week = DayRange::last_days(now, 7);
+/// assert_eq!(week.first.to_string(), "2026-11-15");
+/// assert!(week.contains(now.day()));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
     /// The first day.

@@ -1,5 +1,26 @@
 //! The wire types: requests and responses as clients see them. Every transport uses these, and the OpenAPI document is
 //! generated from them.
+//!
+//! A handler, in any HTTP library:
+//!
+//! ```
+//! use metering_core::wire::QuoteRequest;
+//! use metering_core::{MemoryStore, Service};
+//! # use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+//! let request: QuoteRequest = serde_json::from_str(r#"{"agent_name": "my-agent", "plan_id": "starter"}"#)?;
+//! let (status, body) = match service.quote(&request).await {
+//!     Ok(quote) => (200, serde_json::to_value(quote)?),
+//!     Err(error) => (error.code().status(), serde_json::to_value(error.body())?),
+//! };
+//! assert_eq!((status, &body["error"]), (400, &"validation_failed".into()));
+//! assert_eq!(body["fields"]["payer_address"], "is required");
+//! # Ok(())
+//! # }
+//! ```
 
 mod account;
 mod billing;

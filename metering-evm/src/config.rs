@@ -16,6 +16,26 @@ use crate::finality::Finality;
 use crate::rpc_url::RpcUrl;
 
 /// A chain that plans are paid on: the section `[chains.NAME]`.
+///
+/// ```
+/// use metering_evm::ChainConfig;
+///
+/// let mut config: ChainConfig = toml::from_str(
+///     r#"
+///     chain_id = 8453
+///     rpc_urls = ["https://one.example.com", "https://two.example.com"]
+///     agree = 2
+///     recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+///     confirmations = "safe"
+///     "#,
+/// )?;
+/// config.validate()?;
+/// assert!(config.is_watched());
+/// assert_eq!(config.chain("base").name, "base");
+/// config.agree = 3;
+/// assert_eq!(config.validate().unwrap_err().to_string(), "agree: cannot require 3 of 2 rpc_urls to agree");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainConfig {

@@ -37,6 +37,14 @@ pub struct FinalityError;
 impl Finality {
     /// How many confirmations clients should expect. For `safe` and `finalized` this is an estimate based on Ethereum's
     /// epochs of 32 blocks.
+    ///
+    /// ```
+    /// use metering_evm::Finality;
+    ///
+    /// assert_eq!("12".parse::<Finality>()?.confirmations_hint(), 12);
+    /// assert_eq!(Finality::Finalized.confirmations_hint(), 64);
+    /// # Ok::<(), metering_evm::FinalityError>(())
+    /// ```
     #[must_use]
     pub const fn confirmations_hint(self) -> u32 {
         match self {

@@ -5,9 +5,6 @@
 //! configured sources at once and believes what `agree` of them report identically. It returns evidence and judges
 //! nothing; what it cannot determine for certain is a retryable error, never a guess.
 //!
-//! With the feature `wallet` it also makes payments: `Wallet` holds a private key, and `Payer` prepares, signs and
-//! sends payments.
-//!
 //! ```
 //! use metering_evm::ChainConfig;
 //!
@@ -21,9 +18,21 @@
 //!     "#,
 //! )?;
 //! let reader = config.reader()?.expect("the section has URLs");
-//! assert!(!format!("{reader:?}").contains("key"));
+//! assert_eq!(reader.chain_id(), 8453);
+//! assert!(!format!("{reader:?}").contains("key")); // URLs are secrets
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Where next
+//!
+//! - Selling plans with the reader: [`ChainConfig::reader`] shows how it gets into a
+//!   [`Service`](metering_core::Service).
+//! - A check of the sources at start: [`EvmReader::check`].
+//! - When a payment is credited, and when it is final: [`Finality`].
+//! - Making payments, with the feature `wallet`: `Wallet` holds a private key, and `Payer` prepares, signs and sends.
+//!
+//! `docs/payments.md` in the repository is the guide for operators, and `docs/payment-security.md` says which payments
+//! count.
 #![deny(missing_docs)]
 
 mod agreement;

@@ -29,6 +29,28 @@ const HASHES_MAX: usize = 20;
 /// else it returns.
 ///
 /// Its error messages name sources by their host, which is meant for operators, not for clients.
+///
+/// Not run here, because it needs a node:
+///
+/// ```no_run
+/// use metering_core::chains::ChainReader;
+/// use metering_evm::ChainConfig;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config: ChainConfig = toml::from_str(
+///     r#"
+///     chain_id = 8453
+///     rpc_urls = ["http://127.0.0.1:8545"]
+///     recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+///     "#,
+/// )?;
+/// let reader = config.reader()?.ok_or("no RPC source is configured")?;
+/// reader.check().await?;
+/// println!("block {} of chain {}", reader.heights().await?.newest, reader.chain_id());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct EvmReader {
     chain_id: u64,
@@ -43,6 +65,34 @@ pub struct EvmReader {
 
 impl ChainConfig {
     /// A reader of the chain; `None` without `rpc_urls`. Does not connect yet: see [`EvmReader::check`].
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::chains::ChainReader;
+    /// use metering_core::service::PaymentSettings;
+    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
+    /// use metering_evm::ChainConfig;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let toml = r#"
+    /// #     chain_id = 8453
+    /// #     rpc_urls = ["https://one.example.com", "https://two.example.com"]
+    /// #     recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+    /// # "#;
+    /// let config: ChainConfig = toml::from_str(toml)?;
+    /// let reader: Arc<dyn ChainReader> = Arc::new(config.reader()?.ok_or("no RPC source is configured")?);
+    /// let readers = BTreeMap::from([(config.chain_id, reader)]);
+    /// let store = Arc::new(MemoryStore::new());
+    /// let service_config = ServiceConfig { chains: vec![config.chain("base")], ..ServiceConfig::default() };
+    /// let shop = Service::start(store.clone(), Catalogue::default(), service_config);
+    /// let shop = shop.with_payments(store, readers, PaymentSettings::default());
+    /// assert_eq!(shop.plans().await?.primary_chain_id, Some(8453));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`ChainConfig::validate`], or when the HTTP client cannot be set up.

@@ -34,6 +34,14 @@ impl RpcUrl {
     }
 
     /// Its host, and its port if it is not the scheme's default.
+    ///
+    /// ```
+    /// use metering_evm::RpcUrl;
+    ///
+    /// assert_eq!("https://rpc.example.com/v2/0123456789abcdef".parse::<RpcUrl>()?.host(), "rpc.example.com");
+    /// assert_eq!("http://127.0.0.1:8545".parse::<RpcUrl>()?.host(), "127.0.0.1:8545");
+    /// # Ok::<(), metering_evm::RpcUrlError>(())
+    /// ```
     #[must_use]
     pub fn host(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();

@@ -22,11 +22,16 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// A [`Store`](metering_core::Store) in a PostgreSQL database, which any number of nodes may share. Cheap to clone.
 ///
+/// Not run here, because it needs a PostgreSQL server:
+///
 /// ```no_run
+/// use metering_core::Store;
 /// use metering_postgres::PostgresStore;
 ///
 /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = PostgresStore::connect(&"postgres://metering@localhost/metering".parse()?).await?;
+/// store.check().await?;
+/// assert_eq!(store.verify().await?.discrepancies, []);
 /// # Ok(())
 /// # }
 /// ```
@@ -48,6 +53,25 @@ impl fmt::Debug for PostgresStore {
 impl PostgresStore {
     /// Connects, and creates or migrates the schema if necessary. Needs a Tokio runtime.
     ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::Service;
+    /// use metering_postgres::{PostgresConfig, PostgresStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config: PostgresConfig = "postgres://metering:secret@db.example.com/metering?sslmode=require".parse()?;
+    /// let store = Arc::new(PostgresStore::connect(&config).await?);
+    /// let service = Service::with_defaults(store);
+    /// let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the database cannot be reached or written to, has another program's tables, a newer schema or an encoding
     /// other than UTF-8, or when a move of a store to it has not finished.
@@ -57,6 +81,22 @@ impl PostgresStore {
 
     /// Like [`PostgresStore::connect`], but the database must already have the schema: a mistyped name must not look
     /// like an empty store.
+    ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use metering_core::Store;
+    /// use metering_postgres::PostgresStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A tool that only reads must not create a database by accident.
+    /// let store = PostgresStore::connect_existing(&"postgres://metering@localhost/metering".parse()?).await?;
+    /// let verification = store.verify().await?;
+    /// println!("{} accounts, {} discrepancies", verification.accounts, verification.discrepancies.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`PostgresStore::connect`], and when there is no schema.

@@ -34,12 +34,18 @@ use crate::usage::{activity, daily_totals};
 ///
 /// Its methods need a Tokio runtime. Dropping it waits for pending writes.
 ///
-/// ```no_run
-/// use std::path::Path;
+/// ```
+/// use metering_core::Store;
 /// use metering_sqlite::SqliteStore;
 ///
-/// let store = SqliteStore::create(Path::new("metering-data/metering.db"))?;
-/// # Ok::<(), metering_core::StoreError>(())
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let store = SqliteStore::create(&folder.path().join("metering-data/metering.db"))?;
+/// store.check().await?;
+/// assert_eq!(store.verify().await?.accounts, 0);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -54,6 +60,29 @@ impl SqliteStore {
     /// [`SqliteStore::create`] creates the folder too.
     ///
     /// A database that was not closed cleanly is first checked for damage.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Charge, Service};
+    /// use metering_sqlite::SqliteStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = folder.path().join("metering.db");
+    /// let service = Service::with_defaults(Arc::new(SqliteStore::open(&file)?));
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// service.meter().drain().await;
+    /// drop(service);
+    ///
+    /// // The charge is in the file.
+    /// let service = Service::with_defaults(Arc::new(SqliteStore::open(&file)?));
+    /// assert_eq!(service.balance(Some(&key)).await?.credit_balance.to_string(), "1.75");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be opened or written to, is not a metering database, is damaged, was written by a newer
@@ -80,6 +109,22 @@ impl SqliteStore {
 
     /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file
     /// appears under its name only if the copy is sound. Returns what [`Store::verify`] finds in it.
+    ///
+    /// ```
+    /// use metering_sqlite::SqliteStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = folder.path().join("metering.db");
+    /// # let copy = folder.path().join("copy.db");
+    /// let store = SqliteStore::open(&file)?;
+    /// let found = store.backup_to(&copy).await?;
+    /// assert_eq!(found.discrepancies, []); // the books in the copy balance
+    /// assert!(store.backup_to(&copy).await.is_err()); // it does not overwrite a file
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// When `path` already exists or cannot be written to, and when the copy is damaged, which means that the database

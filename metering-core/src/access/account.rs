@@ -13,6 +13,14 @@ use crate::money::credits::Credits;
 use crate::random::{Randomness, push_base62};
 
 /// The public id of an account: `org_` and 20 base-62 digits.
+///
+/// ```
+/// use metering_core::{AccountId, SystemRandomness};
+///
+/// let id = AccountId::generate(&SystemRandomness);
+/// assert_eq!(id.as_str().parse(), Ok(id));
+/// assert!("org_42".parse::<AccountId>().is_err());
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(Arc<str>);
 
@@ -72,6 +80,15 @@ impl Serialize for AccountId {
 }
 
 /// The name of an account: 1 to 64 of `A-Z a-z 0-9 _ -`.
+///
+/// ```
+/// use metering_core::access::AgentName;
+///
+/// let name: AgentName = "my-agent_01".parse()?;
+/// assert_eq!(name.as_str(), "my-agent_01");
+/// assert!("my agent".parse::<AgentName>().is_err());
+/// # Ok::<(), metering_core::access::AgentNameError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct AgentName(String);
@@ -110,6 +127,16 @@ impl fmt::Display for AgentName {
 }
 
 /// An email address, kept as given and compared case-insensitively.
+///
+/// ```
+/// use metering_core::access::Email;
+///
+/// let email: Email = "Jo@Example.com".parse()?;
+/// assert_eq!(email, "jo@example.com".parse()?);
+/// assert_eq!(email.to_string(), "Jo@Example.com");
+/// assert!("jo@localhost".parse::<Email>().is_err());
+/// # Ok::<(), metering_core::access::EmailError>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Email(String);
@@ -172,6 +199,29 @@ impl fmt::Display for Email {
 }
 
 /// An account's rate limits: accepted requests per calendar minute and per UTC day. 0 means no limit.
+///
+/// ```
+/// use metering_core::charging::LimitWindow;
+/// use metering_core::{Charge, Credits, Error, MemoryStore, RateLimits, Service, Store};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = Arc::new(MemoryStore::new());
+/// # let service = Service::with_defaults(store.clone());
+/// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let limits = RateLimits { requests_per_day: 1, ..RateLimits::default() };
+/// store.set_limits(&account.id, limits).await?;
+///
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
+/// let receipt = service.charge(charge.clone()).await?;
+/// assert_eq!(receipt.rate.remaining(LimitWindow::Day), Some(0));
+/// let Err(error) = service.charge(charge).await else { return Err("the second request is above the limit".into()) };
+/// assert!(matches!(error, Error::RateLimited { window: LimitWindow::Day, .. }));
+/// assert!(error.retry_after_seconds() <= Some(24 * 60 * 60));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -212,6 +262,24 @@ pub struct Payer {
 }
 
 /// A snapshot of an account.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::{MemoryStore, RateLimits, Service, Store};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new());
+/// let (opened, _) = Service::with_defaults(store.clone()).open_account("my-agent", "2".parse()?).await?;
+/// let account = store.account(&opened.id).await?.ok_or("there is no such account")?;
+/// assert_eq!(account.agent_name.as_str(), "my-agent");
+/// assert_eq!(account.totals.granted, account.totals.balance);
+/// assert_eq!(account.limits, RateLimits::default());
+/// assert_eq!(account.revoked_at, None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// Its public id.

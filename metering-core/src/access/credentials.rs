@@ -23,6 +23,19 @@ pub struct Credentials {
 impl Credentials {
     /// The key, for a request that needs one.
     ///
+    /// ```
+    /// use metering_core::access::Credentials;
+    /// use metering_core::wire::ErrorCode;
+    ///
+    /// let mut headers = http::HeaderMap::new();
+    /// headers.insert("authorization", "Bearer sk_live_cut-off".parse()?);
+    /// let credentials = Credentials::read(|name| headers.get_all(name).iter().map(|value| value.as_bytes()));
+    /// let Err(error) = credentials.key() else { panic!("this is not a key") };
+    /// assert_eq!(error.code(), ErrorCode::Unauthorized);
+    /// assert!(error.to_string().contains("a key has 46 characters"), "{error}");
+    /// # Ok::<(), http::header::InvalidHeaderValue>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::KeyRefused`] when the text that was sent is not a key. If none was sent, the result is `None`, and the
     /// use case decides.
@@ -34,6 +47,17 @@ impl Credentials {
     }
 
     /// The error to send to the client that sent these credentials: a missing key, or what is wrong with its form.
+    ///
+    /// ```
+    /// use metering_core::Error;
+    /// use metering_core::access::Credentials;
+    ///
+    /// # let header: &[u8] = b"Bearer sk_test_12";
+    /// # let lines = |name: &str| (name == "authorization").then_some(header);
+    /// let credentials = Credentials::read(lines);
+    /// let error = credentials.explain(Error::Unauthorized);
+    /// assert!(error.to_string().contains("a key starts with sk_live_"), "{error}");
+    /// ```
     #[must_use]
     pub fn explain(&self, error: Error) -> Error {
         match (error, self.fault) {
@@ -83,6 +107,24 @@ impl Credentials {
     }
 
     /// The idempotency key, in the form that a request head takes.
+    ///
+    /// ```
+    /// use metering_core::access::Credentials;
+    /// use metering_core::service::RequestHead;
+    ///
+    /// # let header: &[u8] = b"8e03978e";
+    /// # let lines = |name: &str| (name == "idempotency-key").then_some(header);
+    /// let credentials = Credentials::read(lines);
+    /// let head = RequestHead {
+    ///     key: credentials.key.as_ref(),
+    ///     method: "GET",
+    ///     path: "/price",
+    ///     query: None,
+    ///     source: credentials.source,
+    ///     idempotency_key: credentials.idempotency_key(),
+    /// };
+    /// assert!(matches!(head.idempotency_key, Some(Ok(key)) if key.as_str() == "8e03978e"));
+    /// ```
     #[must_use]
     pub fn idempotency_key(&self) -> Option<Result<&IdempotencyKey, IdempotencyKeyError>> {
         self.idempotency_key.as_ref().map(|key| key.as_ref().map_err(|error| *error))

@@ -84,6 +84,17 @@ impl SecretKind for ApiKeyKind {
 impl ApiKey {
     /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
     ///
+    /// ```
+    /// use metering_core::access::MalformedKey;
+    /// use metering_core::{ApiKey, SystemRandomness};
+    ///
+    /// let key = ApiKey::generate(&SystemRandomness);
+    /// let sent = ApiKey::from_authorization(&format!("Bearer {}", key.expose()))?;
+    /// assert_eq!(sent.hash(), key.hash());
+    /// assert_eq!(ApiKey::from_authorization("Basic bWU6cHc=").err(), Some(MalformedKey::Scheme));
+    /// # Ok::<(), MalformedKey>(())
+    /// ```
+    ///
     /// # Errors
     /// When the scheme is not `Bearer` or the rest is not a key.
     pub fn from_authorization(value: &str) -> Result<Self, MalformedKey> {

@@ -65,12 +65,26 @@ pub fn overrides_request(header: &str) -> bool {
 ///
 /// They turn both `X-Real-IP` and `X_Real_IP` into `HTTP_X_REAL_IP`. Some also turn every other character that is not
 /// a letter or digit into an underscore.
+///
+/// ```
+/// use metering_core::catalogue::is_same_header;
+///
+/// assert!(is_same_header("X_Real.IP", "x-real-ip"));
+/// assert!(!is_same_header("x-real-ip-2", "x-real-ip"));
+/// ```
 #[must_use]
 pub fn is_same_header(header: &str, known: &str) -> bool {
     header.len() == known.len() && starts_like_header(header, known)
 }
 
 /// Whether CGI-style servers read the header's name as one that starts with `prefix`.
+///
+/// ```
+/// use metering_core::catalogue::starts_like_header;
+///
+/// assert!(starts_like_header("X_Forwarded_For", "x-forwarded-"));
+/// assert!(!starts_like_header("forwarded", "x-forwarded-"));
+/// ```
 #[must_use]
 pub fn starts_like_header(header: &str, prefix: &str) -> bool {
     let folded = |byte: u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };

@@ -48,6 +48,16 @@ pub enum TargetError {
 impl<'a> RequestPath<'a> {
     /// Normalises a path, without its query.
     ///
+    /// ```
+    /// use metering_core::catalogue::{RequestPath, TargetError};
+    ///
+    /// let path = RequestPath::parse("/prices/caf%c3%a9/%7Eme")?;
+    /// assert_eq!(path.as_str(), "/prices/caf%C3%A9/~me");
+    /// assert_eq!(path.segments().count(), 3);
+    /// assert_eq!(RequestPath::parse("/prices/../admin"), Err(TargetError::DotSegment));
+    /// # Ok::<(), TargetError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the path could be read in more than one way.
     pub fn parse(raw: &'a str) -> Result<Self, TargetError> {

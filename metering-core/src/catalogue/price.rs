@@ -12,12 +12,31 @@ use crate::money::decimal::{self, DecimalError};
 const MILLIONTHS_PER_ONE: i64 = 1_000_000;
 
 /// The price of a request in base calls, before its multiplier: 0 to 1000, with up to six decimals.
+///
+/// ```
+/// use metering_core::catalogue::{Multiplier, Weight};
+///
+/// let weight: Weight = "72".parse()?;
+/// assert_eq!(weight.price(Multiplier::ONE)?.to_string(), "0.01");
+/// assert_eq!(weight.price("2.5".parse()?)?.to_string(), "0.025");
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight {
     millionths: i64,
 }
 
 /// A factor on a request's price: 0 to 4096, with up to six decimals.
+///
+/// ```
+/// use metering_core::Credits;
+/// use metering_core::catalogue::Multiplier;
+///
+/// let price: Credits = "0.5".parse()?;
+/// assert_eq!("1.5".parse::<Multiplier>()?.times(price)?.to_string(), "0.75");
+/// assert!("4097".parse::<Multiplier>().is_err());
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Multiplier {
     millionths: i64,
@@ -128,6 +147,17 @@ impl fmt::Display for Weight {
 }
 
 /// The multipliers of a route that costs more the further it looks back.
+///
+/// ```
+/// use metering_core::catalogue::{LookbackTiers, Multiplier};
+///
+/// let (double, eightfold): (Multiplier, Multiplier) = ("2".parse()?, "8".parse()?);
+/// let tiers = LookbackTiers::new(vec![(600, Multiplier::ONE), (3_600, double)], eightfold).unwrap();
+/// assert_eq!(tiers.multiplier(600), Multiplier::ONE);
+/// assert_eq!(tiers.multiplier(601), double);
+/// assert_eq!(tiers.multiplier(86_400), eightfold);
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookbackTiers {
     /// `(at most this many seconds, multiplier)`, in ascending order.
@@ -165,6 +195,19 @@ impl LookbackTiers {
 }
 
 /// How a route is priced.
+///
+/// ```
+/// use metering_core::Catalogue;
+/// use metering_core::catalogue::Pricing;
+///
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [
+///         {"path": "/stream/trades", "method": "GET", "metered": true, "sse": true,
+///          "billing_modifier": {"type": "stream_session", "credits_per_connection": 0.01}}]}"#,
+/// )?;
+/// assert_eq!(catalogue.routes()[0].pricing, Pricing::PerConnection("0.01".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pricing {
     /// The same for every request.

@@ -13,6 +13,23 @@ use crate::money::credits::Credits;
 impl Route {
     /// Checks the parameters of a request for this route. Returns its price and its query in normal form.
     ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::RequestPath;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/search", "method": "GET", "metered": true, "price": "0.5",
+    ///          "params": [{"name": "text", "in": "query", "type": "string", "required": true}]}]}"#,
+    /// )?;
+    /// let path = RequestPath::parse("/search")?;
+    /// let route = catalogue.find("GET", &path).map_err(|_| "no such route")?;
+    /// let (price, query) = route.read(&path, Some("text=caf%c3%a9")).map_err(|_| "not valid")?;
+    /// assert_eq!((price.to_string().as_str(), query.as_deref()), ("0.5", Some("text=caf%C3%A9")));
+    /// assert!(route.read(&path, None).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path with another number of
     /// segments.

@@ -20,6 +20,13 @@ pub enum ParamLocation {
 }
 
 /// The type that a parameter's value must have.
+///
+/// ```
+/// use metering_core::catalogue::ParamType;
+///
+/// assert_eq!(ParamType::Integer.problem_with("42"), None);
+/// assert_eq!(ParamType::Integer.problem_with("042"), Some("must be an integer, such as 42"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamType {
@@ -78,6 +85,22 @@ pub struct Param {
 }
 
 /// A route of the catalogue.
+///
+/// ```
+/// use metering_core::catalogue::{ParamLocation, ParamType};
+/// use metering_core::{Catalogue, ClientSource};
+///
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [
+///         {"path": "/quotes/{number}", "method": "GET", "metered": true, "credit_weight": 72,
+///          "params": [{"name": "number", "in": "path", "type": "integer", "required": true}]}]}"#,
+/// )?;
+/// let [route] = catalogue.routes() else { panic!("the file has one route") };
+/// assert_eq!(route.price(0).to_string(), "0.01");
+/// assert_eq!(&*route.usage_line(ClientSource::Direct).route_template, "/quotes/{number}");
+/// assert_eq!(route.param(ParamLocation::Path, "number").map(|param| param.kind), Some(ParamType::Integer));
+/// # Ok::<(), metering_core::catalogue::CatalogueError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The HTTP method, upper-case.

@@ -15,6 +15,22 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 
 /// A chain that plans may be paid on, with the details that clients need.
+///
+/// ```
+/// use metering_core::ServiceConfig;
+/// use metering_core::chains::Chain;
+///
+/// let base = Chain {
+///     chain_id: 8453,
+///     name: "Base".to_owned(),
+///     public_rpc_url: "https://mainnet.base.org".to_owned(),
+///     recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".parse()?,
+///     confirmations: 12,
+/// };
+/// let config = ServiceConfig { chains: vec![base], ..ServiceConfig::default() };
+/// assert_eq!(config.chains[0].name, "Base");
+/// # Ok::<(), metering_core::chains::AddressError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     /// Its id (EIP-155).
@@ -34,6 +50,30 @@ pub struct Chain {
 ///
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
 /// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
+///
+/// `metering-evm` has one for EVM chains. For tests, write one that is in memory, as the example `sell_a_plan` does.
+///
+/// ```
+/// use metering_core::chains::{ChainError, ChainReader, TransactionStatus, TxHash};
+///
+/// /// How many confirmations a payment still needs; `None` while it is in no block.
+/// async fn missing(reader: &dyn ChainReader, hash: &TxHash) -> Result<Option<u64>, ChainError> {
+///     let TransactionStatus::Mined(evidence) = reader.transaction(hash).await? else { return Ok(None) };
+///     Ok(Some(evidence.depth.required.saturating_sub(evidence.depth.confirmations)))
+/// }
+/// # mod in_memory {
+/// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let chain = in_memory::MemoryChain::default();
+/// # let (from, to) = (in_memory::Wallet::of(7).address(), chain.listed().recipient);
+/// let hash = chain.pay(from, to, "5000000".parse()?);
+/// assert_eq!(missing(&chain, &hash).await?, Some(0));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait ChainReader: Send + Sync + fmt::Debug {
     /// The current state of a transaction.

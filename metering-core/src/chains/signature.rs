@@ -39,6 +39,13 @@ impl WalletSignature {
 
 /// The digest that a wallet signs for a text: the Keccak-256 of `0x19`, `Ethereum Signed Message:\n`, the text's length
 /// in *bytes* and the text (EIP-191).
+///
+/// ```
+/// use metering_core::chains::signing_digest;
+///
+/// let digest = hex::encode(signing_digest("Hello World"));
+/// assert_eq!(digest, "a1de988600a42c4b4ab089b619297c17d53cffae5d5120d82d8a92d0bb3b78f2");
+/// ```
 #[must_use]
 pub fn signing_digest(text: &str) -> [u8; 32] {
     let mut hasher = Keccak256::new();

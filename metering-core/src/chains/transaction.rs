@@ -6,6 +6,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The hash of a transaction. Parsed case-insensitively, displayed in lower case.
+///
+/// ```
+/// use metering_core::chains::TxHash;
+///
+/// let hash: TxHash = format!("0x{}", "aB".repeat(32)).parse()?;
+/// assert_eq!(hash, TxHash::from_bytes([0xab; 32]));
+/// assert_eq!(hash.to_string(), format!("0x{}", "ab".repeat(32)));
+/// # Ok::<(), metering_core::chains::TxHashError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxHash([u8; 32]);
 

@@ -9,6 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// 128 bits are enough for the price of any plan. On-chain amounts have 256 bits: larger ones are read as
 /// [`TokenUnits::MAX`], which no quote ever has and which covers every price.
+///
+/// ```
+/// use metering_core::chains::TokenUnits;
+///
+/// let amount: TokenUnits = "5003817".parse()?;
+/// assert_eq!(amount.get(), 5_003_817);
+/// assert_eq!(serde_json::to_string(&amount).unwrap(), r#""5003817""#);
+/// # Ok::<(), metering_core::chains::TokenUnitsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TokenUnits(u128);
 

@@ -133,6 +133,19 @@ impl LimitWindow {
 }
 
 /// An account's use of its rate limits at one moment.
+///
+/// ```
+/// use metering_core::charging::{LimitWindow, RateStatus, Window};
+/// use metering_core::{RateLimits, Timestamp};
+///
+/// let at = Timestamp::from_unix_millis(1_795_248_045_000); // 45 seconds into its minute
+/// let limits = RateLimits { requests_per_minute: 240, requests_per_day: 0 };
+/// let (minute, day) = (Window { index: at.minute(), count: 3 }, Window { index: at.day().unix_days(), count: 9 });
+/// let rate = RateStatus { limits, minute, day, at };
+/// assert_eq!(rate.remaining(LimitWindow::Minute), Some(237));
+/// assert_eq!(rate.reset_seconds(LimitWindow::Minute), 15);
+/// assert_eq!(rate.remaining(LimitWindow::Day), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateStatus {
     /// The limits.
@@ -169,6 +182,22 @@ impl RateStatus {
 }
 
 /// The decision on a charge.
+///
+/// ```
+/// use metering_core::{Decision, Refusal};
+///
+/// /// The HTTP status of the response to a request with this decision.
+/// fn status(decision: &Decision) -> u16 {
+///     match decision {
+///         Decision::Accepted(_) => 200,
+///         Decision::Refused(Refusal::UnknownKey) => 401,
+///         Decision::Refused(Refusal::InsufficientCredits { .. }) => 402,
+///         Decision::Refused(Refusal::RateLimited { .. }) => 429,
+///         Decision::Refused(_) => 409,
+///     }
+/// }
+/// assert_eq!(status(&Decision::Refused(Refusal::UnknownKey)), 401);
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Charged; serve it.
@@ -180,6 +209,21 @@ pub enum Decision {
 /// Proof of a charge: who was charged how much, and everything a refund needs.
 ///
 /// Not `Clone` on purpose: a refund consumes it, so a charge cannot be refunded twice.
+///
+/// ```
+/// use metering_core::{Charge, MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+/// assert_eq!((receipt.account, receipt.charged), (account.id, "0.25".parse()?));
+/// assert_eq!(&*receipt.line.route_template, "/price");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {

@@ -62,6 +62,13 @@ impl IdempotencyKey {
     }
 
     /// The value of the header, in the draft's string form.
+    ///
+    /// ```
+    /// use metering_core::charging::IdempotencyKey;
+    ///
+    /// assert_eq!(IdempotencyKey::parse("order-17")?.to_header(), r#""order-17""#);
+    /// # Ok::<(), metering_core::charging::IdempotencyKeyError>(())
+    /// ```
     #[must_use]
     pub fn to_header(&self) -> String {
         format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""))

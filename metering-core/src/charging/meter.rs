@@ -26,6 +26,22 @@ use committer::Committer;
 pub use stats::MeterStats;
 
 /// The capacity of a [`Meter`].
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// use metering_core::{MemoryStore, Meter, MeterConfig, SystemClock};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = NonZeroUsize::new(1_000).ok_or("not zero")?;
+/// let config = MeterConfig { queue, ..MeterConfig::default() };
+/// let meter = Meter::start(Arc::new(MemoryStore::new()), Arc::new(SystemClock), config);
+/// assert_eq!(meter.queued(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterConfig {
     /// The maximum number of waiting charges over all lanes. Further ones fail immediately with
@@ -98,6 +114,25 @@ pub struct Meter {
 }
 
 /// How a meter ended.
+///
+/// ```
+/// use metering_core::charging::MeterEnd;
+/// use metering_core::{MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let server = std::future::ready(());
+/// tokio::select! {
+///     biased;
+///     () = server => {} // it was asked to stop, and has finished its requests
+///     MeterEnd::StoreBroken = service.meter().ended() => return Err("the store broke; open it again".into()),
+/// }
+/// assert_eq!(service.meter().drain().await, MeterEnd::Drained);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterEnd {
     /// It was drained, or dropped.
@@ -166,6 +201,21 @@ impl Meter {
 
     /// Charges a request. When this returns, the decision is on disk.
     ///
+    /// ```
+    /// use metering_core::{ApiKey, Charge, Credits, Decision, MemoryStore, Meter, MeterConfig, Refusal};
+    /// use metering_core::{SystemClock, SystemRandomness};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let meter = Meter::start(Arc::new(MemoryStore::new()), Arc::new(SystemClock), MeterConfig::default());
+    /// let unknown = ApiKey::generate(&SystemRandomness);
+    /// let decision = meter.charge(Charge::new(&unknown, Credits::BASE_CALL, "GET", "/price")).await?;
+    /// assert_eq!(decision, Decision::Refused(Refusal::UnknownKey));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
@@ -188,6 +238,22 @@ impl Meter {
     /// Refunds a charge whose response could not be delivered. Waits if the queue is full instead of failing, because
     /// the service owes the refund. Returns the balance after it; `None` when there was nothing to refund.
     ///
+    /// ```
+    /// use metering_core::{Charge, Decision, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let meter = service.meter();
+    /// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
+    /// let Decision::Accepted(receipt) = meter.charge(charge).await? else { return Err("it was refused".into()) };
+    /// assert_eq!(meter.refund(receipt).await?, "2".parse().ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When it could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, MeterError> {
@@ -206,6 +272,34 @@ impl Meter {
     }
 
     /// Records that a response to a request with an idempotency key was passed on: the key is used up.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::charging::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
+    /// use metering_core::{Charge, Credits, Decision, MemoryStore, Refusal, RequestId, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let meter = service.meter();
+    /// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
+    /// let fingerprint = Fingerprint::of("GET", "/price", &charge.line);
+    /// let charge = Charge {
+    ///     request_id: Some(RequestId::of_idempotency_key(&IdempotencyKey::parse("8e03978e")?)),
+    ///     delivery: Some(DeliveryTerms { fingerprint, lease: Duration::from_secs(60) }),
+    ///     ..charge
+    /// };
+    /// let decision = meter.charge(charge.clone()).await?;
+    /// let Decision::Accepted(receipt) = decision else { return Err("it was refused".into()) };
+    /// // Send the response, and then:
+    /// meter.settle(receipt.settlement().ok_or("it has no idempotency key")?).await?;
+    /// assert_eq!(meter.charge(charge).await?, Decision::Refused(Refusal::Repeated(Repetition::UsedUp)));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// When it could not be recorded. A retry may then be forwarded again, uncharged.

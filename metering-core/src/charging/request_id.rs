@@ -1,6 +1,24 @@
 //! The caller's id for a request, which makes retries safe.
 
 /// The caller's id for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
+///
+/// ```
+/// use metering_core::{Charge, Credits, MemoryStore, RequestId, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let charge = Charge::new(&key, Credits::BASE_CALL, "GET", "/price");
+/// let charge = Charge { request_id: Some(RequestId::parse("order-17")?), ..charge };
+/// let first = service.charge(charge.clone()).await?;
+/// let again = service.charge(charge).await?;
+/// assert!(again.repeated);
+/// assert_eq!(again.balance, first.balance);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(String);
 

@@ -15,6 +15,8 @@ use crate::service::Service;
 use crate::wire::metered_headers;
 
 /// The account and amount of a charge. Every charged request has it in its extensions.
+///
+/// [`MeteringLayer`](crate::MeteringLayer) and [`Charged::refund`] have examples of a service that reads it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Charged {
@@ -59,6 +61,38 @@ impl Charged {
     /// The layer does this by itself when the inner service fails or responds with 502, 503 or 504. Call it for any
     /// other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
     /// that breaks before its first byte. The refund is made even if the returned future is dropped.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use metering_core::{Charged, Error};
+    ///
+    /// /// A search that finds nothing costs nothing.
+    /// async fn search(request: Request<String>) -> Result<Response<String>, Error> {
+    ///     let hits: Vec<&str> = ["coffee", "tea"].into_iter().filter(|word| word.contains(request.body())).collect();
+    ///     if let (true, Some(charged)) = (hits.is_empty(), request.extensions().get::<Charged>()) {
+    ///         charged.refund().await?;
+    ///     }
+    ///     Ok(Response::new(hits.join("\n")))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::sync::Arc;
+    /// # use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
+    /// # use tower::{ServiceBuilder, ServiceExt, service_fn};
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/search", "method": "POST", "metered": true}]}"#,
+    /// # )?;
+    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let served = ServiceBuilder::new().layer(MeteringLayer::new(service)).service(service_fn(search));
+    /// # let request = Request::post("/search").header("x-api-key", key.expose()).body("beer".to_owned())?;
+    /// let response = served.oneshot(request).await?; // a search for beer, through the layer
+    /// assert_eq!(response.headers()["x-bds-credit-charged"], "0");
+    /// assert_eq!(response.headers()["x-bds-credit-balance"], "2");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was logged.

@@ -22,6 +22,16 @@ pub(super) fn set_headers<R>(mut response: Response<R>, headers: Vec<(&'static s
 
 impl Error {
     /// The error as an HTTP response of the protocol, for handlers next to a [`MeteringLayer`](crate::MeteringLayer).
+    ///
+    /// ```
+    /// use http::{Response, StatusCode};
+    /// use metering_core::Error;
+    ///
+    /// let response: Response<String> = Error::Overloaded.to_response();
+    /// assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    /// assert_eq!(response.headers()["retry-after"], "1");
+    /// assert!(response.body().starts_with(r#"{"error":"overloaded","#));
+    /// ```
     #[must_use]
     pub fn to_response<R: From<String>>(&self) -> Response<R> {
         let body = serde_json::to_string(&self.body()).unwrap_or_else(|error| {

@@ -48,6 +48,13 @@ impl Credits {
     }
 
     /// A whole number of credits; `None` when it is out of range.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// assert_eq!(Credits::from_whole(2), "2".parse().ok());
+    /// assert_eq!(Credits::from_whole(i64::MAX), None);
+    /// ```
     #[must_use]
     pub const fn from_whole(credits: i64) -> Option<Self> {
         match credits.checked_mul(ATOMS_PER_CREDIT) {
@@ -63,6 +70,16 @@ impl Credits {
     }
 
     /// An amount given in credits.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    /// use rust_decimal::Decimal;
+    ///
+    /// let price = Credits::from_decimal(Decimal::new(25, 2))?; // 0.25
+    /// assert_eq!(price.to_decimal(), Decimal::new(25, 2));
+    /// assert!(Credits::from_decimal(Decimal::new(1, 10)).is_err()); // finer than an atom
+    /// # Ok::<(), metering_core::money::DecimalError>(())
+    /// ```
     ///
     /// # Errors
     /// When `value` is not a whole number of atoms (eight decimals always are), or out of range.
@@ -122,6 +139,14 @@ impl Credits {
     }
 
     /// The sum of `amounts`, or `None` on overflow.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// let prices = ["0.25", "0.5", "1.25"].map(|price| price.parse::<Credits>().unwrap());
+    /// assert_eq!(Credits::checked_sum(prices), Credits::from_whole(2));
+    /// assert_eq!(Credits::checked_sum([Credits::MAX, Credits::BASE_CALL]), None);
+    /// ```
     pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
     }

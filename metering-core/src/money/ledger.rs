@@ -79,6 +79,28 @@ pub struct PaymentRef {
 }
 
 /// An entry to write.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::money::{LedgerKind, NewLedgerEntry};
+/// use metering_core::store::Posted;
+/// use metering_core::{Clock, MemoryStore, Service, Store, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new());
+/// let service = Service::with_defaults(store.clone());
+/// let (account, _) = service.open_account("my-agent", "2".parse()?).await?;
+///
+/// let entry = NewLedgerEntry::new(LedgerKind::Adjustment, "0.5".parse()?, "Sorry for the outage on Monday");
+/// let Posted::Account(account) = store.post_entry(&account.id, entry, SystemClock.now()).await? else {
+///     return Err("the account was revoked".into());
+/// };
+/// assert_eq!(account.totals.balance.to_string(), "2.5");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLedgerEntry {
     /// The reason.

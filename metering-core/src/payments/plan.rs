@@ -51,6 +51,16 @@ impl fmt::Display for PlanKey {
 }
 
 /// An exact, positive amount of a token in human-readable units, such as `5` or `0.0025`; a string in JSON.
+///
+/// ```
+/// use metering_core::chains::TokenUnits;
+/// use metering_core::payments::TokenAmount;
+///
+/// let amount = TokenAmount::parse("0.0025")?;
+/// assert_eq!(amount.to_units(6), Some(TokenUnits::new(2_500)));
+/// assert_eq!(amount.to_units(3), None); // it needs four decimals
+/// # Ok::<(), metering_core::money::DecimalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenAmount(Decimal);
 
@@ -109,6 +119,22 @@ impl<'de> Deserialize<'de> for TokenAmount {
 }
 
 /// A plan as an operator defines it; the JSON form is the one `metering admin plan import` reads.
+///
+/// ```
+/// use metering_core::payments::Plan;
+///
+/// let mut plan: Plan = serde_json::from_str(
+///     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+///         "bonus_credits": 0.5, "token_amount": "5", "token_contract": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+///         "token_decimals": 6, "label": "Starter"}"#,
+/// )?;
+/// assert_eq!(plan.validate(), Ok(()));
+/// assert_eq!(plan.credits_in_all(), "10.5".parse().ok());
+/// assert_eq!(plan.price().map(|price| price.get()), Some(5_000_000));
+/// plan.token_decimals = 2;
+/// assert_eq!(plan.validate().unwrap_err().to_string(), "plan starter on chain 8453: token_decimals must be 3 to 36");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -201,6 +227,32 @@ impl Plan {
     }
 
     /// Checks that a transaction buys this plan for an existing account: it must pay at least the price.
+    ///
+    /// With the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// use metering_core::chains::{ChainReader, TransactionStatus, TxRef};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = in_memory::MemoryChain::default();
+    /// # let plan: metering_core::payments::Plan = serde_json::from_str(
+    /// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+    /// #         "token_amount": "5", "token_contract": "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0",
+    /// #         "token_decimals": 6, "label": "Starter"}"#,
+    /// # )?;
+    /// # let payer = in_memory::Wallet::of(7).address();
+    /// let hash = chain.pay(payer, chain.listed().recipient, "5000000".parse()?);
+    /// let status = chain.transaction(&hash).await?;
+    /// let TransactionStatus::Mined(evidence) = status else { return Err("it is not mined yet".into()) };
+    /// let tx = TxRef { chain_id: plan.chain_id, hash };
+    /// assert_eq!(plan.judge(&chain.listed(), tx, &evidence)?.payer, payer);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The first problem found. Missing confirmations come last.

@@ -11,6 +11,19 @@ use crate::chains::transaction::TxRef;
 ///
 /// It contains nothing that changes, so a signature never expires. It works only once, since a transaction counts only
 /// once.
+///
+/// ```
+/// use metering_core::AccountId;
+/// use metering_core::chains::{Address, TxHash, TxRef};
+/// use metering_core::payments::payer_proof_message;
+/// # let account = AccountId::generate(&metering_core::SystemRandomness);
+/// # let payer = Address::from_bytes([7; 20]);
+///
+/// let tx = TxRef { chain_id: 8453, hash: TxHash::from_bytes([0xab; 32]) };
+/// let message = payer_proof_message("The metering service at https://api.example.com", &account, payer, tx);
+/// assert!(message.contains(&format!("Account: {account}\n")));
+/// assert!(message.contains("Chain: 8453\n"));
+/// ```
 #[must_use]
 pub fn payer_proof_message(service: &str, account: &AccountId, payer: Address, tx: TxRef) -> String {
     format!(

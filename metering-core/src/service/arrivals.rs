@@ -25,6 +25,27 @@ pub struct Arrival {
 /// Where payments may arrive on a chain: the targets of its plans, including plans off sale, and the targets of all
 /// quotes still in the store. Customers who were told to pay there may still do so.
 ///
+/// ```
+/// use metering_core::service::payment_targets;
+/// use metering_core::{MemoryStore, PaymentStore};
+/// # use metering_core::chains::Chain;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = MemoryStore::new();
+/// # let chain: Chain = serde_json::from_str(r#"{"chain_id": 8453, "name": "Base", "public_rpc_url": "",
+/// #     "recipient": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "confirmations": 12}"#)?;
+/// # store.put_plans(vec![serde_json::from_str(
+/// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
+/// #         "token_amount": "0.002", "token_decimals": 18, "label": "Starter"}"#,
+/// # )?]).await?;
+/// let targets = payment_targets(&store, &chain, &store.plans().await?).await?;
+/// assert!(targets.iter().all(|target| target.recipient == chain.recipient));
+/// # assert_eq!(targets.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// When the store fails.
 pub async fn payment_targets<S: PaymentStore + ?Sized>(
@@ -48,6 +69,31 @@ pub struct Arrivals {
 /// Everything that arrived at `targets` of one chain in a range of confirmed blocks, both ends included.
 ///
 /// A transaction that cannot be read does not stop the others from being read.
+///
+/// With the chain of the example `sell_a_plan`:
+///
+/// ```
+/// use std::collections::BTreeSet;
+///
+/// use metering_core::payments::PaymentTarget;
+/// use metering_core::service::arrivals;
+/// # mod in_memory {
+/// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+/// # }
+/// # use in_memory::{CHAIN_ID, MemoryChain, USDC, Wallet};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (chain, customer) = (MemoryChain::default(), Wallet::of(7).address());
+/// # let recipient = chain.listed().recipient;
+/// chain.pay(customer, recipient, "5000000".parse()?);
+/// let targets = BTreeSet::from([PaymentTarget { chain_id: CHAIN_ID, token: USDC, recipient }]);
+/// let arrived = arrivals(&chain, &targets, 1, 1).await?;
+/// let payment = arrived.read[0].payment.as_ref().map_err(|fault| fault.to_string())?;
+/// assert_eq!((payment.payer, payment.amount.to_human(6).as_str()), (customer, "5"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// When the chain cannot be read.

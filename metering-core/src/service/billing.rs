@@ -20,6 +20,23 @@ use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, LookupResponse};
 
 /// How to charge requests that another service serves.
+///
+/// ```
+/// use metering_core::service::BillingSettings;
+/// use metering_core::{MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut settings = BillingSettings::default();
+/// settings.default_weight = "720".parse()?;
+/// let service = Service::with_defaults(Arc::new(MemoryStore::new())).with_billing(settings);
+/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// # let request = serde_json::from_str(r#"{"path": "/report", "method": "GET"}"#)?;
+/// assert_eq!(service.deduct(Some(&key), &request).await?.charged.to_string(), "0.1");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BillingSettings {
@@ -44,6 +61,8 @@ struct NormalizedRoute {
 
 impl Service {
     /// Sets the settings of [`Service::deduct`].
+    ///
+    /// [`BillingSettings`] has an example.
     #[must_use]
     pub fn with_billing(mut self, settings: BillingSettings) -> Self {
         self.billing = settings;
@@ -51,6 +70,25 @@ impl Service {
     }
 
     /// Charges a request that another service will serve.
+    ///
+    /// ```
+    /// use metering_core::wire::DeductRequest;
+    /// use metering_core::{MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let request: DeductRequest = serde_json::from_str(
+    ///     r#"{"path": "/prices/17", "method": "GET", "route_template": "/prices/{number}", "credit_weight": 72}"#,
+    /// )?;
+    /// let receipt = service.deduct(Some(&key), &request).await?;
+    /// assert_eq!(receipt.charged.to_string(), "0.01");
+    /// assert_eq!(&*receipt.line.route_template, "/prices/{number}");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
@@ -63,6 +101,21 @@ impl Service {
     }
 
     /// The account of a key, without a charge.
+    ///
+    /// ```
+    /// use metering_core::{MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let found = service.lookup(Some(&key)).await?;
+    /// assert_eq!(found.org_id, account.id.to_string());
+    /// assert_eq!(found.credit_balance.to_string(), "2");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.

@@ -21,6 +21,36 @@ impl Service {
     /// Waits for confirmations for at most [`PaymentSettings::claim_wait`](crate::service::PaymentSettings). A claim
     /// that fails changes nothing.
     ///
+    /// With the shop and the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// use metering_core::wire::ClaimRequest;
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// # let request = serde_json::from_value(serde_json::json!({
+    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
+    /// #     "payer_address": customer.address(),
+    /// # }))?;
+    /// # let quote = shop.quote(&request).await?;
+    /// let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
+    /// let (signup_nonce, tx_hash) = (Some(quote.signup_nonce.into()), Some(payment.to_string()));
+    /// let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash }).await?;
+    /// assert_eq!(claimed.credit_balance.to_string(), "12"); // the plan's 10, and 2 free ones
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the payment does not pay the quote, or when the store
     /// fails.

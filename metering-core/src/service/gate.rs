@@ -181,6 +181,41 @@ impl Service {
 
     /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].
     ///
+    /// ```
+    /// use metering_core::access::Credentials;
+    /// use metering_core::service::{AdmissionKind, RequestHead};
+    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/search", "method": "GET", "metered": true, "price": "0.5",
+    ///          "params": [{"name": "text", "in": "query", "type": "string", "required": true}]}]}"#,
+    /// )?;
+    /// let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let request = http::Request::get("/search?text=coffee").header("x-api-key", key.expose()).body(())?;
+    ///
+    /// let headers = request.headers();
+    /// let credentials = Credentials::read(|name| headers.get_all(name).iter().map(|value| value.as_bytes()));
+    /// let head = RequestHead {
+    ///     key: credentials.key.as_ref(),
+    ///     method: request.method().as_str(),
+    ///     path: request.uri().path(),
+    ///     query: request.uri().query(),
+    ///     source: credentials.source,
+    ///     idempotency_key: credentials.idempotency_key(),
+    /// };
+    /// let admission = service.admit(head).await?;
+    /// assert_eq!(admission.target, "/search?text=coffee"); // forward this
+    /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
+    /// assert_eq!(receipt.balance.to_string(), "1.5");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error says that the outcome
     /// is unknown.

@@ -40,6 +40,23 @@ const MAX_CHAIN_READS: usize = 256;
 const UNKNOWN_TX_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Settings for selling plans on chains. The defaults are those of the standalone server.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::time::Duration;
+///
+/// use metering_core::Credits;
+/// use metering_core::service::PaymentSettings;
+///
+/// let settings = PaymentSettings {
+///     claim_wait: Duration::from_secs(10),
+///     signup_bonus: Credits::ZERO,
+///     not_before: BTreeMap::from([(8453, "2026-11-21T00:00:00Z".parse()?)]),
+///     ..PaymentSettings::default()
+/// };
+/// assert!(settings.require_payer_proof);
+/// # Ok::<(), metering_core::payments::NotBeforeError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PaymentSettings {
     /// How long a quote's price is promised.

@@ -29,6 +29,37 @@ struct ValidQuoteRequest {
 impl Service {
     /// Promises a plan to a wallet for an exact amount.
     ///
+    /// With the shop and the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// use metering_core::wire::{ChainIdInput, QuoteRequest};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// let request = QuoteRequest {
+    ///     agent_name: Some("my-agent".to_owned()),
+    ///     plan_id: Some("starter".to_owned()),
+    ///     chain_id: Some(ChainIdInput(8453)),
+    ///     token_symbol: Some("USDC".to_owned()),
+    ///     payer_address: Some(customer.address().to_string()),
+    ///     email: None,
+    /// };
+    /// let quote = shop.quote(&request).await?;
+    /// assert!(quote.amount_human.starts_with("5.00")); // the price of 5 USDC, and a tag such as 0.003817
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the plan cannot be sold, or when the store fails.
     pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteResponse, Error> {

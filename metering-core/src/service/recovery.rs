@@ -18,6 +18,8 @@ const NONCE_DIGITS: usize = 32;
 impl Service {
     /// Opens a challenge for a wallet to sign.
     ///
+    /// [`Service::verify`] has an example.
+    ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
     pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeResponse, Error> {
@@ -41,6 +43,40 @@ impl Service {
     }
 
     /// Replaces the key of a challenge's account, if the wallet signed the challenge.
+    ///
+    /// With the shop of the example `sell_a_plan`, for a customer who has bought a plan there:
+    ///
+    /// ```
+    /// use metering_core::wire::{ChallengeRequest, VerifyRequest};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// # let request = serde_json::from_value(serde_json::json!({
+    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
+    /// #     "payer_address": customer.address(),
+    /// # }))?;
+    /// # let quote = shop.quote(&request).await?;
+    /// # let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
+    /// # let claim = serde_json::json!({"signup_nonce": quote.signup_nonce, "tx_hash": payment});
+    /// # let claimed = shop.claim(&serde_json::from_value(claim)?).await?;
+    /// let address = Some(customer.address().to_string());
+    /// let challenge = shop.challenge(&ChallengeRequest { address: address.clone() }).await?;
+    /// let (nonce, signature) = (Some(challenge.nonce), Some(customer.sign(&challenge.message)));
+    /// let rotated = shop.verify(&VerifyRequest { address, nonce, signature }).await?;
+    /// assert_eq!(rotated.org_id, claimed.org_id);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.

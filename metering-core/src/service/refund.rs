@@ -21,6 +21,22 @@ pub struct RefundResult {
 impl Service {
     /// Refunds a charge in full, because its request could not be delivered. Returns the balance after the refund.
     ///
+    /// ```
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// assert_eq!(receipt.balance.to_string(), "1.75");
+    /// let balance = service.refund(receipt).await?;
+    /// assert_eq!(balance, "2".parse().ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the refund could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, Error> {
@@ -30,6 +46,24 @@ impl Service {
     /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
     ///
     /// Runs in its own task, so that the refund is made even if the client goes away.
+    ///
+    /// ```
+    /// use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// let refund = service.refund_undelivered(receipt).await;
+    /// assert!(refund.outcome.is_ok());
+    /// assert!(refund.headers.contains(&(CHARGED_HEADER, "0".to_owned())));
+    /// assert!(refund.headers.contains(&(BALANCE_HEADER, "2".to_owned())));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn refund_undelivered(&self, receipt: Receipt) -> RefundResult {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
         let (meter, account, amount) = (Arc::clone(&self.meter), receipt.account.clone(), receipt.charged);
@@ -50,6 +84,30 @@ impl Service {
 
     /// Records that a response was passed on to the client, which uses up the request's idempotency key. Returns at
     /// once: the response does not wait for the record, and until then a retry finds the request in progress.
+    ///
+    /// ```
+    /// use metering_core::charging::IdempotencyKey;
+    /// use metering_core::service::{AdmissionKind, RequestHead};
+    /// use metering_core::{Catalogue, ClientSource, Error, MemoryStore, Service, ServiceConfig};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+    /// # )?;
+    /// # let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let sent = IdempotencyKey::parse("8e03978e")?;
+    /// let (key, source, idempotency_key) = (Some(&key), ClientSource::Direct, Some(Ok(&sent)));
+    /// let head = RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key };
+    /// let AdmissionKind::Charged(receipt) = service.admit(head).await?.kind else { return Err("not charged".into()) };
+    /// // Send the response, and then:
+    /// service.delivered(&receipt);
+    /// assert!(matches!(service.admit(head).await, Err(Error::Repeated(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delivered(&self, receipt: &Receipt) {
         let Some(settlement) = receipt.settlement() else { return };
         let meter = Arc::clone(&self.meter);

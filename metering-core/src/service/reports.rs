@@ -14,6 +14,22 @@ const MAX_ENTRIES: u32 = 1_000;
 impl Service {
     /// The account and its balance.
     ///
+    /// ```
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// let document = service.balance(Some(&key)).await?;
+    /// assert_eq!(document.credit_balance.to_string(), "1.75");
+    /// assert_eq!(document.total_credits_used.to_string(), "0.25");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn balance(&self, key: Option<&ApiKey>) -> Result<BalanceDocument, Error> {
@@ -21,6 +37,26 @@ impl Service {
     }
 
     /// Usage by day and by route over the last `days` UTC days, 1 to 90.
+    ///
+    /// ```
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// for route in ["/price", "/price", "/search"] {
+    ///     service.charge(Charge::new(&key, "0.25".parse()?, "GET", route)).await?;
+    /// }
+    /// let summary = service.usage_summary(Some(&key), 30).await?;
+    /// assert_eq!(summary.totals.usage_events, 3);
+    /// assert_eq!(summary.totals.credits_used.to_string(), "0.75");
+    /// assert_eq!(summary.by_endpoint[0].route_template, "/price");
+    /// assert!(service.usage_summary(Some(&key), 91).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
@@ -30,6 +66,23 @@ impl Service {
     }
 
     /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes (1 to 1000) that cost most.
+    ///
+    /// ```
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// service.charge(Charge::new(&key, "0.5".parse()?, "GET", "/search")).await?;
+    /// let most_expensive = service.usage_by_endpoint(Some(&key), 7, 1).await?;
+    /// assert_eq!(most_expensive.by_endpoint.len(), 1);
+    /// assert_eq!(most_expensive.by_endpoint[0].route_template, "/search");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Service::usage_summary`].
@@ -50,6 +103,24 @@ impl Service {
     }
 
     /// Recent activity, newest first: the last `limit` entries, 1 to 1000.
+    ///
+    /// ```
+    /// use metering_core::{Charge, MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// let [charge, bonus] = &service.activity(Some(&key), 10).await?.transactions[..] else {
+    ///     return Err("the account has two entries".into());
+    /// };
+    /// assert_eq!((charge.kind.as_str(), charge.amount.to_string().as_str()), ("usage", "-0.25"));
+    /// assert_eq!((bonus.kind.as_str(), bonus.amount.to_string().as_str()), ("signup_bonus", "2"));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Service::usage_summary`].

@@ -40,6 +40,38 @@ impl Service {
     /// removed it, or credits it again if it was mined after all. Call this regularly for each chain that payments are
     /// credited on; several processes may do so.
     ///
+    /// With the shop and the chain of the example `sell_a_plan`, where a block is final at its third confirmation:
+    ///
+    /// ```
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    /// #
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// # let request = serde_json::from_value(serde_json::json!({
+    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
+    /// #     "payer_address": customer.address(),
+    /// # }))?;
+    /// # let quote = shop.quote(&request).await?;
+    /// # chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
+    /// # shop.watch(CHAIN_ID, Some(1)).await?;
+    /// let report = shop.settle_payments(CHAIN_ID).await?; // a payment was just credited
+    /// assert_eq!((report.unsettled, report.finalized), (1, 0));
+    /// chain.grow(2);
+    /// let report = shop.settle_payments(CHAIN_ID).await?;
+    /// assert_eq!((report.unsettled, report.finalized), (0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the chain or the store cannot be read. The payments stay as they are until the next check.
     pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementReport, Error> {

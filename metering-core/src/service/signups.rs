@@ -22,6 +22,32 @@ use crate::wire::{
 const MAX_DRAWS: usize = 16;
 
 /// Signup settings. The default durations are those of the standalone server.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use metering_core::service::SignupSettings;
+/// use metering_core::wire::InitiateRequest;
+/// use metering_core::{MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let settings = SignupSettings {
+///     verification_url: "https://account.example.com/approve".to_owned(),
+///     session_lifetime: Duration::from_secs(5 * 60),
+///     ..SignupSettings::default()
+/// };
+/// let store = Arc::new(MemoryStore::new());
+/// let service = Service::with_defaults(store.clone()).with_signup(store, settings);
+/// # let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
+/// # let request = InitiateRequest { email, agent_name };
+/// let signup = service.initiate_signup(&request).await?;
+/// assert_eq!(signup.verification_url, "https://account.example.com/approve");
+/// assert_eq!(signup.expires_in, 300);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct SignupSettings {
     /// URL of the page where people approve signups. The link to a signup adds its code as `?code=`. Empty by default.
@@ -47,6 +73,35 @@ impl Default for SignupSettings {
 
 impl Service {
     /// Begins a signup. Each has its own session: a second one for the same email address does not affect the first.
+    ///
+    /// A whole signup:
+    ///
+    /// ```
+    /// use metering_core::service::SignupSettings;
+    /// use metering_core::wire::{ApproveRequest, InitiateRequest, StatusResponse};
+    /// use metering_core::{MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(MemoryStore::new());
+    /// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
+    ///
+    /// // The client begins, and shows its user the code.
+    /// let (email, agent_name) = (Some("jo@example.com".to_owned()), Some("my-agent".to_owned()));
+    /// let begun = service.initiate_signup(&InitiateRequest { email, agent_name }).await?;
+    ///
+    /// // The user opens the page, sees who signs up, and approves.
+    /// assert_eq!(service.pending_signup(&begun.user_code).await?.email, "jo@example.com");
+    /// let approval = ApproveRequest { user_code: Some(begun.user_code), tos_accepted: true, captcha_token: None };
+    /// service.approve_signup(&approval, None).await?;
+    ///
+    /// // The client, which polls, gets the key.
+    /// let status = service.signup_status(&begun.session_token).await?;
+    /// assert!(matches!(status, StatusResponse::Approved { credit_balance, .. } if credit_balance.is_positive()));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`SignupError::EmailTaken`], or when the store fails.
@@ -79,6 +134,8 @@ impl Service {
 
     /// The pending signup that a user code approves.
     ///
+    /// [`Service::initiate_signup`] has an example.
+    ///
     /// # Errors
     /// [`SignupError::InvalidCode`] when there is none, or when the store fails.
     pub async fn pending_signup(&self, code: &str) -> Result<PendingResponse, Error> {
@@ -96,6 +153,8 @@ impl Service {
 
     /// Approves a signup if the person accepts the terms and passes the bot challenge. On an error the session stays
     /// unchanged.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Signup`], or when the store fails.
@@ -122,6 +181,8 @@ impl Service {
     }
 
     /// The status of a signup. The first call after its approval creates the account and returns the key, once.
+    ///
+    /// [`Service::initiate_signup`] has an example.
     ///
     /// # Errors
     /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when another account took the address meanwhile, or

@@ -35,6 +35,43 @@ impl Entitlement {
 impl Service {
     /// Credits a payment to the account of a key.
     ///
+    /// With the shop and the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// use metering_core::Error;
+    /// use metering_core::payments::PaymentError;
+    /// use metering_core::wire::{ChainIdInput, TopUpRequest};
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// let (account, key) = shop.open_account("my-agent", "2".parse()?).await?;
+    /// let payment = chain.pay(customer.address(), chain.listed().recipient, "5000000".parse()?);
+    /// let mut request = TopUpRequest {
+    ///     plan_id: Some("starter".to_owned()),
+    ///     chain_id: Some(ChainIdInput(8453)),
+    ///     tx_hash: Some(payment.to_string()),
+    ///     signature: None,
+    /// };
+    /// // The wallet is not known to be the account's own, so it must sign.
+    /// let unsigned = shop.top_up(Some(&key), &request).await;
+    /// let Err(Error::Payment(refused)) = unsigned else { return Err("no signature was asked for".into()) };
+    /// let PaymentError::ProofRequired { message, .. } = *refused else { return Err(refused.into()) };
+    /// request.signature = Some(customer.sign(&message));
+    /// assert_eq!(shop.top_up(Some(&key), &request).await?.credit_balance.to_string(), "12");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the payment does not pay the plan or the account may not use
     /// it, or when the store fails.

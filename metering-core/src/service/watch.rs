@@ -55,6 +55,35 @@ impl Service {
     ///
     /// Several processes may watch one chain: each payment counts once.
     ///
+    /// With the shop and the chain of the example `sell_a_plan`:
+    ///
+    /// ```
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    /// #
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// # let request = serde_json::from_value(serde_json::json!({
+    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
+    /// #     "payer_address": customer.address(),
+    /// # }))?;
+    /// # let quote = shop.quote(&request).await?;
+    /// // The customer pays and never comes back to claim.
+    /// chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
+    /// let report = shop.watch(CHAIN_ID, Some(1)).await?;
+    /// assert_eq!((report.claimed, report.up_to_date), (1, true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the chain or the store cannot be read; the next call scans the same blocks again. A single arrival that
     /// cannot be read is not an error: it is recorded and retried later.

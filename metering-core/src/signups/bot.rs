@@ -8,6 +8,35 @@ use async_trait::async_trait;
 use crate::clock::Timestamp;
 
 /// Checks solutions to a bot challenge. How the browser gets the challenge is up to the implementation.
+///
+/// Set it in [`SignupSettings::bot_check`](crate::service::SignupSettings).
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use metering_core::Timestamp;
+/// use metering_core::signups::{BotCheck, BotCheckError, BotVerdict};
+///
+/// /// For people who were invited: the solution is a word that they were told.
+/// #[derive(Debug)]
+/// struct Password(String);
+///
+/// #[async_trait::async_trait]
+/// impl BotCheck for Password {
+///     async fn judge(&self, token: &str, _: Option<IpAddr>, _: Timestamp) -> Result<BotVerdict, BotCheckError> {
+///         Ok(if token == self.0 { BotVerdict::Passed { once: None } } else { BotVerdict::Failed })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let now = Timestamp::from_unix_millis(0);
+/// let check = Password("open sesame".to_owned());
+/// assert_eq!(check.judge("open sesame", None, now).await?, BotVerdict::Passed { once: None });
+/// assert_eq!(check.judge("please", None, now).await?, BotVerdict::Failed);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait BotCheck: Send + Sync + fmt::Debug {
     /// Checks the token that a browser sent. `client` is the browser's address.

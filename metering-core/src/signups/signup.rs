@@ -61,6 +61,15 @@ const CODE_LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const CODE_LENGTH: usize = 8;
 
 /// The code that a person types: `BCDF-GHJK`, 34 bits. Read in any case, with or without the hyphen.
+///
+/// ```
+/// use metering_core::SystemRandomness;
+/// use metering_core::signups::UserCode;
+///
+/// let code = UserCode::generate(&SystemRandomness);
+/// let typed = code.to_string().to_lowercase().replace('-', " ");
+/// assert_eq!(typed.parse(), Ok(code));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserCode([u8; CODE_LENGTH]);
 

@@ -22,6 +22,27 @@ use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 /// As in [`Store`], each method is one atomic operation, and expected outcomes are values. Payment
 /// records are never deleted, so each `(chain_id, hash)` counts only once. Only [`PaymentStore::settle_payment`]
 /// changes a record, and never its account, payer or amount.
+///
+/// Call it directly to manage plans:
+///
+/// ```
+/// use metering_core::{MemoryStore, PaymentStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = MemoryStore::new();
+/// # let plan: metering_core::payments::Plan = serde_json::from_str(
+/// #     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
+/// #         "token_amount": "0.002", "token_decimals": 18, "label": "Starter"}"#,
+/// # )?;
+/// plan.validate()?;
+/// store.put_plans(vec![plan.clone()]).await?;
+/// store.set_plan_active(&plan.key(), false).await?;
+/// assert!(!store.plans().await?[0].active);
+/// assert!(store.remove_plan(&plan.key()).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait PaymentStore: Store {
     /// All plans, by sort order, then chain, then id.

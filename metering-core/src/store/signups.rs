@@ -10,6 +10,21 @@ use crate::store::{NewAccount, Store, StoreError};
 /// Stores signup sessions, and the used solutions of bot challenges.
 ///
 /// As in [`Store`], each method is one atomic operation, and expected outcomes are values.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use metering_core::{Clock, MemoryStore, SignupStore, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let expires_at = SystemClock.now().saturating_add(Duration::from_secs(600));
+/// assert!(store.use_solution([7; 32], expires_at).await?);
+/// assert!(!store.use_solution([7; 32], expires_at).await?); // a solution counts once
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait SignupStore: Store {
     /// Stores a session that is not approved, unless [`open_signup`](crate::store::backend::decision::open_signup)

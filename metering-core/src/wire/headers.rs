@@ -13,6 +13,25 @@ pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 
 /// The headers of the response to an accepted request.
+///
+/// ```
+/// use metering_core::wire::metered_headers;
+/// use metering_core::{Charge, MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let receipt = service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+/// let mut response = http::Response::new("served");
+/// for (name, value) in metered_headers(&receipt) {
+///     response.headers_mut().insert(name, value.parse()?);
+/// }
+/// assert_eq!(response.headers()["x-bds-credit-balance"], "1.75");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
     money_headers(&receipt.rate, receipt.balance, receipt.charged)

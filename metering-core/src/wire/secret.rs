@@ -8,6 +8,14 @@ use crate::access::key::ApiKey;
 #[derive(Debug, Clone)]
 pub struct IssuedKey(ApiKey);
 
+impl IssuedKey {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &ApiKey {
+        &self.0
+    }
+}
+
 impl From<ApiKey> for IssuedKey {
     fn from(key: ApiKey) -> Self {
         Self(key)

@@ -4,6 +4,7 @@
 mod charging_only;
 #[cfg(feature = "conformance")]
 mod contract_list;
+mod examples;
 #[cfg(feature = "tower")]
 mod layer;
 #[cfg(feature = "conformance")]

@@ -52,6 +52,22 @@ impl Wallet {
     ///
     /// The file's parameters determine how long this takes: up to a few seconds.
     ///
+    /// ```
+    /// use metering_evm::{Wallet, WalletError};
+    ///
+    /// # // The example of the definition.
+    /// # let file = r#"{"crypto": {"cipher": "aes-128-ctr", "cipherparams": {"iv": "6087dab2f9fdbbfaddc31a909735c1e6"},
+    /// #     "ciphertext": "5318b4d5bcd28de64ee5559e671353e16f075ecae9f99c7a79a38af5f869aa46", "kdf": "pbkdf2",
+    /// #     "kdfparams": {"c": 262144, "dklen": 32, "prf": "hmac-sha256",
+    /// #         "salt": "ae3cd4e7013836a3df6bd7241b12db061dbe2c6785853cce422d148a624ce0bd"},
+    /// #     "mac": "517ead924a9d0dc3124507e3393d175ce3ff7c1e96529c6c555ce9e51205e9b2"},
+    /// #     "id": "3198bc9c-6672-5ab3-d995-4942343ae5b6", "version": 3}"#;
+    /// let wallet = Wallet::from_keystore(file.as_bytes(), "testpassword")?;
+    /// assert_eq!(wallet.address().to_checksummed(), "0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b");
+    /// assert_eq!(Wallet::from_keystore(file.as_bytes(), "guess").unwrap_err(), WalletError::WrongPassword);
+    /// # Ok::<(), WalletError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`WalletError::WrongPassword`], or what is wrong with the file. The error repeats neither password nor file.
     pub fn from_keystore(json: &[u8], password: &str) -> Result<Self, WalletError> {

@@ -29,6 +29,39 @@ const FEE_LIMIT: TokenUnits = TokenUnits::new(1_000_000_000_000_000_000);
 ///
 /// The source is trusted, but a malicious one can only hide a payment or make its fee as high as the limit: the
 /// transaction is built and signed locally.
+///
+/// Not run here, because it needs a node:
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use metering_evm::{Payer, PaymentOrder, PaymentStatus, Wallet};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let key = "0x4646464646464646464646464646464646464646464646464646464646464646";
+/// let wallet = Wallet::from_hex(key)?;
+/// let payer = Payer::new(&"https://rpc.example.com".parse()?, 8453, Duration::from_secs(10))?
+///     .with_fee_limit("1000000000000000".parse()?); // 0.001 of the chain's coin
+/// let order = PaymentOrder {
+///     chain_id: 8453,
+///     recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".parse()?,
+///     token: Some("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913".parse()?), // `None` for the chain's own coin
+///     amount: "5003817".parse()?,
+/// };
+/// let payment = payer.prepare(&wallet, &order).await?;
+/// std::fs::write("payment.json", serde_json::to_vec(&payment)?)?; // so that it can be sent again after a crash
+/// payer.broadcast(&payment).await?;
+/// loop {
+///     match payer.status(&payment).await? {
+///         PaymentStatus::Mined { succeeded: true, .. } => break,
+///         PaymentStatus::Mined { .. } | PaymentStatus::Replaced => return Err("nothing was paid".into()),
+///         PaymentStatus::Unknown | PaymentStatus::Pending => tokio::time::sleep(Duration::from_secs(2)).await,
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Payer {
     pub(super) source: Source,
     pub(super) chain_id: u64,

@@ -33,6 +33,26 @@ pub use inspection::TargetInspection;
 impl PostgresStore {
     /// Connects to move another store here. Creates the schema if there is none.
     ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use metering_core::transfer::{Export, Import, SourceId, TargetState, compare, copy};
+    /// use metering_postgres::PostgresStore;
+    ///
+    /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
+    /// async fn move_to(url: &str, source: &dyn Export, id: &SourceId) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let target = PostgresStore::connect_to_import(&url.parse()?).await?;
+    ///     let (TargetState::Empty | TargetState::Unfinished) = target.begin(id).await? else {
+    ///         return Err("the database is not empty".into());
+    ///     };
+    ///     copy(source, &target, &mut |section, records| println!("{section:?}: {records}")).await?;
+    ///     if !compare(source, &target, &mut |_, _| {}).await?.is_equal() {
+    ///         return Err("the copy differs".into());
+    ///     }
+    ///     Ok(target.finish().await?)
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As [`PostgresStore::connect`], except that an unfinished move is not an error.
     pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {
@@ -42,6 +62,19 @@ impl PostgresStore {
     }
 
     /// Connects to inspect the store without changing anything. `None` if there is no schema.
+    ///
+    /// Not run here, because it needs a PostgreSQL server:
+    ///
+    /// ```no_run
+    /// use metering_core::transfer::{SourceId, TargetState};
+    /// use metering_postgres::PostgresStore;
+    ///
+    /// /// Whether a store can be moved to this database.
+    /// async fn is_free(url: &str, source: &SourceId) -> Result<bool, Box<dyn std::error::Error>> {
+    ///     let Some(target) = PostgresStore::connect_to_inspect(&url.parse()?).await? else { return Ok(true) };
+    ///     Ok(matches!(target.target_state(source).await?, TargetState::Empty | TargetState::Unfinished))
+    /// }
+    /// ```
     ///
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].

@@ -20,6 +20,8 @@ impl SqliteStore {
     /// Opens an existing database file exclusively: no other process can have it open until the store is dropped. Also
     /// opens a store that was moved.
     ///
+    /// [`SqliteStore::mark_moved`] has an example.
+    ///
     /// # Errors
     /// As [`SqliteStore::open`], and when another process has the file open.
     pub fn open_alone(path: &Path) -> Result<Self> {
@@ -54,6 +56,31 @@ impl SqliteStore {
     /// Marks the store as moved. From then on, only [`SqliteStore::open_alone`] opens it. `to` must not contain a
     /// password.
     ///
+    /// ```
+    /// use metering_core::{Clock, SystemClock};
+    /// use metering_sqlite::SqliteStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = folder.path().join("metering.db");
+    /// # drop(SqliteStore::open(&file)?);
+    /// let store = SqliteStore::open_alone(&file)?; // no server may use it meanwhile
+    /// // Copy everything to the new store, and then:
+    /// store.mark_moved("postgres://db.example.com/metering", SystemClock.now()).await?;
+    /// drop(store);
+    /// assert!(SqliteStore::open(&file).unwrap_err().to_string().contains("was moved to postgres://db.example.com"));
+    ///
+    /// // To go back:
+    /// let store = SqliteStore::open_alone(&file)?;
+    /// assert!(store.moved().await?.is_some());
+    /// assert!(store.unmark_moved().await?);
+    /// drop(store);
+    /// SqliteStore::open(&file)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the marker cannot be written.
     pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
@@ -64,6 +91,8 @@ impl SqliteStore {
     }
 
     /// Removes the "moved" marker; `false` when there was none.
+    ///
+    /// [`SqliteStore::mark_moved`] has an example.
     ///
     /// # Errors
     /// When the change cannot be written.

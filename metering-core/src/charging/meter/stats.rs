@@ -8,6 +8,25 @@ use crate::charging::charge::{Decision, Refusal};
 use crate::charging::tally::Outcome;
 
 /// What a meter has done since it started.
+///
+/// ```
+/// use std::sync::atomic::Ordering::Relaxed;
+///
+/// use metering_core::{Charge, Credits, MemoryStore, Service};
+/// # use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+/// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// service.charge(Charge::new(&key, Credits::BASE_CALL, "GET", "/price")).await?;
+/// let stats = service.meter().stats();
+/// assert_eq!(stats.accepted.load(Relaxed), 1);
+/// assert_eq!(stats.failed.load(Relaxed), 0);
+/// assert!(service.meter().last_failure().is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MeterStats {
     /// Charges accepted.

@@ -13,6 +13,16 @@ const PRICE_SHARE: u128 = 1_000;
 /// The price plus a random tag, which is above zero and below a hundredth of a token. All tags are equally likely.
 ///
 /// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
+///
+/// ```
+/// use metering_core::SystemRandomness;
+/// use metering_core::chains::TokenUnits;
+/// use metering_core::payments::draw_amount;
+///
+/// let price = TokenUnits::new(5_000_000); // 5 of a token with 6 decimals
+/// let amount = draw_amount(&SystemRandomness, price, 6).unwrap();
+/// assert!(amount > price && amount < TokenUnits::new(5_010_000));
+/// ```
 #[must_use]
 pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8) -> Option<TokenUnits> {
     let Tags { step, steps } = Tags::on(price, decimals)?;
