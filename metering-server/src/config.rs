@@ -151,6 +151,8 @@ pub struct GatewayConfig {
     pub connect_timeout: Span,
     /// How long the upstream may take to start its response, and between two parts of it.
     pub upstream_timeout: Span,
+    /// How many idle connections to the upstream are kept open.
+    pub max_idle_connections: NonZeroUsize,
     /// Concurrent streams per key on this node.
     pub max_streams_per_key: NonZeroUsize,
     /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
@@ -267,6 +269,7 @@ impl Default for GatewayConfig {
         Self {
             connect_timeout: Span::seconds(5),
             upstream_timeout: Span::seconds(30),
+            max_idle_connections: NonZeroUsize::new(512).expect("not zero"),
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
             content_security_policy: "sandbox".to_owned(),

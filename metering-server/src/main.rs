@@ -60,7 +60,8 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         let store = open(&database).await?;
         let database = shown(&database);
         let readers = open_chains(&config).await?;
-        Ok(run(config, store, readers, |address| announce(&announced, &database, address), stop_signal()).await?)
+        let announce = Box::new(|address| announce(&announced, &database, address));
+        Ok(run(config, store, readers, announce, Box::pin(stop_signal())).await?)
     })
 }
 

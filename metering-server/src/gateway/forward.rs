@@ -1,58 +1,77 @@
 //! Forwards a request to the HTTP upstream and decides whether its response counts as delivered (keep the charge) or
 //! not (refund it).
 
+mod body;
+mod connection;
+mod pool;
+
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::uri::{InvalidUri, PathAndQuery};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body::Body;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use metering_core::Charged;
 use metering_core::wire::ErrorCode;
-use reqwest::Client;
-use reqwest::redirect::Policy;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use url::Url;
 
 use crate::config::GatewayConfig;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Problem, Response};
+use body::UpstreamBody;
+use connection::UpstreamConnection;
+use pool::Pool;
 
 /// `Retry-After` for a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
 
+/// How often idle connections are looked through for expired ones.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
+
 /// An upstream over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpUpstream {
-    base: String,
-    /// For ordinary responses, with a read timeout.
-    plain: Client,
-    /// For streams, without a read timeout since they may be silent.
-    streaming: Client,
+    pool: Arc<Pool>,
+    /// What the upstream is called in `Host`.
+    host: HeaderValue,
+    /// Prepended to the path of every request; empty or without a trailing slash.
+    prefix: String,
     response_timeout: Duration,
 }
 
+/// Why the upstream did not respond.
+#[derive(Debug, thiserror::Error)]
+enum UpstreamError {
+    #[error("it took too long")]
+    TimedOut,
+    #[error("could not connect")]
+    Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error("the path is too long with the upstream's own in front")]
+    TooLong(#[from] InvalidUri),
+}
+
 impl HttpUpstream {
-    /// An upstream at `base`, an http or https URL whose path is prepended to every request's.
+    /// An upstream at `base`, an http or https URL whose path is prepended to every request's. Must be called on a
+    /// Tokio runtime.
     ///
     /// # Errors
-    /// When the client cannot be set up.
-    pub(crate) fn new(base: &Url, config: &GatewayConfig) -> reqwest::Result<Self> {
-        let response_timeout = config.upstream_timeout.duration();
-        let builder = || {
-            Client::builder()
-                .connect_timeout(config.connect_timeout.duration())
-                .redirect(Policy::none())
-                .no_proxy()
-                .tcp_nodelay(true)
-        };
-        Ok(Self {
-            base: base.as_str().trim_end_matches('/').to_owned(),
-            plain: builder().read_timeout(response_timeout).build()?,
-            streaming: builder().build()?,
-            response_timeout,
-        })
+    /// When the URL has no host, or the system's certificates cannot be read.
+    pub(crate) fn new(base: &Url, config: &GatewayConfig) -> std::io::Result<Self> {
+        let host = &base[url::Position::BeforeHost..url::Position::AfterPort];
+        let upstream = Uri::builder().scheme(base.scheme()).authority(host).path_and_query("/").build();
+        let host = HeaderValue::try_from(host).map_err(std::io::Error::other)?;
+        let upstream = upstream.map_err(std::io::Error::other)?;
+        let pool = Arc::new(Pool::new(upstream, config.connect_timeout.duration(), config.max_idle_connections.get())?);
+        tokio::spawn(expire(Arc::downgrade(&pool)));
+        let prefix = base.path().trim_end_matches('/').to_owned();
+        Ok(Self { pool, host, prefix, response_timeout: config.upstream_timeout.duration() })
     }
 
     /// Forwards a request. The response of a stream route (`streams`) may be silent for long.
@@ -60,25 +79,80 @@ impl HttpUpstream {
     /// # Errors
     /// A 502, 503 or 504 when the upstream did not serve the request.
     pub(crate) async fn call(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
-        let client = if streams { &self.streaming } else { &self.plain };
-        let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let exchanged = timeout(self.response_timeout, self.exchange(head, body)).await;
+        let (response, connection) =
+            exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|error| broken(&error))?;
+        let (mut head, incoming) = response.into_parts();
+        let streams = streams || delivery::is_stream(&head.headers);
+        let silence = (!streams).then_some(self.response_timeout);
+        let body = UpstreamBody::new(incoming, connection, Arc::clone(&self.pool), silence);
+        if let Some(problem) = undelivered(head.status, &head.headers) {
+            return Err(problem);
+        }
+        head.headers = headers::returned(&head.headers);
+        // The HTTP version of the upstream connection does not matter to the client.
+        head.version = http::Version::HTTP_11;
+        if streams || body.is_end_stream() {
+            return Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()));
+        }
+        // Pass a stream on at once, anything else once the first byte of its body has arrived.
+        let body = delivery::with_first_piece(body).await.map_err(|error| broken(&error))?;
+        Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// Sends the request, and receives the head of the response.
+    async fn exchange(
+        &self,
+        head: &Parts,
+        body: Bytes,
+    ) -> Result<(http::Response<Incoming>, UpstreamConnection), UpstreamError> {
+        if let Some(mut connection) = self.pool.take() {
+            match connection.send(self.request(head, body.clone())?).await {
+                Ok(response) => return Ok((response, connection)),
+                // The upstream closed the connection, which it may do at any time, before it read the request or sent
+                // any of its response. If it may have read it, only a request that can be repeated is sent again
+                // (RFC 9110, section 9.2.2).
+                Err(refused) if refused.message().is_some() => {}
+                Err(refused) if is_closed(refused.error()) && head.method.is_idempotent() => {}
+                Err(refused) => return Err(refused.into_error().into()),
+            }
+        }
+        let mut connection = self.pool.connect().await?;
+        let response = connection.send(self.request(head, body)?).await;
+        Ok((response.map_err(hyper::client::conn::TrySendError::into_error)?, connection))
+    }
+
+    fn request(&self, head: &Parts, body: Bytes) -> Result<Request<Full<Bytes>>, InvalidUri> {
+        let target = head.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let target = match self.prefix.as_str() {
+            "" => target,
+            prefix => PathAndQuery::try_from(format!("{prefix}{target}"))?,
+        };
         let address = head.extensions.get::<ClientAddress>();
         let account = head.extensions.get::<Charged>().map(|charged| &charged.account);
-        let mut request = client
-            .request(head.method.clone(), format!("{}{target}", self.base))
-            .headers(headers::forwarded(&head.headers, address, account));
-        if !body.is_empty() {
-            request = request.body(body);
-        } else if announces_length(head) {
+        let mut headers = headers::forwarded(&head.headers, self.host.clone(), address, account);
+        if body.is_empty() && announces_length(head) {
             // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
-            request = request.header(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let response = match tokio::time::timeout(self.response_timeout, request.send()).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(broken(error)),
-            Err(_) => return Err(timed_out()),
-        };
-        delivered(response, streams).await
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = Uri::from(target);
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+}
+
+/// Closes expired connections for as long as the pool exists.
+async fn expire(pool: Weak<Pool>) {
+    let mut interval = interval(EXPIRY_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        match pool.upgrade() {
+            Some(pool) => pool.expire(),
+            None => return,
+        }
     }
 }
 
@@ -88,13 +162,19 @@ fn announces_length(head: &Parts) -> bool {
         || head.headers.contains_key(header::CONTENT_LENGTH)
 }
 
+/// Whether the connection was closed or reset, instead of an invalid response.
+fn is_closed(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    error.is_incomplete_message() || error.is_canceled() || error.is_closed() || source.is_some()
+}
+
 /// The upstream could not be reached, sent an invalid response, or broke off before the first byte of its body.
-fn broken(error: reqwest::Error) -> Problem {
-    if error.is_timeout() {
-        return timed_out();
+fn broken(error: &UpstreamError) -> Problem {
+    if matches!(error, UpstreamError::TimedOut) {
+        let message = "The service behind this route took too long. Nothing was charged; try again.";
+        return Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS);
     }
-    let error = error.without_url();
-    let cause = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
+    let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
     let cause = cause.map(ToString::to_string).unwrap_or_default();
     tracing::warn!(%error, cause, "the upstream could not be reached or broke off its response");
     unreachable_upstream()
@@ -105,41 +185,24 @@ fn unreachable_upstream() -> Problem {
     Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS)
 }
 
-fn timed_out() -> Problem {
-    let message = "The service behind this route took too long. Nothing was charged; try again.";
-    Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS)
-}
-
 /// A 502, 503, 504 or an unsolicited 1xx means that the upstream did not serve the request. Any other response counts
 /// as delivered, unless it breaks before the first byte of its body.
-async fn delivered(response: reqwest::Response, streams: bool) -> Result<Response, Problem> {
-    let code = match response.status() {
+fn undelivered(status: StatusCode, headers: &HeaderMap) -> Option<Problem> {
+    let code = match status {
         status if status.is_informational() => {
             // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
             tracing::warn!(%status, "the upstream sent an informational (1xx) status as its final response");
-            return Err(unreachable_upstream());
+            return Some(unreachable_upstream());
         }
         StatusCode::BAD_GATEWAY => ErrorCode::UpstreamUnreachable,
         StatusCode::SERVICE_UNAVAILABLE => ErrorCode::UpstreamUnavailable,
         StatusCode::GATEWAY_TIMEOUT => ErrorCode::UpstreamTimeout,
-        _ => return pass_on(response, streams).await,
+        _ => return None,
     };
-    let seconds = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let message = "The service behind this route is unavailable. Nothing was charged; try again.";
-    Err(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
+    Some(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
 }
 
-/// Passes the upstream's response on: at once for a stream, otherwise once the first byte of its body has arrived.
-async fn pass_on(response: reqwest::Response, streams: bool) -> Result<Response, Problem> {
-    let (mut head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
-    let streams = streams || delivery::is_stream(&head.headers);
-    head.headers = headers::returned(&head.headers);
-    // The HTTP version of the upstream connection does not matter to the client.
-    head.version = http::Version::HTTP_11;
-    let plain = |error: reqwest::Error| Box::new(error.without_url()).into();
-    if streams || body.is_end_stream() {
-        return Ok(http::Response::from_parts(head, body.map_err(plain).boxed_unsync()));
-    }
-    let body = delivery::with_first_piece(body).await.map_err(broken)?;
-    Ok(http::Response::from_parts(head, body.map_err(plain).boxed_unsync()))
-}
+#[cfg(test)]
+mod tests;

@@ -86,14 +86,21 @@ const NOT_RETURNED: [&str; 20] = [
 /// Prefixes of headers that only the gateway may set, in either direction.
 const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "ratelimit"];
 
-/// The headers to send upstream.
+/// How many headers the gateway adds, at most.
+const ADDED: usize = 8;
+
+/// The headers to send upstream, whose name is `host`.
 pub(crate) fn forwarded(
     incoming: &HeaderMap,
+    host: HeaderValue,
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
 ) -> HeaderMap {
     let stopped = |name: &str| is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name);
-    let mut headers = filtered(incoming, stopped);
+    let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
+    // Servers expect it first (RFC 9110, section 7.2).
+    headers.insert(header::HOST, host);
+    filter(incoming, stopped, &mut headers);
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
         headers.insert("x-forwarded-for", chain);
     }
@@ -109,15 +116,16 @@ pub(crate) fn forwarded(
 
 /// The headers to return to the client.
 pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
-    let mut headers = filtered(upstream, |name| is_any_of(&NOT_RETURNED, name));
+    let mut headers = HeaderMap::with_capacity(upstream.len() + ADDED);
+    filter(upstream, |name| is_any_of(&NOT_RETURNED, name), &mut headers);
     // One account paid for this response: caches must not serve it to another, unless the upstream allows it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers
 }
 
-/// The headers that pass the gateway. Names are compared as CGI-style servers read them, so `X_Metering_Org_Id` is
+/// Adds the headers that pass the gateway. Names are compared as CGI-style servers read them, so `X_Metering_Org_Id` is
 /// dropped like `X-Metering-Org-Id`.
-fn filtered(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool) -> HeaderMap {
+fn filter(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool, passing: &mut HeaderMap) {
     let named_by_connection: Vec<&str> = incoming
         .get_all(header::CONNECTION)
         .iter()
@@ -132,11 +140,9 @@ fn filtered(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool) -> HeaderMap {
             && !is_any_of(&named_by_connection, name)
             && !starts_like_any_of(&OWN_PREFIXES, name)
     };
-    let mut headers = HeaderMap::with_capacity(incoming.len());
     for (name, value) in incoming.iter().filter(|(name, _)| passes(name.as_str())) {
-        headers.append(name.clone(), value.clone());
+        passing.append(name.clone(), value.clone());
     }
-    headers
 }
 
 fn is_any_of(known: &[&str], name: &str) -> bool {
@@ -180,12 +186,21 @@ mod tests {
         ]);
         let account = AccountId::generate(&SystemRandomness);
         let client = ClientAddress::find([10, 0, 0, 7].into(), &incoming, &TrustedProxies::default());
-        let headers = forwarded(&incoming, Some(&client), Some(&account));
+        let headers = forwarded(&incoming, HeaderValue::from_static("upstream:1"), Some(&client), Some(&account));
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        let expected =
-            ["accept", "x-custom", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-metering-org-id"];
+        let expected = [
+            "accept",
+            "host",
+            "x-custom",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-metering-org-id",
+        ];
         assert_eq!(names, expected);
+        assert_eq!(headers["host"], "upstream:1");
+        assert_eq!(headers["x-forwarded-host"], "meter.example");
         assert_eq!(headers["x-forwarded-for"], "10.0.0.7");
         assert_eq!(headers["x-metering-org-id"], account.as_str());
         assert_eq!(headers.get_all("x-custom").iter().count(), 2);
@@ -209,10 +224,10 @@ mod tests {
             ("accept", "*/*"),
             ("x_custom", "1"),
         ]);
-        let headers = forwarded(&incoming, None, None);
+        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), None, None);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["accept", "x-forwarded-proto", "x_custom"]);
+        assert_eq!(names, ["accept", "host", "x-forwarded-proto", "x_custom"]);
         assert_eq!(headers["x-forwarded-proto"], "http");
     }
 
@@ -227,8 +242,12 @@ mod tests {
             "true-client-ip",
         ];
         for name in names {
-            let headers = forwarded(&map(&[(name, "/v1/export")]), None, None);
-            assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-forwarded-proto"], "{name}");
+            let headers = forwarded(&map(&[(name, "/v1/export")]), HeaderValue::from_static("upstream"), None, None);
+            assert_eq!(
+                headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
+                ["host", "x-forwarded-proto"],
+                "{name}"
+            );
         }
     }
 

@@ -1,0 +1,119 @@
+//! The body of the upstream's response.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::UpstreamError;
+use super::connection::UpstreamConnection;
+use super::pool::Pool;
+
+/// The body of the upstream's response. Once it has been read, its connection returns to the pool; if it is dropped
+/// before, the connection is closed.
+pub(super) struct UpstreamBody {
+    incoming: Incoming,
+    connection: Option<UpstreamConnection>,
+    pool: Arc<Pool>,
+    silence: Option<Silence>,
+}
+
+/// How long the upstream may send nothing.
+struct Silence {
+    allowed: Duration,
+    /// Allows `allowed` after the last frame. It is moved only when it fires, since that costs more than the frame.
+    timer: Option<Pin<Box<Sleep>>>,
+    last_frame: Instant,
+}
+
+impl UpstreamBody {
+    /// `silence` is how long the upstream may send nothing between two parts; `None` for any time.
+    pub(super) fn new(
+        incoming: Incoming,
+        connection: UpstreamConnection,
+        pool: Arc<Pool>,
+        silence: Option<Duration>,
+    ) -> Self {
+        let silence = silence.map(|allowed| Silence { allowed, timer: None, last_frame: Instant::now() });
+        let mut body = Self { incoming, connection: Some(connection), pool, silence };
+        if body.incoming.is_end_stream() {
+            body.release();
+        }
+        body
+    }
+
+    /// Returns the connection to the pool, if it can be used again.
+    fn release(&mut self) {
+        if let Some(mut connection) = self.connection.take()
+            && connection.is_idle()
+        {
+            self.pool.put(connection);
+        }
+    }
+
+    fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
+            return Poll::Ready(frame);
+        }
+        // By now the connection knows that more is wanted.
+        let Some(connection) = &mut self.connection else { return Poll::Pending };
+        connection.drive(context);
+        Pin::new(&mut self.incoming).poll_frame(context)
+    }
+}
+
+impl Silence {
+    /// Ready when the upstream was silent for too long.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let deadline = self.last_frame + self.allowed;
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            std::task::ready!(timer.as_mut().poll(context));
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
+}
+
+impl Body for UpstreamBody {
+    type Data = Bytes;
+    type Error = UpstreamError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        match self.poll_incoming(context) {
+            Poll::Ready(frame) => {
+                match &frame {
+                    Some(Ok(_)) if !self.incoming.is_end_stream() => {}
+                    Some(Ok(_)) | None => self.release(),
+                    Some(Err(_)) => self.connection = None,
+                }
+                if let Some(silence) = &mut self.silence {
+                    silence.last_frame = Instant::now();
+                }
+                Poll::Ready(frame.map(|frame| frame.map_err(UpstreamError::Http)))
+            }
+            Poll::Pending => match &mut self.silence {
+                Some(silence) => silence.poll(context).map(|()| Some(Err(UpstreamError::TimedOut))),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

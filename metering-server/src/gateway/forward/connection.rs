@@ -1,0 +1,68 @@
+//! A connection to the upstream.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http1};
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// How a connection is made: over TCP, with TLS for `https`.
+pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
+
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Outgoing = Full<Bytes>;
+
+/// A connection to the upstream.
+///
+/// Whoever waits for its response also drives it. So a response wakes one task, not two, and a connection in the pool
+/// costs nothing; whether the upstream closed it in the meantime shows when it is used again.
+pub(super) struct UpstreamConnection {
+    sender: http1::SendRequest<Outgoing>,
+    /// Reads and writes the socket; `None` once the connection has ended.
+    driver: Option<http1::Connection<Stream, Outgoing>>,
+}
+
+impl UpstreamConnection {
+    pub(super) async fn handshake(stream: Stream) -> hyper::Result<Self> {
+        let (sender, driver) = http1::handshake(stream).await?;
+        Ok(Self { sender, driver: Some(driver) })
+    }
+
+    /// Sends a request and waits for the head of the response.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Outgoing>>> {
+        let mut response = pin!(self.sender.try_send_request(request));
+        std::future::poll_fn(|context| {
+            drive(&mut self.driver, context);
+            response.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Reads and writes what is possible without waiting.
+    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
+        drive(&mut self.driver, context);
+    }
+
+    /// Whether the connection can take another request: it is open, and its last response has been read.
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.driver.is_some() && self.sender.is_ready()
+    }
+}
+
+fn drive(driver: &mut Option<http1::Connection<Stream, Outgoing>>, context: &mut Context<'_>) {
+    // Its error, if it has one, is also that of the response.
+    if driver.as_mut().is_some_and(|driver| Pin::new(driver).poll(context).is_ready()) {
+        *driver = None;
+    }
+}
