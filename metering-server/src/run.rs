@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::LocalBoxFuture;
 use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
@@ -40,26 +39,14 @@ pub(crate) use listen::bind;
 
 /// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests.
 ///
-/// The future is boxed so that the whole server is compiled with this crate, and not a second time with the program.
-///
 /// # Errors
 /// When it cannot start.
-pub fn run<'a>(
+pub async fn run(
     config: Config,
     store: Arc<dyn FullStore>,
     readers: Readers,
-    announce: Box<dyn FnOnce(SocketAddr) + 'a>,
-    stop: LocalBoxFuture<'a, ()>,
-) -> LocalBoxFuture<'a, Result<Ending, RunError>> {
-    Box::pin(serve(config, store, readers, announce, stop))
-}
-
-async fn serve(
-    config: Config,
-    store: Arc<dyn FullStore>,
-    readers: Readers,
-    announce: Box<dyn FnOnce(SocketAddr) + '_>,
-    stop: LocalBoxFuture<'_, ()>,
+    announce: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
     // Fails if this process has already installed a crypto provider, which is fine: any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -117,7 +117,8 @@ impl HttpUpstream {
                 Err(refused) => return Err(refused.into_error().into()),
             }
         }
-        let mut connection = self.pool.connect().await?;
+        // Boxed, since it is rare and its future is large.
+        let mut connection = Box::pin(self.pool.connect()).await?;
         let response = connection.send(self.request(head, body)?).await;
         Ok((response.map_err(hyper::client::conn::TrySendError::into_error)?, connection))
     }

@@ -5,3 +5,4 @@ mod disconnects;
 mod forwarding;
 mod paths;
 mod streams;
+mod tls;

@@ -1,6 +1,7 @@
 //! What tests of several surfaces share.
 
 pub(crate) mod calendar;
+pub(crate) mod certificates;
 pub(crate) mod shop;
 pub(crate) mod upstream;
 pub(crate) mod wait;

@@ -4,24 +4,15 @@
 use metering_tests::command::ProgramOutput;
 use metering_tests::postgres::{Cluster, is_skipped};
 use metering_tests::site::Site;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use crate::support::certificates::{authority, certificate};
 
 const PASSWORD: &str = "hunter2";
-
-/// A certificate authority.
-fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
-    let mut about = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    about.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    about.distinguished_name.push(DnType::CommonName, name);
-    CertifiedIssuer::self_signed(about, KeyPair::generate().unwrap()).unwrap()
-}
 
 /// A database with a certificate for these names, and its authority's certificate.
 fn database(names: &[&str]) -> (Cluster, String) {
     let authority = authority("authority.example");
-    let key = KeyPair::generate().unwrap();
-    let about = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
-    let certificate = about.signed_by(&key, &authority).unwrap();
+    let (certificate, key) = certificate(&authority, names);
     let cluster = Cluster::start_with_tls(&certificate.pem(), &key.serialize_pem());
     (cluster, authority.pem())
 }
