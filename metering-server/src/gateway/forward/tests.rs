@@ -46,8 +46,7 @@ impl Upstream {
                 tokio::spawn(follow(stream, number, Arc::clone(&steps_left), script.clone()));
             }
         });
-        let mut config = GatewayConfig::default();
-        config.upstream_timeout = "300ms".parse().unwrap();
+        let config = GatewayConfig { upstream_timeout: "300ms".parse().unwrap(), ..GatewayConfig::default() };
         Self { http: HttpUpstream::new(&url, &config).unwrap(), requests }
     }
 
