@@ -21,6 +21,6 @@ pub(crate) use device_signup::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
 pub(crate) use recovery::*;
-pub(crate) use routes::{is_compressed, is_everywhere, is_path, routes, takes_head};
+pub(crate) use routes::{has_first_segment, is_compressed, is_everywhere, is_path, routes, takes_head};
 pub(crate) use signup::*;
 pub(crate) use topup::*;

@@ -58,6 +58,11 @@ pub(crate) fn is_path(path: &str) -> bool {
     at(path).next().is_some()
 }
 
+/// Whether the path of an endpoint begins with this segment.
+pub(crate) fn has_first_segment(segment: &str) -> bool {
+    ENDPOINTS.iter().any(|endpoint| endpoint.path.split('/').nth(1) == Some(segment))
+}
+
 /// Whether every process serves the path, whichever surfaces it is configured for. A trailing slash counts.
 pub(crate) fn is_everywhere(path: &str) -> bool {
     ENDPOINTS.iter().any(|endpoint| endpoint.is_everywhere && endpoint.path == path)

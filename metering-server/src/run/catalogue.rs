@@ -2,30 +2,12 @@
 
 use metering_core::Catalogue;
 
+use crate::api;
 use crate::config::{Config, ConfigError};
 
-/// First path segments that belong to the service, used or reserved for its pages and tools. Catalogues cannot use
-/// them.
-const RESERVED: [&str; 18] = [
-    "api-key",
-    "assets",
-    "agents-tos",
-    "credits",
-    "docs",
-    "endpoints.json",
-    "health",
-    "internal",
-    "mcp",
-    "messages",
-    "metering",
-    "metrics",
-    "openapi.json",
-    "ready",
-    "signup",
-    "sse",
-    "verify",
-    ".well-known",
-];
+/// First path segments that belong to the service besides those of the API, used or reserved for its pages and tools.
+/// Catalogues cannot use them.
+const RESERVED: [&str; 8] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse", ".well-known"];
 
 /// The configured catalogue, or the default one.
 ///
@@ -41,7 +23,8 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
             Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
-    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
+    let is_reserved = |prefix: &&str| RESERVED.contains(prefix) || api::has_first_segment(prefix);
+    if let Some(prefix) = catalogue.prefixes().into_iter().find(is_reserved) {
         return Err(invalid(format!("paths under /{prefix} are reserved for the service")));
     }
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
