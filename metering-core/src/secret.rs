@@ -1,4 +1,4 @@
-//! Secrets that are given out once and stored only as a hash: API keys, nonces of quotes, and session tokens.
+//! Secrets that are issued once and stored only as a hash: API keys, quote nonces and session tokens.
 //!
 //! They differ in their prefix, their length, and how they are checked: see [`SecretKind`].
 
@@ -75,7 +75,7 @@ impl<K: SecretKind> Secret<K> {
         Self { text, kind: PhantomData }
     }
 
-    /// Parses one. This checks its form only; a store knows whether it was ever given out.
+    /// Parses one. This checks its form only; a store knows whether it was ever issued.
     ///
     /// # Errors
     /// When the text is not such a secret.

@@ -73,7 +73,7 @@ const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
-    /// Where clients reach the service, without a trailing slash. Texts to sign name it.
+    /// Where clients reach the service, without a trailing slash. Messages to sign contain it.
     pub public_url: String,
     /// What refusals link to.
     pub links: Links,

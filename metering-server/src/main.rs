@@ -14,7 +14,7 @@ use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, l
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
-/// Serves requests faster than the allocator of the C library; docs/performance.md has the measurement.
+/// Faster than the C library's allocator on charged requests; see docs/performance.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

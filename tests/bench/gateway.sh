@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Measures the gateway in front of nginx, beside nginx as a plain proxy to the same upstream, in one run.
+# Compares the gateway with nginx as a plain proxy, in one run; both forward to the same nginx.
 #
 #   tests/bench/gateway.sh SERVER [SERVER...]
 #
-# SERVER is a metering-server program; with several, they take turns. Needs nginx, wrk and curl. METERING is the metering
-# program that creates the accounts (default: target/debug/metering). ROUNDS, SECONDS_EACH, KEYS and CONNECTIONS change
+# SERVER is a metering-server program; with several, they take turns. Needs nginx, wrk,
+# curl and python3. METERING is the metering program that creates the accounts (default: target/debug/metering). ROUNDS, SECONDS_EACH, KEYS and CONNECTIONS change
 # the defaults. Prints the requests per second of each round, then the medians and their ratio to nginx.
 set -euo pipefail
 
 rounds=${ROUNDS:-3} seconds=${SECONDS_EACH:-4} keys=${KEYS:-300} connections=${CONNECTIONS:-64 256}
 metering=${METERING:-$(dirname "${BASH_SOURCE[0]}")/../../target/debug/metering}
 [ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-for tool in nginx wrk curl "$metering" "$@"; do
+for tool in nginx wrk curl python3 "$metering" "$@"; do
   command -v "$tool" >/dev/null || { echo "gateway.sh: $tool is missing" >&2; exit 2; }
 done
 

@@ -20,7 +20,7 @@ pub(crate) const USDC: Address = Address::from_bytes([0xC0; 20]);
 /// A block is final at this number of confirmations.
 const FINAL_AT: u64 = 3;
 
-/// A chain that mines each payment at once, in a block of its own. One confirmation is enough.
+/// A chain that mines each payment immediately, in a block of its own. One confirmation is enough.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryChain {
     state: Mutex<ChainState>,
@@ -140,7 +140,7 @@ pub(crate) struct Wallet {
 }
 
 impl Wallet {
-    /// The wallet whose private key is this byte, 32 times. For examples only.
+    /// The wallet whose private key is this byte repeated 32 times. For examples only.
     pub(crate) fn of(byte: u8) -> Self {
         Self { key: SigningKey::from_slice(&[byte; 32]).expect("the key is in the curve's range") }
     }

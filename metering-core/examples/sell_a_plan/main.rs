@@ -1,4 +1,4 @@
-//! Sells a plan on a chain: a quote, the payment, the claim, a new key for a lost one, and a top-up.
+//! Sells a plan on a chain: a quote, the payment, the claim, a new key instead of a lost one, and a top-up.
 //!
 //! ```text
 //! cargo run -p metering-core --example sell_a_plan
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let recipient = quote.recipient.parse()?;
     let payment = chain.pay(customer.address(), recipient, quote.amount_atomic.parse()?);
 
-    // The claim creates the account. Its response has the account's key, which nobody can ask for again.
+    // The claim creates the account. Its response has the account's key, which is shown only once.
     let (signup_nonce, tx_hash) = (Some(quote.signup_nonce.into()), Some(payment.to_string()));
     let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash }).await?;
     println!("{} has {} credits", claimed.org_id, claimed.credit_balance);
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rotated = shop.verify(&VerifyRequest { address, nonce, signature }).await?;
     let key = rotated.api_key.key();
 
-    // A top-up buys the plan again, for its plain price.
+    // A top-up buys the plan again, at its list price, without a quote.
     let price = TokenAmount::parse(&plan.token_amount)?.to_units(plan.token_decimals).ok_or("it is out of range")?;
     let payment = chain.pay(customer.address(), recipient, price);
     let (plan_id, tx_hash) = (Some(plan.id.clone()), Some(payment.to_string()));

@@ -21,7 +21,7 @@ impl Service {
     /// Waits for confirmations for at most [`PaymentSettings::claim_wait`](crate::service::PaymentSettings). A claim
     /// that fails changes nothing.
     ///
-    /// With the shop and the chain of the example `sell_a_plan`:
+    /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
     /// use metering_core::wire::ClaimRequest;

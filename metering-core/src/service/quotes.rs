@@ -29,7 +29,7 @@ struct ValidQuoteRequest {
 impl Service {
     /// Promises a plan to a wallet for an exact amount.
     ///
-    /// With the shop and the chain of the example `sell_a_plan`:
+    /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
     /// use metering_core::wire::{ChainIdInput, QuoteRequest};

@@ -35,7 +35,7 @@ impl Entitlement {
 impl Service {
     /// Credits a payment to the account of a key.
     ///
-    /// With the shop and the chain of the example `sell_a_plan`:
+    /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
     /// use metering_core::Error;

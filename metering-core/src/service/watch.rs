@@ -55,7 +55,7 @@ impl Service {
     ///
     /// Several processes may watch one chain: each payment counts once.
     ///
-    /// With the shop and the chain of the example `sell_a_plan`:
+    /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
     /// ```
     /// # mod in_memory {

@@ -1,4 +1,4 @@
-//! An endpoint: its handler, with the method and path that the handler's `utoipa::path` states.
+//! An endpoint: its handler, and the method and path from the handler's `utoipa::path`.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -63,7 +63,7 @@ impl Endpoint {
         Self { is_compressed: true, ..self }
     }
 
-    /// For operators: every process serves the endpoint, whichever surfaces it is configured for.
+    /// Every process serves this endpoint, whichever surfaces it is configured for.
     pub(super) fn everywhere(self) -> Self {
         Self { is_everywhere: true, ..self }
     }

@@ -1,6 +1,6 @@
 //! The table of endpoints, and the warp filter that dispatches to them.
 //!
-//! A route is stated once: method and path in the `utoipa::path` of its handler, everything else in its row here.
+//! Each endpoint is declared once: method and path in its handler's `utoipa::path`, everything else in its row here.
 
 use std::sync::{Arc, LazyLock};
 
@@ -63,7 +63,7 @@ pub(crate) fn has_first_segment(segment: &str) -> bool {
     ENDPOINTS.iter().any(|endpoint| endpoint.path.split('/').nth(1) == Some(segment))
 }
 
-/// Whether every process serves the path, whichever surfaces it is configured for. A trailing slash counts.
+/// Whether every process serves the path, whichever surfaces it is configured for. A trailing slash makes a difference.
 pub(crate) fn is_everywhere(path: &str) -> bool {
     ENDPOINTS.iter().any(|endpoint| endpoint.is_everywhere && endpoint.path == path)
 }

@@ -30,14 +30,14 @@ use pool::Pool;
 /// `Retry-After` for a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
 
-/// How often idle connections are looked through for expired ones.
+/// How often the pool is checked for expired connections.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
 
 /// An upstream over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpUpstream {
     pool: Arc<Pool>,
-    /// What the upstream is called in `Host`.
+    /// The upstream's `Host` header.
     host: HeaderValue,
     /// Prepended to the path of every request; empty or without a trailing slash.
     prefix: String,
@@ -53,7 +53,7 @@ enum UpstreamError {
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Http(#[from] hyper::Error),
-    #[error("the path is too long with the upstream's own in front")]
+    #[error("the path is too long with the upstream's base path in front")]
     TooLong(#[from] InvalidUri),
 }
 
@@ -109,9 +109,8 @@ impl HttpUpstream {
         if let Some(mut connection) = self.pool.take() {
             match connection.send(self.request(head, body.clone())?).await {
                 Ok(response) => return Ok((response, connection)),
-                // The upstream closed the connection, which it may do at any time, before it read the request or sent
-                // any of its response. If it may have read it, only a request that can be repeated is sent again
-                // (RFC 9110, section 9.2.2).
+                // The upstream closed the connection before a complete response head. Retry if the request was never
+                // written, or if its method is idempotent (RFC 9110, section 9.2.2).
                 Err(refused) if refused.message().is_some() => {}
                 Err(refused) if is_closed(refused.error()) && head.method.is_idempotent() => {}
                 Err(refused) => return Err(refused.into_error().into()),
@@ -163,7 +162,7 @@ fn announces_length(head: &Parts) -> bool {
         || head.headers.contains_key(header::CONTENT_LENGTH)
 }
 
-/// Whether the connection was closed or reset, instead of an invalid response.
+/// Whether the connection was closed or reset before a complete response head arrived, as opposed to an invalid head.
 fn is_closed(error: &hyper::Error) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     error.is_incomplete_message() || error.is_canceled() || error.is_closed() || source.is_some()

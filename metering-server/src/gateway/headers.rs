@@ -89,7 +89,7 @@ const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-",
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 8;
 
-/// The headers to send upstream, whose name is `host`.
+/// The headers to send to the upstream; `host` is its `Host` header.
 pub(crate) fn forwarded(
     incoming: &HeaderMap,
     host: HeaderValue,
@@ -98,7 +98,7 @@ pub(crate) fn forwarded(
 ) -> HeaderMap {
     let stopped = |name: &str| is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name);
     let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
-    // Servers expect it first (RFC 9110, section 7.2).
+    // It should come first (RFC 9110, section 7.2).
     headers.insert(header::HOST, host);
     filter(incoming, stopped, &mut headers);
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {

@@ -8,7 +8,7 @@ pub(super) fn next_step(error: &Error) -> Option<&'static str> {
     match error {
         Error::Payment(error) => after_payment(error),
         Error::Recovery(RecoveryError::UnknownChallenge | RecoveryError::Expired) => {
-            Some("POST /api-key/recover/challenge makes a challenge.")
+            Some("Request one with POST /api-key/recover/challenge.")
         }
         _ => None,
     }
@@ -19,11 +19,11 @@ fn after_payment(error: &PaymentError) -> Option<&'static str> {
         PaymentError::UnsupportedChain(_) => "GET /credits/plans lists the chains.",
         PaymentError::UnknownPlan => "GET /credits/plans lists the plans on sale.",
         PaymentError::PayerTaken => {
-            "A top-up is POST /credits/topup; a new key begins with POST /api-key/recover/challenge."
+            "To top up, use POST /credits/topup. For a new key, start with POST /api-key/recover/challenge."
         }
-        PaymentError::UnknownQuote => "POST /signup/pay/quote makes a quote.",
-        PaymentError::AlreadyClaimed => "A new key begins with POST /api-key/recover/challenge.",
-        PaymentError::Reserved => "POST /signup/pay/claim claims a quote.",
+        PaymentError::UnknownQuote => "Request one with POST /signup/pay/quote.",
+        PaymentError::AlreadyClaimed => "To get a new key, start with POST /api-key/recover/challenge.",
+        PaymentError::Reserved => "To claim it, use POST /signup/pay/claim.",
         _ => return None,
     })
 }

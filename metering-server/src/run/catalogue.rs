@@ -5,8 +5,8 @@ use metering_core::Catalogue;
 use crate::api;
 use crate::config::{Config, ConfigError};
 
-/// First path segments that belong to the service besides those of the API, used or reserved for its pages and tools.
-/// Catalogues cannot use them.
+/// First path segments, besides the API's, that the service uses or reserves for pages and tools. Catalogues cannot use
+/// them.
 const RESERVED: [&str; 8] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse", ".well-known"];
 
 /// The configured catalogue, or the default one.

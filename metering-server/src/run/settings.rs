@@ -1,4 +1,4 @@
-//! What the configuration says to the metering service.
+//! Turns the configuration into the settings of the metering service.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Urls {
     }
 }
 
-/// What the service says of itself.
+/// The service's URLs, terms, chains and delivery lease.
 pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     let Urls { public, pages } = urls;
     let links = Links {

@@ -61,7 +61,7 @@ fn compare(write: bool) -> Result<String, Box<dyn Error>> {
     Ok(changed)
 }
 
-/// Has cargo write the documentation as JSON.
+/// Runs cargo doc with JSON output.
 fn document(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).env("CARGO_TARGET_DIR", target).env("RUSTDOC", root.join("tests/public-api/rustdoc-json"));
@@ -72,7 +72,7 @@ fn document(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
     if status.success() { Ok(()) } else { Err(format!("cargo doc ended with {status}").into()) }
 }
 
-/// The public items, one in a line.
+/// The public items, one per line.
 fn listed(json: &Path) -> Result<String, Box<dyn Error>> {
     let api = public_api::Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)

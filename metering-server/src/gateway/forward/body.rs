@@ -1,5 +1,3 @@
-//! The body of the upstream's response.
-
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -26,13 +24,13 @@ pub(super) struct UpstreamBody {
 /// How long the upstream may send nothing.
 struct Silence {
     allowed: Duration,
-    /// Allows `allowed` after the last frame. It is moved only when it fires, since that costs more than the frame.
+    /// Fires `allowed` after the last frame. It is reset only when it fires, since resetting it costs more than a frame.
     timer: Option<Pin<Box<Sleep>>>,
     last_frame: Instant,
 }
 
 impl UpstreamBody {
-    /// `silence` is how long the upstream may send nothing between two parts; `None` for any time.
+    /// `silence` is how long the upstream may send nothing between two parts; `None` for no limit.
     pub(super) fn new(
         incoming: Incoming,
         connection: UpstreamConnection,
@@ -60,7 +58,7 @@ impl UpstreamBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
             return Poll::Ready(frame);
         }
-        // By now the connection knows that more is wanted.
+        // Polling the body told the connection that more data is wanted.
         let Some(connection) = &mut self.connection else { return Poll::Pending };
         connection.drive(context);
         Pin::new(&mut self.incoming).poll_frame(context)
@@ -68,7 +66,7 @@ impl UpstreamBody {
 }
 
 impl Silence {
-    /// Ready when the upstream was silent for too long.
+    /// Ready once the upstream has been silent for too long.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let deadline = self.last_frame + self.allowed;

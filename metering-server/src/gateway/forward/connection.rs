@@ -1,5 +1,3 @@
-//! A connection to the upstream.
-
 use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 
@@ -21,8 +19,8 @@ type Outgoing = Full<Bytes>;
 
 /// A connection to the upstream.
 ///
-/// Whoever waits for its response also drives it. So a response wakes one task, not two, and a connection in the pool
-/// costs nothing; whether the upstream closed it in the meantime shows when it is used again.
+/// The task that waits for the response also drives the connection. So a response wakes one task, not two, and an idle
+/// connection needs none. `is_idle` notices that the upstream closed it.
 pub(super) struct UpstreamConnection {
     sender: http1::SendRequest<Outgoing>,
     /// Reads and writes the socket; `None` once the connection has ended.

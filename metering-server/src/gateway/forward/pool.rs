@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use super::UpstreamError;
 use super::connection::{Connector, UpstreamConnection};
 
-/// Idle connections are closed after this time. Most servers keep them for at least as long.
+/// Idle connections are closed after this time. Many servers close them sooner; `HttpUpstream::exchange` handles that.
 pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// Opens connections to one upstream, and keeps those that are idle.
@@ -22,7 +22,7 @@ pub(super) struct Pool {
     upstream: Uri,
     connect_timeout: Duration,
     max_idle: usize,
-    /// The one that was used last is at the back, and is used first: so in quiet times the others go unused and expire.
+    /// The most recently used is at the back, and is reused first, so under light load the others expire.
     idle: Mutex<VecDeque<(UpstreamConnection, Instant)>>,
 }
 
@@ -70,7 +70,7 @@ impl Pool {
         }
     }
 
-    /// Closes what was idle for too long.
+    /// Closes expired connections.
     pub(super) fn expire(&self) {
         let expired: Vec<_> = {
             let mut idle = self.idle();

@@ -98,7 +98,7 @@ async fn follow(
 }
 
 #[tokio::test]
-async fn connection_is_used_again_once_its_response_was_read() {
+async fn connection_is_reused_after_its_response_is_read() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     let empty = "HTTP/1.1 204 No Content\r\n\r\n";
     let unavailable = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
@@ -110,7 +110,7 @@ async fn connection_is_used_again_once_its_response_was_read() {
 }
 
 #[tokio::test]
-async fn connection_is_not_used_again_if_the_response_was_not_read() {
+async fn connection_is_not_reused_if_its_response_is_not_read() {
     let mut upstream = Upstream::new("", &[Step::Respond(OK), Step::Respond(OK)]).await;
     let request = Request::get("/price").body(()).unwrap();
     drop(upstream.http.exchange(&request.into_parts().0, Bytes::new()).await.unwrap());
@@ -128,8 +128,8 @@ async fn upstream_may_close_idle_connections_at_any_time() {
 }
 
 #[tokio::test]
-async fn request_that_can_be_repeated_is_sent_again_once() {
-    // The second request arrives, and the connection is closed instead of a response.
+async fn idempotent_request_is_retried_once() {
+    // The upstream reads the second request, then closes the connection without a response.
     let mut upstream = Upstream::new("", &[Step::Respond(OK), Step::Close, Step::Respond(OK), Step::Close]).await;
     assert_eq!(upstream.call(Method::GET, "").await.unwrap(), "ok");
     assert_eq!(upstream.call(Method::GET, "").await.unwrap(), "ok");
@@ -141,7 +141,7 @@ async fn request_that_can_be_repeated_is_sent_again_once() {
 }
 
 #[tokio::test]
-async fn request_that_cannot_be_repeated_is_not_sent_again() {
+async fn non_idempotent_request_is_not_retried() {
     let mut upstream = Upstream::new("", &[Step::Respond(OK), Step::Close, Step::Respond(OK)]).await;
     assert_eq!(upstream.call(Method::POST, "body").await.unwrap(), "ok");
     assert_eq!(upstream.call(Method::POST, "body").await, Err(ErrorCode::UpstreamUnreachable));
@@ -149,7 +149,7 @@ async fn request_that_cannot_be_repeated_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn invalid_or_cut_response_is_not_asked_for_again() {
+async fn invalid_or_truncated_response_is_not_retried() {
     for broken in ["HTTP/9.9 huh\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"] {
         let steps = [Step::Respond(OK), Step::RespondAndClose(broken), Step::Respond(OK)];
         let mut upstream = Upstream::new("", &steps).await;
@@ -160,7 +160,7 @@ async fn invalid_or_cut_response_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn silence_ends_a_response() {
+async fn silent_upstream_times_out() {
     for (sent, error) in [
         ("", ErrorCode::UpstreamTimeout),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", ErrorCode::UpstreamTimeout),
@@ -173,7 +173,7 @@ async fn silence_ends_a_response() {
 }
 
 #[tokio::test]
-async fn request_names_the_upstream_and_has_its_path_in_front() {
+async fn request_has_the_host_and_path_prefix_of_the_upstream() {
     let mut upstream = Upstream::new("/base/", &[Step::Respond(OK)]).await;
     assert_eq!(upstream.call(Method::POST, "body").await.unwrap(), "ok");
     let (_, text) = upstream.requests.try_recv().unwrap();

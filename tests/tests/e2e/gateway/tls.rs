@@ -1,4 +1,4 @@
-//! An upstream over https: it is used if its certificate is trusted and has its name, and not otherwise.
+//! HTTPS upstreams: requests are forwarded only if the certificate is trusted and matches the host name.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
