@@ -83,10 +83,11 @@ impl HttpUpstream {
         let (response, connection) =
             exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|error| broken(&error))?;
         let (mut head, incoming) = response.into_parts();
-        let streams = streams || delivery::is_stream(&head.headers);
         let silence = (!streams).then_some(self.response_timeout);
+        let streams = streams || delivery::is_stream(&head.headers);
         let body = UpstreamBody::new(incoming, connection, Arc::clone(&self.pool), silence);
         if let Some(problem) = undelivered(head.status, &head.headers) {
+            body.discard();
             return Err(problem);
         }
         head.headers = headers::returned(&head.headers);

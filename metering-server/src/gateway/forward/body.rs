@@ -1,6 +1,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -43,6 +43,18 @@ impl UpstreamBody {
             body.release();
         }
         body
+    }
+
+    /// Reads what has already arrived, so that the connection can be used again if that is all.
+    pub(super) fn discard(mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..4 {
+            match self.poll_incoming(&mut context) {
+                Poll::Ready(Some(Ok(_))) if !self.incoming.is_end_stream() => {}
+                Poll::Ready(Some(Ok(_)) | None) => return self.release(),
+                Poll::Ready(Some(Err(_))) | Poll::Pending => return,
+            }
+        }
     }
 
     /// Returns the connection to the pool, if it can be used again.
@@ -91,7 +103,8 @@ impl Body for UpstreamBody {
         match self.poll_incoming(context) {
             Poll::Ready(frame) => {
                 match &frame {
-                    Some(Ok(_)) if !self.incoming.is_end_stream() => {}
+                    // Nothing follows trailers.
+                    Some(Ok(frame)) if !frame.is_trailers() && !self.incoming.is_end_stream() => {}
                     Some(Ok(_)) | None => self.release(),
                     Some(Err(_)) => self.connection = None,
                 }

@@ -1,12 +1,14 @@
 //! The connections to the upstream that wait for their next request.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use http::Uri;
+use hyper_rustls::ConfigBuilderExt;
 use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt;
 
@@ -15,6 +17,9 @@ use super::connection::{Connector, UpstreamConnection};
 
 /// Idle connections are closed after this time. Many servers close them sooner; `HttpUpstream::exchange` handles that.
 pub(super) const MAX_IDLE: Duration = Duration::from_secs(60);
+
+/// After this time without traffic, and as often again, the kernel checks that the upstream is still there.
+const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// Opens connections to one upstream, and keeps those that are idle.
 pub(super) struct Pool {
@@ -29,13 +34,19 @@ pub(super) struct Pool {
 impl Pool {
     /// # Errors
     /// When the system's certificates cannot be read.
-    pub(super) fn new(upstream: Uri, connect_timeout: Duration, max_idle: usize) -> std::io::Result<Self> {
+    pub(super) fn new(upstream: Uri, connect_timeout: Duration, max_idle: usize) -> io::Result<Self> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = hyper_rustls::HttpsConnectorBuilder::new().with_provider_and_platform_verifier(provider)?;
-        let connector = builder.https_or_http().enable_http1().wrap_connector(tcp);
+        // Divided among the addresses of a name, so that one dead address does not use up all the time.
+        tcp.set_connect_timeout(Some(connect_timeout));
+        // Ends a stream whose upstream lost its power or its network. Nothing else would.
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
+        tcp.set_keepalive_retries(Some(3));
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(KEEPALIVE * 2));
+        let connector = Connector::from((tcp, tls()?));
         Ok(Self { connector, upstream, connect_timeout, max_idle, idle: Mutex::default() })
     }
 
@@ -70,13 +81,19 @@ impl Pool {
         }
     }
 
-    /// Closes expired connections.
+    /// Closes expired connections, and those that the upstream has closed.
     pub(super) fn expire(&self) {
-        let expired: Vec<_> = {
-            let mut idle = self.idle();
-            let expired = idle.iter().take_while(|(_, since)| since.elapsed() >= MAX_IDLE).count();
-            idle.drain(..expired).collect()
-        };
+        let mut expired = Vec::new();
+        let mut idle = self.idle();
+        for (mut connection, since) in std::mem::take(&mut *idle) {
+            if since.elapsed() < MAX_IDLE && connection.is_idle() {
+                idle.push_back((connection, since));
+            } else {
+                expired.push(connection);
+            }
+        }
+        // Closing them takes system calls, which need not hold up requests.
+        drop(idle);
         drop(expired);
     }
 
@@ -88,6 +105,17 @@ impl Pool {
     fn idle(&self) -> std::sync::MutexGuard<'_, VecDeque<(UpstreamConnection, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// TLS that trusts what the system trusts.
+fn tls() -> io::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let verified = builder.and_then(ConfigBuilderExt::try_with_platform_verifier).map_err(io::Error::other)?;
+    let mut config = verified.with_no_client_auth();
+    // Some servers choose by this (ALPN, RFC 7301).
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 impl fmt::Debug for Pool {

@@ -34,6 +34,10 @@ struct Upstream {
 
 impl Upstream {
     async fn new(path: &str, steps: &[Step]) -> Self {
+        Self::with_timeout("10s", path, steps).await
+    }
+
+    async fn with_timeout(timeout: &str, path: &str, steps: &[Step]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}{path}", listener.local_addr().unwrap())).unwrap();
         let (script, requests) = mpsc::unbounded_channel();
@@ -46,7 +50,7 @@ impl Upstream {
                 tokio::spawn(follow(stream, number, Arc::clone(&steps_left), script.clone()));
             }
         });
-        let config = GatewayConfig { upstream_timeout: "300ms".parse().unwrap(), ..GatewayConfig::default() };
+        let config = GatewayConfig { upstream_timeout: timeout.parse().unwrap(), ..GatewayConfig::default() };
         Self { http: HttpUpstream::new(&url, &config).unwrap(), requests }
     }
 
@@ -101,12 +105,14 @@ async fn follow(
 async fn connection_is_reused_after_its_response_is_read() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     let empty = "HTTP/1.1 204 No Content\r\n\r\n";
-    let unavailable = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
-    let mut upstream = Upstream::new("", &[OK, chunked, empty, unavailable, OK].map(Step::Respond)).await;
-    for expected in [Ok("ok"), Ok("ok"), Ok(""), Err(ErrorCode::UpstreamUnavailable), Ok("ok")] {
+    let trailers = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x\r\n\r\n2\r\nok\r\n0\r\nx: 1\r\n\r\n";
+    let unavailable = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy";
+    let steps = [OK, chunked, trailers, empty, unavailable, OK].map(Step::Respond);
+    let mut upstream = Upstream::new("", &steps).await;
+    for expected in [Ok("ok"), Ok("ok"), Ok("ok"), Ok(""), Err(ErrorCode::UpstreamUnavailable), Ok("ok")] {
         assert_eq!(upstream.call(Method::GET, "").await, expected.map(str::to_owned));
     }
-    assert_eq!(upstream.connections(), [0; 5]);
+    assert_eq!(upstream.connections(), [0; 6]);
 }
 
 #[tokio::test]
@@ -122,7 +128,10 @@ async fn connection_is_not_reused_if_its_response_is_not_read() {
 async fn upstream_may_close_idle_connections_at_any_time() {
     let mut upstream = Upstream::new("", &[Step::RespondAndClose(OK), Step::Respond(OK)]).await;
     assert_eq!(upstream.call(Method::POST, "body").await.unwrap(), "ok");
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    while upstream.http.pool.idle_connections() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        upstream.http.pool.expire();
+    }
     assert_eq!(upstream.call(Method::POST, "body").await.unwrap(), "ok");
     assert_eq!(upstream.connections(), [0, 1], "the closed connection was noticed before the request was sent");
 }
@@ -165,8 +174,9 @@ async fn silent_upstream_times_out() {
         ("", ErrorCode::UpstreamTimeout),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", ErrorCode::UpstreamTimeout),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npart", ErrorCode::InternalError),
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n", ErrorCode::InternalError),
     ] {
-        let upstream = Upstream::new("", &[Step::Hang(sent)]).await;
+        let upstream = Upstream::with_timeout("300ms", "", &[Step::Hang(sent)]).await;
         let response = timeout(Duration::from_secs(5), upstream.call(Method::GET, "")).await;
         assert_eq!(response.expect("it ends"), Err(error), "{sent}");
     }
