@@ -282,4 +282,19 @@ mod tests {
         assert_eq!(LookbackTiers::new(vec![], eight), None);
         assert_eq!(LookbackTiers::new(vec![(600, two), (600, two)], eight), None);
     }
+
+    #[test]
+    fn only_zero_is_free() {
+        for (text, free) in [("0", true), ("0.0", true), ("0.000001", false), ("1", false)] {
+            assert_eq!(text.parse::<Weight>().unwrap().is_zero(), free, "{text}");
+            assert_eq!(text.parse::<Multiplier>().unwrap().is_zero(), free, "{text}");
+        }
+    }
+
+    #[test]
+    fn weights_are_printed_as_written() {
+        for text in ["0", "1", "0.000001", "2.5", "1000"] {
+            assert_eq!(text.parse::<Weight>().unwrap().to_string(), text);
+        }
+    }
 }

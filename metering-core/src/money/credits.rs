@@ -271,4 +271,11 @@ mod tests {
             let _ = text.parse::<Credits>();
         }
     }
+
+    #[test]
+    fn error_shows_the_beginning_of_the_text() {
+        let long = format!("\"{}\"", "x".repeat(100));
+        let error = serde_json::from_str::<Credits>(&long).unwrap_err().to_string();
+        assert!(error.contains(&long[..40]) && !error.contains(&long[..41]), "{error}");
+    }
 }

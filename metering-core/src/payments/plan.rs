@@ -377,4 +377,21 @@ mod tests {
             assert!(TokenAmount::parse(bad).is_err(), "{bad}");
         }
     }
+
+    #[test]
+    fn limits_of_a_plan_are_inclusive() {
+        let limited = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan();
+            change(&mut plan);
+            plan.validate().map_err(|error| error.field)
+        };
+        assert_eq!(limited(&|plan| plan.discount_percent = Some(99)), Ok(()));
+        assert_eq!(limited(&|plan| plan.discount_percent = Some(100)), Err("discount_percent"));
+    }
+
+    #[test]
+    fn amounts_say_how_many_decimals_they_need_and_kinds_their_names() {
+        assert_eq!(TokenAmount::parse("5.25").unwrap().decimal_places(), 2);
+        assert_eq!([PaymentKind::Erc20, PaymentKind::NativeValue].map(PaymentKind::as_str), ["erc20", "native_value"]);
+    }
 }

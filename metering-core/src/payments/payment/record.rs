@@ -120,3 +120,17 @@ impl PaymentSettlement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uses_are_stored_by_name() {
+        assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), ["pay_signup", "topup", "assigned"]);
+        for used in PaymentUse::ALL {
+            assert_eq!(PaymentUse::from_name(used.as_str()), Some(used));
+        }
+        assert_eq!(PaymentUse::from_name("gift"), None);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::access::account::AccountId;
 use crate::chains::address::Address;
 use crate::chains::chain::{Block, Depth, Evidence, NativeTransfer, TokenTransfer};
 use crate::chains::transaction::{TxHash, TxRef};
@@ -119,4 +120,23 @@ fn payment_matches_only_its_own_quote() {
 fn quotes_are_kept_as_long_as_documented() {
     let times = [Quote::CLOCK_SKEW, Quote::GRACE, Quote::UNPAID_RETENTION, Quote::RETENTION];
     assert_eq!(times, [2 * MINUTE, 7 * DAY, DAY, 90 * DAY]);
+}
+
+#[test]
+fn states_are_stored_by_name_account_and_transaction() {
+    let account = AccountId::generate(&SystemRandomness);
+    let tx = TxRef { chain_id: 1, hash: TxHash::from_bytes([7; 32]) };
+    let parts =
+        |name: &str, is_set: bool| QuoteState::from_parts(name, is_set.then(|| account.clone()), is_set.then_some(tx));
+    let states = [
+        ("open", QuoteState::Open),
+        ("paid", QuoteState::Paid { account: account.clone(), tx }),
+        ("claimed", QuoteState::Claimed { account: account.clone(), tx }),
+    ];
+    for (name, state) in states {
+        assert_eq!(state.as_str(), name);
+        assert_eq!(parts(name, state != QuoteState::Open), Some(state));
+        assert_eq!(parts(name, name == "open"), None, "{name}");
+    }
+    assert_eq!(parts("lost", false), None);
 }
