@@ -363,3 +363,6 @@ where
         Changes { accounts, usage, results }
     }
 }
+
+#[cfg(test)]
+mod tests;
