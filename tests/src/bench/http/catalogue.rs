@@ -5,11 +5,9 @@ use serde_json::Value;
 use crate::bench::Failure;
 
 /// The catalogue of a server that has none configured.
-const DEFAULT: &str = include_str!("../../../../metering-sample/routes.json");
-
 /// The default catalogue with the `GET` route `template` made free.
 pub(super) fn with_free_route(template: &str) -> Result<String, Failure> {
-    let mut catalogue: Value = serde_json::from_str(DEFAULT)?;
+    let mut catalogue: Value = serde_json::from_str(metering_sample::ROUTES)?;
     let endpoints = catalogue["endpoints"].as_array_mut().ok_or("the catalogue has no endpoints")?;
     let route = endpoints.iter_mut().find(|route| route["path"] == template && route["method"] == "GET");
     let metered = route
@@ -28,7 +26,8 @@ mod tests {
     #[test]
     fn only_the_named_route_becomes_free() {
         let free = with_free_route("/mpp/ethPrice/{block_number}").unwrap();
-        let (free, default) = (Catalogue::from_json(&free).unwrap(), Catalogue::from_json(DEFAULT).unwrap());
+        let (free, default) =
+            (Catalogue::from_json(&free).unwrap(), Catalogue::from_json(metering_sample::ROUTES).unwrap());
         assert_eq!(free.routes().len(), default.routes().len());
         for (free, default) in free.routes().iter().zip(default.routes()) {
             assert_eq!(free.template, default.template);
