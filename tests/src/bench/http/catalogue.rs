@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::bench::Failure;
 
-/// The catalogue of a server that has none configured.
 /// The default catalogue with the `GET` route `template` made free.
 pub(super) fn with_free_route(template: &str) -> Result<String, Failure> {
     let mut catalogue: Value = serde_json::from_str(metering_sample::ROUTES)?;
