@@ -34,7 +34,7 @@ mod tests {
     use crate::http::Problem;
 
     #[test]
-    fn messages_name_the_endpoint_to_go_to() {
+    fn messages_name_the_next_endpoint() {
         let table = [
             (PaymentError::UnknownPlan.into(), "GET /credits/plans"),
             (PaymentError::UnsupportedChain(5).into(), "GET /credits/plans"),

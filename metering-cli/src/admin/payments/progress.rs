@@ -9,7 +9,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The control codes that go back to the start of the line and clear it (ECMA-48).
+    /// Moves the cursor to the start of the line and clears the line (ECMA-48).
     const CLEAR: &'static str = "\r\u{1b}[K";
 
     pub(super) fn new() -> Self {

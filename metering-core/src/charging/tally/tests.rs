@@ -16,6 +16,8 @@ fn refunds_take_credits_back_and_keep_the_calls() {
         change(1, "/a", UsageKind::Refunded, 1, 10),
         change(1, "/b", UsageKind::Refunded, 2, 20),
         change(2, "/b", UsageKind::Charged, 1, 7),
+        change(3, "/c", UsageKind::Refunded, 1, 10),
+        change(3, "/c", UsageKind::Charged, 2, 25),
     ];
     let changes = Changes { accounts: Vec::new(), usage, results: Vec::new() };
     let net = |account, line, calls, atoms| DailyChange {
@@ -25,7 +27,8 @@ fn refunds_take_credits_back_and_keep_the_calls() {
         calls,
         credits: Credits::from_atoms(atoms),
     };
-    assert_eq!(changes.daily(), [net(1, "/a", 3, 20), net(1, "/b", 0, -20), net(2, "/b", 1, 7)]);
+    let expected = [net(1, "/a", 3, 20), net(1, "/b", 0, -20), net(2, "/b", 1, 7), net(3, "/c", 2, 15)];
+    assert_eq!(changes.daily(), expected);
 }
 
 #[test]
