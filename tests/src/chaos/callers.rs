@@ -61,7 +61,17 @@ impl Count {
     }
 }
 
-type Note = dyn Fn(Kind) + Send + Sync;
+/// What is known of a charge at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It is about to be sent.
+    Sent,
+    Charged,
+    /// It was refused or could not be sent, so it will never be on record.
+    Refused,
+}
+
+type Note = dyn Fn(Kind, Event) + Send + Sync;
 
 /// The callers of both accounts.
 pub(super) struct Callers {
@@ -89,13 +99,13 @@ enum Outcome {
 }
 
 impl Callers {
-    /// Starts `each` callers for the plain account, and as many for the keyed one. `note` is called for each confirmed
-    /// charge.
+    /// Starts `each` callers for the plain account, and as many for the keyed one. `note` is called before each
+    /// charge, and again when its outcome is known.
     pub(super) fn start(
         targets: &Targets,
         accounts: [IssuedAccount; 2],
         each: usize,
-        note: impl Fn(Kind) + Send + Sync + 'static,
+        note: impl Fn(Kind, Event) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
             targets: targets.clone(),
@@ -172,6 +182,7 @@ impl Shared {
                 thread::sleep(PAUSE);
                 continue;
             };
+            (self.note)(Kind::Plain, Event::Sent);
             let outcome = outcome_of(self.client(Kind::Plain, address).try_send("GET", BASE, None));
             if self.record(Kind::Plain, outcome) {
                 thread::sleep(PAUSE);
@@ -183,13 +194,16 @@ impl Shared {
     fn record(&self, kind: Kind, outcome: Outcome) -> bool {
         match outcome {
             Outcome::Charged => {
-                (self.note)(kind);
+                (self.note)(kind, Event::Charged);
                 self.count(kind).charged += 1;
                 return false;
             }
             Outcome::Unknown => self.count(kind).unknown += 1,
-            Outcome::Refused(code) => *self.count(kind).refusals.entry(code).or_default() += 1,
-            Outcome::NotSent => {}
+            Outcome::Refused(code) => {
+                (self.note)(kind, Event::Refused);
+                *self.count(kind).refusals.entry(code).or_default() += 1;
+            }
+            Outcome::NotSent => (self.note)(kind, Event::Refused),
         }
         true
     }
@@ -198,6 +212,7 @@ impl Shared {
         let mut round = number;
         while !self.is_over() {
             let id = self.next.fetch_add(1, Ordering::Relaxed);
+            (self.note)(Kind::Keyed, Event::Sent);
             let (mut last, mut sent) = (None, false);
             let outcome = loop {
                 round += 1;

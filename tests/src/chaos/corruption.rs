@@ -56,7 +56,7 @@ fn populated() -> Fleet {
     }
     let mut server = fleet.server().start();
     fleet.targets.set([server.address()]);
-    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), 2, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), 2, |_, _| ());
     thread::sleep(Duration::from_millis(500));
     let _ = callers.stop();
     server.terminate();

@@ -31,7 +31,7 @@ fn round(setting: &mut Setting, report: &mut Report) {
         &targets_for(&fleet.targets, setting.plant, Bug::NeverRefuse),
         fleet.accounts.clone(),
         2,
-        |_| (),
+        |_, _| (),
     );
     thread::sleep(setting.rng.millis(200, 500));
     let name = *setting.rng.pick(&["metering.db-wal", "metering.db", "metering.db-shm"]);

@@ -41,7 +41,7 @@ fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
     let start = || start_server(&fleet, shim.under(fleet.server(), &fleet.site));
     let mut server = start();
-    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_, _| ());
     let mut rounds = 0;
     // A fault may have no effect, because cached data is not read. Short runs continue until one has.
     while setting.has_time_left() || (report.counter("calls that failed") == 0 && rounds < MAX_ROUNDS) {
@@ -106,7 +106,7 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
     if setting.plant {
         shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
     }
-    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_, _| ());
     let mut handled = 0;
     while setting.has_time_left() {
         thread::sleep(setting.rng.millis(200, 600));

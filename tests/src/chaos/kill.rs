@@ -26,7 +26,7 @@ fn run<const N: usize>(setting: &mut Setting, report: &mut Report, bug: Bug) {
     let mut servers = [(); N].map(|()| Some(fleet.server().start()));
     announce(&fleet, &servers);
     let callers =
-        Callers::start(&targets_for(&fleet.targets, setting.plant, bug), fleet.accounts.clone(), CALLERS, |_| ());
+        Callers::start(&targets_for(&fleet.targets, setting.plant, bug), fleet.accounts.clone(), CALLERS, |_, _| ());
     while setting.has_time_left() {
         thread::sleep(setting.rng.millis(50, 700));
         let victim = victim(&mut setting.rng, &mut servers);

@@ -34,7 +34,7 @@ impl Deployment {
             proxies.each_ref().map(|proxy| fleet.server().set("METERING_DATABASE", &proxy.through(&url)).start());
         fleet.targets.set(nodes.each_ref().map(Server::address));
         let targets_for = targets_for(&fleet.targets, setting.plant, bug);
-        let callers = Callers::start(&targets_for, fleet.accounts.clone(), CALLERS, |_| ());
+        let callers = Callers::start(&targets_for, fleet.accounts.clone(), CALLERS, |_, _| ());
         Self { fleet, proxies, nodes, callers }
     }
 

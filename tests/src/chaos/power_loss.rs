@@ -1,5 +1,5 @@
 //! Power loss: rebuilds the disk from the shim's log as it may have been at many moments. Every charge confirmed by
-//! then must be on it.
+//! then must be on it, and none that was not sent by then.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::Setting;
-use super::callers::{Callers, Kind};
+use super::callers::{Callers, Event, Kind};
 use super::crash_image::{Disk, Unflushed};
 use super::fleet::{Fleet, on_image, recorded, verify};
 use super::journal::{self, Entry};
@@ -19,9 +19,9 @@ const CALLERS: usize = 4;
 const IMAGES: usize = 12;
 const FEW_IMAGES: usize = 4;
 
-/// Confirmed charges, each with the log's length when its response arrived: everything that made the charge durable is
-/// before it.
-type Confirmed = Arc<Mutex<Vec<(u64, Kind)>>>;
+/// What the callers did and saw, each with the log's length at that moment: what made a confirmed charge durable is
+/// before it, and what a charge wrote is after the length at which it was sent.
+type Noted = Arc<Mutex<Vec<(u64, Kind, Event)>>>;
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let mut rounds = 0;
@@ -38,11 +38,11 @@ fn round(setting: &mut Setting, report: &mut Report) {
     if setting.plant {
         shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
     }
-    let confirmed = Confirmed::default();
-    let (noted, log) = (Arc::clone(&confirmed), shim.log());
-    let note = move |kind| {
+    let noted = Noted::default();
+    let (notes, log) = (Arc::clone(&noted), shim.log());
+    let note = move |kind, event| {
         let length = fs::metadata(&log).map(|log| log.len()).unwrap_or_default();
-        noted.lock().unwrap_or_else(PoisonError::into_inner).push((length, kind));
+        notes.lock().unwrap_or_else(PoisonError::into_inner).push((length, kind, event));
     };
     let start = || {
         let server = shim.recording(fleet.server(), &fleet.site).start();
@@ -69,15 +69,15 @@ fn round(setting: &mut Setting, report: &mut Report) {
         report.add("attempts", count.attempts());
         report.add("confirmed", count.charged);
     }
-    let confirmed = confirmed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    images(&fleet, base, &journal::read(&shim.log()), &confirmed, setting, report);
+    let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    images(&fleet, base, &journal::read(&shim.log()), &noted, setting, report);
 }
 
 fn images(
     fleet: &Fleet,
     mut disk: Disk,
     entries: &[Entry],
-    confirmed: &[(u64, Kind)],
+    noted: &[(u64, Kind, Event)],
     setting: &mut Setting,
     report: &mut Report,
 ) {
@@ -98,15 +98,12 @@ fn images(
         let found = recorded(&server, &fleet.accounts);
         drop(server);
         for (kind, found) in [Kind::Plain, Kind::Keyed].into_iter().zip(found) {
-            let by_then = confirmed.iter().filter(|(length, of)| *of == kind && *length <= entry.end).count();
-            let least = u64::try_from(by_then).unwrap_or(u64::MAX);
-            // Each caller has at most one charge in flight.
-            report.compare_with_bounds(
-                "after a power loss",
-                least,
-                least + u64::try_from(CALLERS).unwrap_or(u64::MAX),
-                found,
-            );
+            let by_then = |event| {
+                let seen = |note: &&(u64, Kind, Event)| note.0 <= entry.end && (note.1, note.2) == (kind, event);
+                u64::try_from(noted.iter().filter(seen).count()).unwrap_or(u64::MAX)
+            };
+            let most = by_then(Event::Sent) - by_then(Event::Refused);
+            report.compare_with_bounds("after a power loss", by_then(Event::Charged), most, found);
         }
         verify(&site, report);
     }
