@@ -1,4 +1,6 @@
-//! Schema migrations: one script per version, each applied once and in order.
+//! Schema migrations: one step per version, each applied once and in order.
+
+mod packing;
 
 use metering_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
@@ -8,13 +10,24 @@ use crate::error::{Result, commit_error, store_error};
 /// Marks the file as ours ("Mtr1"), so that another program's database is never migrated.
 const APPLICATION_ID: i32 = 0x4d74_7231;
 
-const SCRIPTS: &[&str] = &[
-    include_str!("migrations/0001_initial.sql"),
-    include_str!("migrations/0002_payments.sql"),
-    include_str!("migrations/0003_signups.sql"),
-    include_str!("migrations/0004_moving.sql"),
-    include_str!("migrations/0005_hardening.sql"),
+type Step = fn(&Connection) -> Result<()>;
+
+const STEPS: &[Step] = &[
+    |connection| run(connection, include_str!("migrations/0001_initial.sql")),
+    |connection| run(connection, include_str!("migrations/0002_payments.sql")),
+    |connection| run(connection, include_str!("migrations/0003_signups.sql")),
+    |connection| run(connection, include_str!("migrations/0004_moving.sql")),
+    |connection| run(connection, include_str!("migrations/0005_hardening.sql")),
+    |connection| {
+        run(connection, include_str!("migrations/0006_journal.sql"))?;
+        packing::pack_activity(connection)?;
+        run(connection, include_str!("migrations/0006_packed.sql"))
+    },
 ];
+
+fn run(connection: &Connection, script: &str) -> Result<()> {
+    connection.execute_batch(script).map_err(store_error)
+}
 
 /// Fails if the database belongs to another program. Writes nothing.
 pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
@@ -37,21 +50,19 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     refuse_foreign(&transaction)?;
     let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = pragma("user_version").map_err(store_error)?;
-    let supported = SCRIPTS.len();
-    let Some(missing) = usize::try_from(version).ok().and_then(|version| SCRIPTS.get(version..)) else {
+    let supported = STEPS.len();
+    let Some(missing) = usize::try_from(version).ok().and_then(|version| STEPS.get(version..)) else {
         let supported = i64::try_from(supported).unwrap_or(i64::MAX);
         return Err(StoreError::NewerVersion { found: version, supported });
     };
     if missing.is_empty() {
         return Ok(());
     }
-    let apply = || {
-        for script in missing {
-            transaction.execute_batch(script)?;
-        }
+    missing.iter().try_for_each(|step| step(&transaction))?;
+    let mark = || {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", i64::try_from(supported).unwrap_or(i64::MAX))
     };
-    apply().map_err(store_error)?;
+    mark().map_err(store_error)?;
     transaction.commit().map_err(commit_error)
 }

@@ -22,9 +22,10 @@ use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
 use crate::connection::recovery::check_after_crash;
-use crate::connection::writer::{Stale, Writer};
+use crate::connection::writer::Writer;
 use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
 use crate::migrations;
 use crate::money::ledger;
 use crate::transfer::moved::refuse_moved;
@@ -138,7 +139,7 @@ impl SqliteStore {
     /// exclusively.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let found = match &self.readers {
             Some(readers) => readers.read(read).await,
@@ -151,7 +152,7 @@ impl SqliteStore {
     /// Like [`SqliteStore::read`], with a connection that has no pages cached, so that everything is read from disk.
     async fn read_from_disk<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         match &self.readers {
             Some(readers) => readers.read_with_new_connection(read).await,
@@ -167,7 +168,7 @@ impl Store for SqliteStore {
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.writer.write(Stale::Nothing, move |connection| accounts::create(connection, account)).await
+        self.writer.write(move |connection| accounts::create(connection, account)).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
@@ -192,27 +193,23 @@ impl Store for SqliteStore {
     }
 
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| accounts::post_entry(connection, &id, entry, now)).await
+        self.writer.write(move |connection| accounts::post_entry(connection, &id, entry, now)).await
     }
 
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| accounts::set_limits(connection, &id, limits)).await
+        self.writer.write(move |connection| accounts::set_limits(connection, &id, limits)).await
     }
 
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| accounts::revoke(connection, &id, now)).await
+        self.writer.write(move |connection| accounts::revoke(connection, &id, now)).await
     }
 
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(stale, move |connection| accounts::replace_key(connection, &id, key, now)).await
+        self.writer.write(move |connection| accounts::replace_key(connection, &id, key, now)).await
     }
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
@@ -223,7 +220,7 @@ impl Store for SqliteStore {
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
         let id = id.clone();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let read = move |connection: &rusqlite::Connection| match accounts::by_id(connection, &id)? {
+        let read = move |connection: &Snapshot<'_>| match accounts::by_id(connection, &id)? {
             Some((row, _)) => activity::newest(connection, row, limit),
             None => Ok(Vec::new()),
         };
@@ -250,8 +247,8 @@ impl Store for SqliteStore {
         let mut forgotten: u64 = 0;
         loop {
             // One transaction per slice, so that charges can commit in between.
-            let slice = move |connection: &rusqlite::Transaction<'_>| expiry::forget_slice(connection, now);
-            let (rows, is_all) = self.writer.write(Stale::Nothing, slice).await?;
+            let slice = move |connection: &Snapshot<'_>| expiry::forget_slice(connection, now);
+            let (rows, is_all) = self.writer.write(slice).await?;
             forgotten = forgotten.saturating_add(rows);
             if is_all {
                 return Ok(forgotten);
@@ -273,7 +270,7 @@ impl Store for SqliteStore {
         let room = tokio::task::spawn_blocking(move || health.check_room()).await;
         room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
         let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
-        let touch = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, []).map(drop);
-        self.writer.write(Stale::Nothing, move |connection| touch(connection).map_err(store_error)).await
+        let touch = move |connection: &Snapshot<'_>| connection.execute(sql, []).map(drop);
+        self.writer.write(move |connection| touch(connection).map_err(store_error)).await
     }
 }

@@ -104,6 +104,17 @@ impl MeterState {
         }
     }
 
+    /// Counts requests that were accepted at `now`, as [`Tally::charge`](super::Tally::charge) does: for backends that
+    /// store what was charged, and compute the windows from it later.
+    pub fn count_accepted(&mut self, calls: u64, now: Timestamp) {
+        let RateStatus { minute, day, .. } = self.rate_status(now);
+        let more = |window: Window| {
+            let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+            Window { index: window.index, count: window.count.saturating_add(calls) }
+        };
+        (self.minute, self.day) = (more(minute), more(day));
+    }
+
     /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
     /// means that the newest reading was wrong; it must not block the account until that minute comes.
     const MINUTES_OF_LAG: i64 = 1;

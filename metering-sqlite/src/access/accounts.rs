@@ -5,36 +5,53 @@ use metering_core::chains::Address;
 use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, Page, Posted};
 use metering_core::{Account, AccountId, NewAccount, RateLimits, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 use crate::access::owners;
-use crate::error::{Result, store_error};
+use crate::error::{Result, corrupt, store_error};
+use crate::journal::Snapshot;
+use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::payments::quotes;
-use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
+use crate::rows::{ACCOUNT_COLUMNS, account, all, first, parse};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
 }
 
 /// The account with this id, and its row number.
-pub(crate) fn by_id(connection: &Connection, id: &AccountId) -> Result<Option<(i64, Account)>> {
-    let mut statement = connection.prepare_cached(&select("a.org_id = ?1")).map_err(store_error)?;
-    first(&mut statement, [id.as_str()], account)
+pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: &AccountId) -> Result<Option<(i64, Account)>> {
+    one(snapshot, "a.org_id = ?1", [id.as_str()])
+}
+
+/// The public id of the account with this row number.
+pub(crate) fn id_of(connection: &Connection, row: i64) -> Result<AccountId> {
+    let mut statement = connection.prepare_cached("SELECT org_id FROM account WHERE id = ?1").map_err(store_error)?;
+    let found = first(&mut statement, [row], |row| Ok(parse(&row.get::<_, String>(0)?)))?;
+    found.ok_or_else(|| corrupt(format_args!("account {row} is missing")))
 }
 
 /// The account that a live key belongs to.
-pub(crate) fn by_key(connection: &Connection, key: &KeyHash) -> Result<Option<Account>> {
+pub(crate) fn by_key(snapshot: &Snapshot<'_>, key: &KeyHash) -> Result<Option<Account>> {
     let condition = "a.id = (SELECT account FROM api_key WHERE hash = ?1 AND revoked_at IS NULL)";
-    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
-    Ok(first(&mut statement, [key.as_bytes()], account)?.map(|(_, account)| account))
+    Ok(one(snapshot, condition, [key.as_bytes()])?.map(|(_, account)| account))
 }
 
 /// The account that this wallet paid for, unless it is revoked.
-pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Option<Account>> {
+pub(crate) fn by_payer(snapshot: &Snapshot<'_>, payer: &Address) -> Result<Option<Account>> {
     let condition = "a.payer_address = ?1 AND a.revoked_at IS NULL";
-    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
-    Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
+    Ok(one(snapshot, condition, [payer.as_bytes()])?.map(|(_, account)| account))
+}
+
+fn one(snapshot: &Snapshot<'_>, condition: &str, params: impl Params) -> Result<Option<(i64, Account)>> {
+    let mut statement = snapshot.prepare_cached(&select(condition)).map_err(store_error)?;
+    first(&mut statement, params, account)?.map(|stored| with_unfolded(snapshot, stored)).transpose()
+}
+
+/// Adds what is not in the account's row yet.
+fn with_unfolded(snapshot: &Snapshot<'_>, (row, account): (i64, Account)) -> Result<(i64, Account)> {
+    let totals = snapshot.unfolded()?.totals(row, account.totals)?;
+    Ok((row, Account { totals, ..account }))
 }
 
 /// What is read before an account is created.
@@ -47,7 +64,7 @@ pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<
 }
 
 /// What is read before an account's key is replaced.
-pub(crate) fn key_facts(connection: &Connection, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
+pub(crate) fn key_facts(connection: &Snapshot<'_>, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
     let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
     let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)?;
     Ok(KeyFacts { account: by_id(connection, id)?, key_in_use: in_use })
@@ -60,10 +77,11 @@ pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec
 }
 
 /// Accounts after a row number, at most `limit`.
-pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
     let after = row_of_cursor(after)?;
-    let mut statement = connection.prepare_cached(&select("a.id > ?1 ORDER BY a.id LIMIT ?2")).map_err(store_error)?;
+    let mut statement = snapshot.prepare_cached(&select("a.id > ?1 ORDER BY a.id LIMIT ?2")).map_err(store_error)?;
     let rows = all(&mut statement, [after, one_more_than(limit)], account)?;
+    let rows = rows.into_iter().map(|stored| with_unfolded(snapshot, stored)).collect::<Result<_>>()?;
     Ok(page_of_rows(rows, limit))
 }
 
@@ -78,7 +96,7 @@ pub(crate) fn create(connection: &Connection, new: NewAccount) -> Result<Created
 
 /// Posts an entry to an account that is not revoked.
 pub(crate) fn post_entry(
-    connection: &Connection,
+    connection: &Snapshot<'_>,
     id: &AccountId,
     entry: NewLedgerEntry,
     now: Timestamp,
@@ -136,33 +154,34 @@ fn insert_meter(connection: &Connection, account: i64, limits: RateLimits, total
         .map(drop)
 }
 
-pub(crate) fn set_limits(connection: &Connection, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-    let sql = "UPDATE meter SET requests_per_minute = ?2, requests_per_day = ?3 \
-               WHERE account = (SELECT id FROM account WHERE org_id = ?1)";
-    let values = params![id.as_str(), limits.requests_per_minute, limits.requests_per_day];
-    connection.execute(sql, values).map_err(store_error)?;
-    Ok(by_id(connection, id)?.map(|(_, account)| account))
+pub(crate) fn set_limits(snapshot: &Snapshot<'_>, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+    let Some((row, account)) = by_id(snapshot, id)? else { return Ok(None) };
+    let sql = "UPDATE meter SET requests_per_minute = ?2, requests_per_day = ?3 WHERE account = ?1";
+    snapshot.execute(sql, params![row, limits.requests_per_minute, limits.requests_per_day]).map_err(store_error)?;
+    record_settings(snapshot, row)?;
+    Ok(Some(Account { limits, ..account }))
 }
 
-pub(crate) fn revoke(connection: &Connection, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-    let (row, account) = match decision::revoke_account(by_id(connection, id)?, now) {
+pub(crate) fn revoke(snapshot: &Snapshot<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+    let (row, account) = match decision::revoke_account(by_id(snapshot, id)?, now) {
         Decided::Accepted(changes) => changes,
         Decided::Refused(unchanged) => return Ok(unchanged),
     };
     let sql = "UPDATE account SET revoked_at = ?2 WHERE id = ?1";
-    connection.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
-    revoke_keys(connection, row, now)?;
+    snapshot.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
+    revoke_keys(snapshot, row, now)?;
     Ok(Some(account))
 }
 
 fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<()> {
     let sql = "UPDATE api_key SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
-    connection.execute(sql, [account, now.unix_millis()]).map(drop).map_err(store_error)
+    connection.execute(sql, [account, now.unix_millis()]).map_err(store_error)?;
+    record_settings(connection, account)
 }
 
 /// Replaces an account's key.
 pub(crate) fn replace_key(
-    connection: &Connection,
+    connection: &Snapshot<'_>,
     id: &AccountId,
     key: KeyHash,
     now: Timestamp,

@@ -5,8 +5,8 @@ use metering_core::{Account, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::access::accounts;
-use crate::connection::writer::Stale;
 use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
 use crate::rows::{address, first, parse, timestamp};
 
 /// The columns that [`challenge`] reads.
@@ -49,22 +49,20 @@ fn delete(connection: &Connection, nonce: &str) -> Result<()> {
     connection.execute("DELETE FROM challenge WHERE nonce = ?1", [nonce]).map(drop).map_err(store_error)
 }
 
-/// Uses up a challenge and replaces the key of its account. Also returns which account that is: only the challenge
-/// names it.
+/// Uses up a challenge and replaces the key of its account.
 pub(crate) fn rotate_key(
-    connection: &Connection,
+    connection: &Snapshot<'_>,
     nonce: &str,
     key: KeyHash,
     now: Timestamp,
-) -> Result<(Stale, Option<Account>)> {
-    let Some(challenge) = by_nonce(connection, nonce)? else { return Ok((Stale::Nothing, None)) };
+) -> Result<Option<Account>> {
+    let Some(challenge) = by_nonce(connection, nonce)? else { return Ok(None) };
     let facts = accounts::key_facts(connection, &challenge.account, &key)?;
-    let rotated = match decision::rotate_key(&challenge, facts, key, now)? {
+    match decision::rotate_key(&challenge, facts, key, now)? {
         Some(changes) => {
             delete(connection, nonce)?;
-            Some(accounts::write_key(connection, changes)?)
+            accounts::write_key(connection, changes).map(Some)
         }
-        None => None,
-    };
-    Ok((Stale::Account(challenge.account), rotated))
+        None => Ok(None),
+    }
 }

@@ -1,18 +1,22 @@
 //! The writer thread's cache, so that a busy account is not read again for each commit.
 //!
 //! It must never hold anything that another connection may have changed. SQLite's `data_version` shows whether another
-//! connection, in this process or any other, has committed since; if so, the whole cache is cleared. A change by the
-//! writer thread itself evicts only the account that it touched.
+//! connection, in this process or any other, has committed since; if so, the journal tells which accounts it changed,
+//! and those are read again. Writes by the writer thread itself leave the same trace.
 
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use metering_core::access::KeyHash;
 use metering_core::charging::MeterState;
-use metering_core::{AccountId, UsageLine};
+use metering_core::{AccountId, Timestamp, UsageLine};
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
+use crate::journal::fold::{Amount, Round};
+use crate::journal::sequence::{insert, newest_in_sequence};
+use crate::journal::{Change, Row, Touched, Unfolded};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 
 /// Maximum number of cached accounts. Beyond that, the cache is cleared, so that its memory stays bounded.
@@ -23,63 +27,81 @@ const MAX_ACCOUNTS: usize = 262_144;
 pub(crate) struct CachedAccount {
     pub(crate) id: AccountId,
     pub(crate) state: MeterState,
-    pub(crate) chain: ActivityChain,
-}
-
-/// The state of an account's chain of recent activity; see the schema.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ActivityChain {
-    pub(crate) head: Option<i64>,
-    pub(crate) mark: Option<i64>,
-    pub(crate) since_mark: u32,
-    pub(crate) floor: Option<i64>,
 }
 
 /// The cache of the writer thread.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    data_version: i64,
+    /// `None` until the journal was read.
+    data_version: Option<i64>,
     keys: HashMap<KeyHash, i64>,
     /// The inverse of `keys`: an account has at most one live key.
     key_of: HashMap<i64, KeyHash>,
     accounts: HashMap<i64, CachedAccount>,
     lines: HashMap<UsageLine, i64>,
-    /// The newest id of ledger and activity together.
+    templates: HashMap<i64, Arc<str>>,
+    /// The newest id of ledger, activity and journal together.
     sequence: Option<i64>,
-    /// The id that the sweep of the activity log has reached in its current round.
-    pub(crate) swept_to: Option<i64>,
+    pub(crate) unfolded: Unfolded,
+    pub(crate) round: Round,
+    /// Whether this process wrote to the journal.
+    pub(crate) has_charged: bool,
 }
 
 impl Cache {
-    /// Clears the cache if another connection has committed. Call this first in each write transaction.
+    /// Forgets what another connection may have changed. Call this first in each write transaction.
     pub(crate) fn sync(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection.prepare_cached("PRAGMA data_version").map_err(store_error)?;
         let version: i64 = statement.query_row([], |row| row.get(0)).map_err(store_error)?;
-        if version != self.data_version || self.accounts.len() > MAX_ACCOUNTS {
-            self.clear();
-            self.data_version = version;
+        if self.accounts.len() > MAX_ACCOUNTS {
+            self.forget_accounts();
+        }
+        if self.data_version != Some(version) {
+            self.read_journal(connection)?;
+            self.data_version = Some(version);
         }
         Ok(())
+    }
+
+    /// Reads what was added to the journal, and forgets the accounts that it names.
+    pub(crate) fn read_journal(&mut self, connection: &Connection) -> Result<()> {
+        let marker = self.unfolded.marker;
+        match self.unfolded.sync(connection)? {
+            Touched::Only(accounts) => accounts.iter().for_each(|account| self.forget(*account)),
+            Touched::All => self.forget_accounts(),
+        }
+        if self.unfolded.marker != marker {
+            self.round = Round::of(&self.unfolded);
+        }
+        self.sequence = None;
+        Ok(())
+    }
+
+    /// Whether the journal has anything to fold or to delete, as far as is known here.
+    pub(crate) fn has_unfolded(&self) -> bool {
+        self.unfolded.len() > 0 || self.round.is_open(&self.unfolded)
+    }
+
+    /// Folds this many accounts. Returns whether anything is left.
+    pub(crate) fn fold(&mut self, connection: &Connection, accounts: usize) -> Result<bool> {
+        self.round.slice(connection, &mut self.unfolded, Amount::Accounts(accounts))
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Self { data_version: self.data_version, swept_to: self.swept_to, ..Self::default() };
+        *self = Self { has_charged: self.has_charged, ..Self::default() };
     }
 
-    pub(crate) fn forget_sequence(&mut self) {
-        self.sequence = None;
+    fn forget_accounts(&mut self) {
+        self.accounts.clear();
+        self.keys.clear();
+        self.key_of.clear();
     }
 
-    pub(crate) fn forget_account(&mut self, connection: &Connection, id: &AccountId) -> Result<()> {
-        let mut statement =
-            connection.prepare_cached("SELECT id FROM account WHERE org_id = ?1").map_err(store_error)?;
-        if let Some(row) = first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))? {
-            self.accounts.remove(&row);
-            if let Some(key) = self.key_of.remove(&row) {
-                self.keys.remove(&key);
-            }
+    fn forget(&mut self, account: i64) {
+        self.accounts.remove(&account);
+        if let Some(key) = self.key_of.remove(&account) {
+            self.keys.remove(&key);
         }
-        Ok(())
     }
 
     /// The account of a live key.
@@ -100,7 +122,13 @@ impl Cache {
     pub(crate) fn account(&mut self, connection: &Connection, row: i64) -> Result<Option<&CachedAccount>> {
         Ok(match self.accounts.entry(row) {
             Entry::Occupied(known) => Some(known.into_mut()),
-            Entry::Vacant(entry) => read_account(connection, row)?.map(|account| &*entry.insert(account)),
+            Entry::Vacant(entry) => match read_account(connection, row)? {
+                Some(CachedAccount { id, state }) => {
+                    let state = self.unfolded.state(row, state)?;
+                    Some(&*entry.insert(CachedAccount { id, state }))
+                }
+                None => None,
+            },
         })
     }
 
@@ -127,38 +155,42 @@ impl Cache {
             }
         };
         self.lines.insert(line.clone(), id);
+        self.templates.insert(id, Arc::clone(&line.route_template));
         Ok((id, new))
     }
 
-    /// The next id in the sequence that ledger and activity share.
-    pub(crate) fn next_in_sequence(&mut self, connection: &Connection) -> Result<i64> {
+    /// The route template of a line that [`Cache::line`] returned.
+    pub(crate) fn template(&self, line: i64) -> &str {
+        self.templates.get(&line).map_or("", |template| template)
+    }
+
+    /// Appends a row with these changes to the journal.
+    pub(crate) fn append(
+        &mut self,
+        connection: &Connection,
+        changes: Vec<(i64, Change)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let row = Row { after: self.unfolded.seen(), at: now.unix_millis(), changes };
         let newest = match self.sequence {
             Some(newest) => newest,
             None => newest_in_sequence(connection)?,
         };
-        self.sequence = Some(newest + 1);
-        Ok(newest + 1)
+        let id = newest + i64::try_from(row.changes.len()).unwrap_or(i64::MAX);
+        insert(connection, id, &row)?;
+        self.unfolded.note(id, row);
+        self.has_charged = true;
+        self.sequence = Some(id);
+        Ok(())
     }
 }
 
-/// The newest id used by the ledger or the activity log. Neither ever deletes its newest row.
-pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT max(coalesce((SELECT max(id) FROM activity), 0), coalesce((SELECT max(id) FROM ledger), 0))";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    statement.query_row([], |row| row.get(0)).map_err(store_error)
-}
-
 fn read_account(connection: &Connection, row: i64) -> Result<Option<CachedAccount>> {
-    let sql = format!(
-        "SELECT a.org_id, m.activity_head, m.activity_mark, m.activity_since_mark, m.activity_floor, {METER_COLUMNS} \
-         FROM account a JOIN meter m ON m.account = a.id WHERE a.id = ?1"
-    );
+    let sql =
+        format!("SELECT a.org_id, {METER_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE a.id = ?1");
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     first(&mut statement, [row], |row| {
-        let org_id: String = row.get(0)?;
-        let (head, mark) = (row.get(1)?, row.get(2)?);
-        let chain = ActivityChain { head, mark, since_mark: row.get(3)?, floor: row.get(4)? };
-        let state = meter_state(row, 5)?;
-        Ok(parse(&org_id).map(|id| CachedAccount { id, state, chain }))
+        let (org_id, state): (String, _) = (row.get(0)?, meter_state(row, 1)?);
+        Ok(parse(&org_id).map(|id| CachedAccount { id, state }))
     })
 }

@@ -1,15 +1,16 @@
-//! Commits a batch of charges and refunds: one transaction per batch, and one write per distinct row.
+//! Commits a batch of charges and refunds: one transaction and one row of the journal per batch.
 
 use metering_core::charging::{
-    Changes, DailyChange, Delivery, Fingerprint, Outcome, Posting, Refund, Remembered, Settlement, StoredResult, Tally,
+    Changes, Delivery, Fingerprint, Outcome, Posting, Refund, Remembered, Settlement, StoredResult, Tally,
 };
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, RequestId, Timestamp};
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::charging::cache::Cache;
 use crate::error::{Result, commit_error, store_error};
+use crate::journal::fold::Amount;
+use crate::journal::{Change, Usage};
 use crate::rows::{first, timestamp};
-use crate::usage::activity;
 
 /// Decides and records a batch. On an error, the caller must clear the cache.
 pub(crate) fn commit(
@@ -125,7 +126,7 @@ fn remembered(
 pub(crate) const STORED_RESULT_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
 
 /// Reads the remembered outcome of a request from the columns at `from` on.
-pub(crate) fn stored_result(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
+pub(crate) fn stored_result(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
     let amount = |index| row.get(from + index).map(Credits::from_atoms);
     let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {
         Some(fingerprint) => Some(Delivery {
@@ -140,56 +141,21 @@ pub(crate) fn stored_result(row: &Row<'_>, from: usize) -> rusqlite::Result<Reme
 }
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
-    write_usage(connection, &changes.daily()).map_err(store_error)?;
-    activity::append(connection, cache, &changes.usage, now)?;
     for (account, state) in &changes.accounts {
         cache.known_account(*account).state = *state;
     }
-    let accounts = changes.accounts.iter().map(|(account, _)| *account);
-    write_meters(connection, cache, accounts).map_err(store_error)?;
-    activity::sweep(connection, cache, changes.usage.len())?;
-    write_stored_results(connection, &changes.results).map_err(store_error)
-}
-
-fn write_usage(connection: &Connection, daily: &[DailyChange<i64, i64>]) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5) \
-         ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
-    )?;
-    for change in daily {
-        let calls = i64::try_from(change.calls).unwrap_or(i64::MAX);
-        statement.execute((change.day.unix_days(), change.account, change.line, calls, change.credits.atoms()))?;
+    write_stored_results(connection, &changes.results).map_err(store_error)?;
+    let usage = changes.usage.iter().map(|change| {
+        let usage = Usage::of(change, cache.template(change.line), now);
+        (change.account, Change::Usage(usage))
+    });
+    let usage: Vec<_> = usage.collect();
+    let added = usage.len();
+    if added > 0 {
+        cache.append(connection, usage, now)?;
     }
-    Ok(())
-}
-
-fn write_meters(
-    connection: &Connection,
-    cache: &mut Cache,
-    accounts: impl Iterator<Item = i64>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE meter SET balance = ?2, used = ?3, minute = ?4, minute_count = ?5, day = ?6, day_count = ?7, \
-         activity_head = ?8, activity_mark = ?9, activity_since_mark = ?10, activity_floor = ?11 WHERE account = ?1",
-    )?;
-    for account in accounts {
-        let cached = cache.known_account(account);
-        let (state, chain) = (&cached.state, &cached.chain);
-        statement.execute((
-            account,
-            state.totals.balance.atoms(),
-            state.totals.used.atoms(),
-            state.minute.index,
-            state.minute.count,
-            state.day.index,
-            state.day.count,
-            chain.head,
-            chain.mark,
-            chain.since_mark,
-            chain.floor,
-        ))?;
-    }
-    Ok(())
+    let Cache { round, unfolded, .. } = cache;
+    round.slice(connection, unfolded, Amount::InStepWith(added)).map(drop)
 }
 
 fn write_stored_results(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {

@@ -3,11 +3,13 @@
 //! SQLite lets only one connection write at a time, so one thread owns that connection and all other threads send it
 //! work. The thread also owns the cache, which therefore needs no lock.
 
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use metering_core::charging::{Outcome, Posting};
-use metering_core::{AccountId, StoreError, Timestamp};
+use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
@@ -15,15 +17,14 @@ use crate::charging::cache::Cache;
 use crate::charging::commit;
 use crate::connection::health::Health;
 use crate::error::{Result, commit_error, store_error};
+use crate::journal::Snapshot;
 
-/// The account whose cache entry a write makes stale: its balance, its rate limits, or its key.
-#[derive(Debug)]
-pub(crate) enum Stale {
-    /// None. An account that the write creates is not in any cache yet.
-    Nothing,
-    /// The account with this id.
-    Account(AccountId),
-}
+/// How long there must be no work before the journal is folded.
+const IDLE: Duration = Duration::from_secs(10);
+/// Accounts that are folded at once when there is no work. Work that comes meanwhile waits for a few milliseconds.
+const FOLDED_WHEN_IDLE: usize = 256;
+/// The same when the store is closed.
+const FOLDED_AT_THE_END: usize = 4_096;
 
 type Work = Box<dyn FnOnce(&mut WriterState) + Send>;
 
@@ -50,9 +51,8 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
-                while let Ok(work) = inbox.recv() {
-                    work(&mut state);
-                }
+                state.serve(&inbox);
+                state.close();
             })
             .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
         Ok(Self { work: Some(work), thread: Some(thread) })
@@ -66,29 +66,30 @@ impl Writer {
     /// Runs `write` in a transaction of its own.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        stale: Stale,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.write_with_stale(move |transaction| Ok((stale, write(transaction)?))).await
-    }
-
-    /// Like [`Writer::write`], for writes that learn only within the transaction which account they change.
-    pub(crate) async fn write_with_stale<T: Send + 'static>(
-        &self,
-        write: impl FnOnce(&Transaction<'_>) -> Result<(Stale, T)> + Send + 'static,
+        write: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.run(move |state| {
-            state.cache.forget_sequence();
-            let behavior = TransactionBehavior::Immediate;
-            let transaction = state.connection.transaction_with_behavior(behavior).map_err(store_error)?;
-            let (stale, result) = write(&transaction)?;
-            // Eviction and commit are one task of this thread, so no batch can run in between, and only a batch fills
-            // the cache. If anything fails, `attempt` clears the whole cache.
-            if let Stale::Account(account) = &stale {
-                state.cache.forget_account(&transaction, account)?;
-            }
-            transaction.commit().map_err(commit_error)?;
-            Ok(result)
+            state.transaction(|transaction, cache| {
+                let result = write(&Snapshot::synced(transaction, &mut cache.unfolded))?;
+                // Commits to the journal tell which accounts to read again, also our own.
+                cache.read_journal(transaction)?;
+                Ok(result)
+            })
+        })
+        .await
+    }
+
+    /// Folds the whole journal, so that the tables have everything, and reads them in the same transaction, after all
+    /// earlier writes.
+    pub(crate) async fn fold_and_read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |state| {
+            state.transaction(|transaction, cache| {
+                while cache.fold(transaction, FOLDED_AT_THE_END)? {}
+                read(transaction)
+            })
         })
         .await
     }
@@ -96,15 +97,13 @@ impl Writer {
     /// Reads one snapshot with the writer's connection, after all earlier writes.
     pub(crate) async fn use_connection<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.run(move |state| {
             let behavior = TransactionBehavior::Deferred;
             let transaction = state.connection.transaction_with_behavior(behavior).map_err(store_error)?;
-            let result = read(&transaction)?;
-            // The commit keeps temporary tables that the read may have created; the database itself is unchanged.
-            transaction.commit().map_err(store_error)?;
-            Ok(result)
+            state.cache.sync(&transaction)?;
+            read(&Snapshot::synced(&transaction, &mut state.cache.unfolded))
         })
         .await
     }
@@ -126,6 +125,49 @@ impl Writer {
 }
 
 impl WriterState {
+    /// Does work until no more can come, and folds the journal when there is none.
+    fn serve(&mut self, inbox: &mpsc::Receiver<Work>) {
+        let mut is_folding = false;
+        loop {
+            let patience = if is_folding { Duration::ZERO } else { IDLE };
+            match inbox.recv_timeout(patience) {
+                Ok(work) => {
+                    is_folding = false;
+                    work(self);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let fold = |state: &mut Self| state.fold(FOLDED_WHEN_IDLE);
+                    // An error is reported by whoever next uses the store.
+                    is_folding = self.cache.has_unfolded() && self.attempt(fold).unwrap_or(false);
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Folds what is left. It is as safe in the journal, but the next process need not read it.
+    fn close(&mut self) {
+        while self.cache.has_charged
+            && self.cache.has_unfolded()
+            && self.attempt(|state| state.fold(FOLDED_AT_THE_END)).unwrap_or(false)
+        {}
+    }
+
+    fn fold(&mut self, accounts: usize) -> Result<bool> {
+        self.transaction(|transaction, cache| cache.fold(transaction, accounts))
+    }
+
+    /// Runs `write` in a transaction, with a cache that is up to date.
+    fn transaction<T>(&mut self, write: impl FnOnce(&Transaction<'_>, &mut Cache) -> Result<T>) -> Result<T> {
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(behavior).map_err(store_error)?;
+        self.cache.sync(&transaction)?;
+        // If anything fails, `attempt` clears the cache.
+        let result = write(&transaction, &mut self.cache)?;
+        transaction.commit().map_err(commit_error)?;
+        Ok(result)
+    }
+
     fn attempt<T>(&mut self, task: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(reason) = &self.broken {
             return Err(StoreError::Closed(reason.clone()));

@@ -4,11 +4,12 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{Cursor, Page};
-use metering_core::{Account, Credits, Timestamp};
+use metering_core::{Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::charging::cache::newest_in_sequence;
 use crate::error::{Result, store_error};
+use crate::journal::Change;
+use crate::journal::sequence::{newest_in_sequence, record};
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::usage::activity::ledger_kind;
@@ -17,17 +18,16 @@ use crate::usage::activity::ledger_kind;
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// Writes an entry and the account's new totals.
+/// Writes an entry, and what it adds to the account's totals. That goes through the journal, since the totals in the
+/// table may be those before other changes.
 pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {
-    let EntryChanges { row, account: Account { totals, .. }, entry, written_at } = changes;
-    append(connection, *row, entry, *written_at)?;
-    let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4 WHERE account = ?1";
-    let values = [*row, totals.balance.atoms(), totals.purchased.atoms(), totals.granted.atoms()];
-    connection.execute(sql, values).map(drop).map_err(store_error)
+    let EntryChanges { row, entry, written_at, .. } = changes;
+    let id = append(connection, *row, entry, *written_at)?;
+    record(connection, *row, id, Change::of_entry(entry), *written_at)
 }
 
-/// Writes only the entry; the caller updates the totals.
-pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
+/// Writes only the entry, and returns its id; the caller updates the totals.
+pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<i64> {
     let id = newest_in_sequence(connection)? + 1;
     let sql = "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
@@ -37,7 +37,8 @@ pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEnt
     let hash = payment.map(|payment| payment.tx.hash.as_bytes());
     let plan_id = payment.and_then(|payment| payment.plan_id.as_deref());
     let values = params![id, account, kind, amount, entry.description, created_at, chain_id, hash, plan_id];
-    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map_err(store_error)?;
+    Ok(id)
 }
 
 /// Entries of all accounts after an id, at most `limit`.

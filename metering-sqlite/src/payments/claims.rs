@@ -5,24 +5,22 @@ use metering_core::store::{Claim, Claimed};
 use rusqlite::Connection;
 
 use crate::access::accounts;
-use crate::connection::writer::Stale;
 use crate::error::Result;
+use crate::journal::Snapshot;
 use crate::payments::{quotes, records};
 
-/// Claims a quote, and returns which account that changed. The caller cannot know that in advance: whether an account
-/// is created or has its key replaced depends on the quote, which is read here.
-pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Stale, Claimed)> {
+/// Claims a quote: creates its account, or replaces the account's key.
+pub(crate) fn claim(connection: &Snapshot<'_>, claim: Claim) -> Result<Claimed> {
     let quote = quotes::by_nonce(connection, &claim.nonce)?;
     match decision::claim_step(&claim, quote.as_ref()) {
-        ClaimStep::Refused(refusal) => Ok((Stale::Nothing, refusal)),
-        ClaimStep::CreateAccount => Ok((Stale::Nothing, create_account(connection, claim)?)),
+        ClaimStep::Refused(refusal) => Ok(refusal),
+        ClaimStep::CreateAccount => create_account(connection, claim),
         ClaimStep::ReplaceKey(account) => {
             let facts = accounts::key_facts(connection, &account, &claim.account.key)?;
-            let claimed = match decision::claim_paid(&claim, facts)? {
-                Decided::Accepted(changes) => Claimed::Account(accounts::write_key(connection, changes)?),
-                Decided::Refused(refusal) => refusal,
-            };
-            Ok((Stale::Account(account), claimed))
+            match decision::claim_paid(&claim, facts)? {
+                Decided::Accepted(changes) => accounts::write_key(connection, changes).map(Claimed::Account),
+                Decided::Refused(refusal) => Ok(refusal),
+            }
         }
     }
 }

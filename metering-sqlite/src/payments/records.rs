@@ -10,6 +10,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::access::{accounts, wallets};
 use crate::error::{Result, corrupt, store_error};
+use crate::journal::Snapshot;
 use crate::money::ledger;
 use crate::payments::quotes;
 use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
@@ -38,7 +39,7 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 }
 
 /// Credits a payment to an existing account.
-pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<PaymentCredited> {
+pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
     let facts = CreditFacts {
         account: accounts::by_id(connection, &credit.account)?,
         record: by_tx(connection, &credit.payment.tx)?,

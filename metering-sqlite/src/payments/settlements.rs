@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 
 use crate::access::accounts;
 use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
 use crate::money::ledger;
 use crate::money::sum::{SUM, wide_sum};
 use crate::payments::records::{by_tx, record, select};
@@ -29,7 +30,7 @@ pub(crate) fn unsettled(
 }
 
 /// Changes a payment's settlement status, if its record is still the one that the caller saw.
-pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Result<PaymentSettled> {
+pub(crate) fn settle(connection: &Snapshot<'_>, change: &SettlementChange) -> Result<PaymentSettled> {
     let seen = &change.seen;
     let account = accounts::by_id(connection, &seen.account)?;
     let purchased = account.as_ref().map(|(row, _)| purchased_amount(connection, *row, seen)).transpose()?;

@@ -13,7 +13,6 @@ use metering_core::store::{
 use metering_core::{Account, AccountId, PaymentStore, Timestamp};
 
 use crate::access::{accounts, challenges, wallets};
-use crate::connection::writer::Stale;
 use crate::error::Result;
 use crate::payments::{claims, plans, quotes, recipients, records, scan_marks, settlements, unreadable};
 use crate::store::SqliteStore;
@@ -21,25 +20,25 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl PaymentStore for SqliteStore {
     async fn plans(&self) -> Result<Vec<Plan>> {
-        self.read(plans::list).await
+        self.read(|snapshot| plans::list(snapshot)).await
     }
 
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| plans::put(connection, &plans)).await
+        self.writer.write(move |connection| plans::put(connection, &plans)).await
     }
 
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
         let key = key.clone();
-        self.writer.write(Stale::Nothing, move |connection| plans::remove(connection, &key)).await
+        self.writer.write(move |connection| plans::remove(connection, &key)).await
     }
 
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
         let key = key.clone();
-        self.writer.write(Stale::Nothing, move |connection| plans::set_active(connection, &key, active)).await
+        self.writer.write(move |connection| plans::set_active(connection, &key, active)).await
     }
 
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-        self.writer.write(Stale::Nothing, move |connection| quotes::open(connection, quote)).await
+        self.writer.write(move |connection| quotes::open(connection, quote)).await
     }
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
@@ -57,12 +56,11 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-        self.writer.write_with_stale(move |connection| claims::claim(connection, claim)).await
+        self.writer.write(move |connection| claims::claim(connection, claim)).await
     }
 
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-        let stale = Stale::Account(credit.account.clone());
-        self.writer.write(stale, move |connection| records::credit(connection, credit)).await
+        self.writer.write(move |connection| records::credit(connection, credit)).await
     }
 
     async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
@@ -86,8 +84,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-        let stale = Stale::Account(change.seen.account.clone());
-        self.writer.write(stale, move |connection| settlements::settle(connection, &change)).await
+        self.writer.write(move |connection| settlements::settle(connection, &change)).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
@@ -101,7 +98,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| challenges::open(connection, challenge)).await
+        self.writer.write(move |connection| challenges::open(connection, challenge)).await
     }
 
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
@@ -111,12 +108,12 @@ impl PaymentStore for SqliteStore {
 
     async fn fail_challenge(&self, nonce: &str) -> Result<()> {
         let nonce = nonce.to_owned();
-        self.writer.write(Stale::Nothing, move |connection| challenges::fail(connection, &nonce)).await
+        self.writer.write(move |connection| challenges::fail(connection, &nonce)).await
     }
 
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let nonce = nonce.to_owned();
-        self.writer.write_with_stale(move |connection| challenges::rotate_key(connection, &nonce, key, now)).await
+        self.writer.write(move |connection| challenges::rotate_key(connection, &nonce, key, now)).await
     }
 
     async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
@@ -124,19 +121,19 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| scan_marks::advance(connection, chain_id, block)).await
+        self.writer.write(move |connection| scan_marks::advance(connection, chain_id, block)).await
     }
 
     async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
-        self.writer.write(Stale::Nothing, move |connection| recipients::register(connection, &configured, now)).await
+        self.writer.write(move |connection| recipients::register(connection, &configured, now)).await
     }
 
     async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
-        self.read(recipients::list).await
+        self.read(|snapshot| recipients::list(snapshot)).await
     }
 
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| unreadable::put(connection, &arrival)).await
+        self.writer.write(move |connection| unreadable::put(connection, &arrival)).await
     }
 
     async fn unreadable(&self, chain_id: u64, from_block: u64, limit: u32) -> Result<Vec<UnreadableArrival>> {
@@ -149,6 +146,6 @@ impl PaymentStore for SqliteStore {
 
     async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
         let location = *location;
-        self.writer.write(Stale::Nothing, move |connection| unreadable::forget(connection, &location)).await
+        self.writer.write(move |connection| unreadable::forget(connection, &location)).await
     }
 }

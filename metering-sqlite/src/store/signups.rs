@@ -6,15 +6,15 @@ use metering_core::signups::{SessionHash, SignupSession, UserCode};
 use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
 use metering_core::{NewAccount, SignupStore, Timestamp};
 
-use crate::connection::writer::Stale;
 use crate::error::Result;
+use crate::journal::Snapshot;
 use crate::signups::sessions;
 use crate::store::SqliteStore;
 
 #[async_trait]
 impl SignupStore for SqliteStore {
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-        self.writer.write(Stale::Nothing, move |connection| sessions::open(connection, session)).await
+        self.writer.write(move |connection| sessions::open(connection, session)).await
     }
 
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
@@ -29,18 +29,17 @@ impl SignupStore for SqliteStore {
 
     async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
         let code = *code;
-        self.writer.write(Stale::Nothing, move |connection| sessions::approve(connection, &code, now)).await
+        self.writer.write(move |connection| sessions::approve(connection, &code, now)).await
     }
 
     async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
         let token = *token;
-        let redeem = move |connection: &rusqlite::Transaction<'_>| sessions::redeem(connection, &token, account, now);
-        self.writer.write(Stale::Nothing, redeem).await
+        let redeem = move |connection: &Snapshot<'_>| sessions::redeem(connection, &token, account, now);
+        self.writer.write(redeem).await
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        let using =
-            move |connection: &rusqlite::Transaction<'_>| sessions::use_solution(connection, &solution, expires_at);
-        self.writer.write(Stale::Nothing, using).await
+        let using = move |connection: &Snapshot<'_>| sessions::use_solution(connection, &solution, expires_at);
+        self.writer.write(using).await
     }
 }

@@ -5,17 +5,17 @@ mod payments;
 
 use std::collections::HashMap;
 
+use crate::access::accounts;
+use crate::connection::integrity::{self, Depth};
+use crate::error::{Result, corrupt, store_error};
+use crate::journal::Snapshot;
+use crate::money::sum::{SUM, wide_sum};
+use crate::rows::{all, parse};
+use crate::usage::activity::ledger_kind;
 use metering_core::Credits;
 use metering_core::access::Totals;
 use metering_core::backend::Books;
 use metering_core::store::Verification;
-use rusqlite::Connection;
-
-use crate::connection::integrity::{self, Depth};
-use crate::error::{Result, corrupt, store_error};
-use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{all, parse};
-use crate::usage::activity::ledger_kind;
 
 /// One pass over each table.
 const RECORDED: &str = "
@@ -27,9 +27,10 @@ const ORPHANS: &str = "
     SELECT (SELECT count(*) FROM usage_daily WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM ledger WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM meter WHERE account NOT IN (SELECT id FROM account))
+         + (SELECT count(*) FROM recent_activity WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
-pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
+pub(crate) fn verify(connection: &Snapshot<'_>) -> Result<Verification> {
     integrity::check(connection, Depth::Full)?;
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
@@ -37,6 +38,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     }
     payments::verify(connection)?;
     let books = books(connection)?;
+    let unfolded = connection.unfolded()?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
@@ -45,6 +47,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         let org_id: String = row.get(1).map_err(store_error)?;
         let amount = |index| row.get(index).map(Credits::from_atoms).map_err(store_error);
         let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
+        let recorded = unfolded.totals(id, recorded)?;
         let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
@@ -52,7 +55,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     Ok(verification)
 }
 
-fn books(connection: &Connection) -> Result<HashMap<i64, Books>> {
+fn books(connection: &Snapshot<'_>) -> Result<HashMap<i64, Books>> {
     let mut books: HashMap<i64, Books> = HashMap::new();
     let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
     let mut statement = connection.prepare_cached(&entries).map_err(store_error)?;
@@ -66,6 +69,12 @@ fn books(connection: &Connection) -> Result<HashMap<i64, Books>> {
     let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
     let mut statement = connection.prepare_cached(&usage).map_err(store_error)?;
     for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
+        books.entry(account).or_default().add_usage(atoms);
+    }
+    let unfolded = connection.unfolded()?;
+    for (account, _) in unfolded.accounts() {
+        accounts::id_of(connection, account)?;
+        let atoms = unfolded.usage_of(account).map(|(_, usage)| i128::from(usage.added_atoms())).sum();
         books.entry(account).or_default().add_usage(atoms);
     }
     Ok(books)

@@ -17,7 +17,7 @@ use sections::Source;
 impl Export for SqliteStore {
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>> {
         let after = after.cloned();
-        self.writer.use_connection(move |connection| records(connection, section, after.as_ref(), limit)).await
+        self.writer.fold_and_read(move |connection| records(connection, section, after.as_ref(), limit)).await
     }
 }
 

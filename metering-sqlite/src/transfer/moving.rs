@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use metering_core::transfer::SourceId;
 use metering_core::{StoreError, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use crate::connection::health::Health;
 use crate::connection::open_writer_alone;
 use crate::connection::recovery::check_after_crash;
-use crate::connection::writer::{Stale, Writer};
+use crate::connection::writer::Writer;
 use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
 use crate::migrations;
 use crate::store::SqliteStore;
 use crate::transfer::moved::{Moved, mark};
@@ -41,7 +42,8 @@ impl SqliteStore {
     /// When it cannot be read.
     pub async fn source_id(&self) -> Result<SourceId> {
         let sql = "SELECT name FROM identity WHERE id = 1";
-        let read = move |connection: &Connection| connection.query_row(sql, [], |row| row.get(0)).map_err(store_error);
+        let read =
+            move |connection: &Snapshot<'_>| connection.query_row(sql, [], |row| row.get(0)).map_err(store_error);
         self.read(read).await.map(SourceId::from_bytes)
     }
 
@@ -50,7 +52,7 @@ impl SqliteStore {
     /// # Errors
     /// When it cannot be read.
     pub async fn moved(&self) -> Result<Option<Moved>> {
-        self.read(mark).await
+        self.read(|snapshot| mark(snapshot)).await
     }
 
     /// Marks the store as moved. From then on, only [`SqliteStore::open_alone`] opens it. `to` must not contain a
@@ -86,8 +88,8 @@ impl SqliteStore {
     pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
         let sql = "INSERT OR REPLACE INTO moved (id, destination, at) VALUES (1, ?1, ?2)";
         let to = to.to_owned();
-        let write = move |connection: &Connection| connection.execute(sql, params![to, at.unix_millis()]);
-        self.writer.write(Stale::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
+        let write = move |connection: &Snapshot<'_>| connection.execute(sql, params![to, at.unix_millis()]);
+        self.writer.write(move |connection| write(connection).map(drop).map_err(store_error)).await
     }
 
     /// Removes the "moved" marker; `false` when there was none.
@@ -97,7 +99,7 @@ impl SqliteStore {
     /// # Errors
     /// When the change cannot be written.
     pub async fn unmark_moved(&self) -> Result<bool> {
-        let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
-        Ok(self.writer.write(Stale::Nothing, move |connection| delete(connection)).await? > 0)
+        let delete = |connection: &Snapshot<'_>| connection.execute("DELETE FROM moved", []).map_err(store_error);
+        Ok(self.writer.write(move |connection| delete(connection)).await? > 0)
     }
 }

@@ -1,140 +1,160 @@
-//! Recent activity: one log for all accounts. New entries go to its end and are linked per account; as the log grows, a
-//! sweep deletes old ones.
+//! Recent activity: a ring of blocks of usage entries for each account.
 //!
-//! A table keyed by account would touch one page per account in each commit; the end of a log is a single page. For the
-//! same reason an account's surplus entries are not deleted at once: each may be on a page of its own. Instead the
-//! account's floor rises, and a sweep cycles through the log and deletes the entries below their account's floor.
+//! An account's usage entries are counted, and sixteen of them share a row. A new block takes the place of the one that
+//! is 64 before it, so nothing has to be deleted. An account that was charged often in one [round of
+//! folding](crate::journal::fold) has one or a few rows written for all of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metering_core::charging::{UsageChange, UsageKind};
 use metering_core::money::LedgerKind;
 use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
 
-use crate::charging::cache::Cache;
 use crate::error::{Result, corrupt, store_error};
+use crate::journal::{Change, Noted, Path, Snapshot, Usage};
 use crate::rows::{all, first, payment_ref, timestamp};
 
-/// Entries that the sweep visits per new entry. With two, at most half of the log is garbage: during one full round,
-/// the new entries number at most half of those visited.
-const SWEPT_PER_ENTRY: usize = 2;
+/// How many entries share a row.
+const BLOCK: i64 = 16;
+/// How many rows an account has at most.
+const SLOTS: i64 = 64;
+/// How many entries those have at most.
+const KEPT: usize = (SLOTS * BLOCK) as usize;
 
-/// Appends an entry for each usage change and advances the accounts' chains in the cache. The caller writes the chains.
-pub(crate) fn append(
-    connection: &Connection,
-    cache: &mut Cache,
-    usage: &[UsageChange<i64, i64>],
-    now: Timestamp,
-) -> Result<()> {
-    let mut insert = connection
-        .prepare_cached(
-            "INSERT INTO activity (id, account, previous, line, amount, refund, calls, request_path, created_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )
-        .map_err(store_error)?;
-    for change in usage {
-        let id = cache.next_in_sequence(connection)?;
-        let chain = &mut cache.known_account(change.account).chain;
-        let refund = change.kind == UsageKind::Refunded;
-        let calls = i64::try_from(change.calls).unwrap_or(i64::MAX);
-        let amount = -change.added_credits().atoms();
-        let path = change.request_path.as_deref();
-        insert
-            .execute((id, change.account, chain.head, change.line, amount, refund, calls, path, now.unix_millis()))
-            .map_err(store_error)?;
-        chain.head = Some(id);
-        chain.since_mark += 1;
-        if chain.since_mark >= ACTIVITY_KEPT {
-            chain.floor = chain.mark;
-            chain.mark = Some(id);
-            chain.since_mark = 0;
+const _: () = assert!(
+    (SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64,
+    "enough entries are kept even if the newest block has only one"
+);
+
+/// A usage entry, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Its number in the sequence that it shares with ledger and journal.
+    pub(crate) id: i64,
+    pub(crate) line: i64,
+    /// The change of the balance, in atoms: negative for usage, positive for refunds.
+    pub(crate) amount: i64,
+    pub(crate) refund: bool,
+    pub(crate) calls: u64,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) created_at: i64,
+    pub(crate) path: Path,
+}
+
+/// An entry with a format version. A new format also needs a new schema version, so that an older program refuses the
+/// whole database.
+#[derive(Serialize, Deserialize)]
+enum Stored<E> {
+    First(E),
+}
+
+impl Entry {
+    /// The entry of an unfolded change.
+    pub(crate) fn of(noted: &Noted, usage: &Usage) -> Self {
+        Self {
+            id: noted.id,
+            line: usage.line,
+            amount: -usage.added_atoms(),
+            refund: usage.refund,
+            calls: usage.calls,
+            created_at: noted.at.unix_millis(),
+            path: usage.path.clone(),
         }
     }
-    Ok(())
+
+    fn activity(self, line: UsageLine) -> Activity {
+        Activity {
+            id: format!("act_{}", self.id),
+            kind: if self.refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+            amount: Credits::from_atoms(self.amount),
+            description: None,
+            request_path: self.path.get(Arc::clone(&line.route_template)),
+            line: Some(line),
+            calls: self.calls,
+            payment: None,
+            created_at: Timestamp::from_unix_millis(self.created_at),
+        }
+    }
 }
 
-/// Continues the sweep after `new_entries` new entries. After a process starts, its first sweep begins at a random
-/// entry: otherwise processes that never live for a full round would never reach some parts of the log.
-pub(crate) fn sweep(connection: &Connection, cache: &mut Cache, new_entries: usize) -> Result<()> {
-    let from = match cache.swept_to {
-        Some(from) => from,
-        None => anywhere(connection)?,
-    };
-    let rows = i64::try_from(new_entries * SWEPT_PER_ENTRY).unwrap_or(i64::MAX);
-    let sql = "SELECT id FROM activity WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2";
-    let mut ahead = connection.prepare_cached(sql).map_err(store_error)?;
-    let until = first(&mut ahead, [from, rows], |row| row.get::<_, i64>(0).map(Ok))?;
-    let sql = "DELETE FROM activity WHERE id > ?1 AND id <= ?2 \
-               AND id <= (SELECT activity_floor FROM meter WHERE meter.account = activity.account)";
-    let mut delete = connection.prepare_cached(sql).map_err(store_error)?;
-    delete.execute([from, until.unwrap_or(i64::MAX)]).map_err(store_error)?;
-    // At the end of the log, start the next round.
-    cache.swept_to = Some(until.unwrap_or(0));
-    Ok(())
+fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
+    entries.iter().try_fold(Vec::with_capacity(32 * entries.len()), |packed, entry| {
+        let stored = postcard::to_extend(&Stored::First(entry), packed);
+        stored.map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
+    })
 }
 
-fn anywhere(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT abs(random() % (1 + coalesce((SELECT max(id) FROM activity), 0)))";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    statement.query_row([], |row| row.get(0)).map_err(store_error)
-}
-
-/// An account's latest entries, usage and ledger together, newest first.
-pub(crate) fn newest(connection: &Connection, account: i64, limit: usize) -> Result<Vec<Activity>> {
-    let mut entries = usage_entries(connection, account, limit)?;
-    entries.extend(ledger_entries(connection, account, limit)?);
-    entries.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
-    Ok(entries.into_iter().take(limit).map(|(_, activity)| activity).collect())
-}
-
-fn usage_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
-    let sql = "SELECT activity_head, coalesce(activity_floor, 0) FROM meter WHERE account = ?1";
-    let mut ends = connection.prepare_cached(sql).map_err(store_error)?;
-    let ends = first(&mut ends, [account], |row| Ok(Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?))))?;
-    let (mut next, floor) = ends.unwrap_or((None, 0));
-    let mut entry = connection
-        .prepare_cached(
-            "SELECT previous, line, amount, refund, calls, request_path, created_at FROM activity WHERE id = ?1",
-        )
-        .map_err(store_error)?;
-    let mut lines = HashMap::new();
-    let mut entries = Vec::new();
-    while let Some(id) = next
-        && id > floor
-        && entries.len() < limit
-    {
-        let found = first(&mut entry, [id], |row| {
-            let (previous, line) = (row.get(0)?, row.get::<_, i64>(1)?);
-            usage_entry(id, row).map(|activity| Ok((previous, line, activity)))
-        })?;
-        let Some((previous, line, mut activity)) = found else { break };
-        let line = match lines.get(&line) {
-            Some(known) => UsageLine::clone(known),
-            None => lines.entry(line).or_insert(usage_line(connection, line)?).clone(),
-        };
-        activity.line = Some(line);
-        entries.push((id, activity));
-        next = previous;
+/// The entries in these bytes, oldest first.
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
+    let (mut entries, mut rest) = (Vec::new(), packed);
+    while !rest.is_empty() {
+        let unpacked = postcard::take_from_bytes(rest);
+        let (Stored::First(entry), after) = unpacked
+            .map_err(|error| corrupt(format_args!("cannot read {} bytes of recent activity: {error}", packed.len())))?;
+        entries.push(entry);
+        rest = after;
     }
     Ok(entries)
 }
 
-fn usage_entry(id: i64, row: &Row<'_>) -> rusqlite::Result<Activity> {
-    let refund: bool = row.get(3)?;
-    Ok(Activity {
-        id: format!("act_{id}"),
-        kind: if refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
-        amount: Credits::from_atoms(row.get(2)?),
-        description: None,
-        line: None,
-        request_path: row.get::<_, Option<String>>(5)?.map(Arc::from),
-        calls: row.get::<_, i64>(4)?.unsigned_abs(),
-        payment: None,
-        created_at: timestamp(row, 6)?,
-    })
+/// Appends entries to those of an account that has had `count` so far.
+pub(crate) fn append(connection: &Connection, account: i64, count: i64, entries: &[Entry]) -> Result<()> {
+    // The oldest would be overwritten by the newest.
+    let skipped = entries.len().saturating_sub(KEPT);
+    let (mut number, mut rest) = (count + i64::try_from(skipped).unwrap_or(i64::MAX), &entries[skipped..]);
+    // Two blobs joined are text to SQLite.
+    let sql = "INSERT INTO recent_activity (account, slot, block, entries) VALUES (?1, ?2, ?3, ?4) \
+               ON CONFLICT DO UPDATE SET block = excluded.block, entries = CASE WHEN block = excluded.block \
+               THEN CAST(entries || excluded.entries AS BLOB) ELSE excluded.entries END";
+    let mut insert = connection.prepare_cached(sql).map_err(store_error)?;
+    while !rest.is_empty() {
+        let room = usize::try_from(BLOCK - number % BLOCK).unwrap_or(1).min(rest.len());
+        let (same, after) = rest.split_at(room);
+        let block = number / BLOCK;
+        insert.execute(params![account, block % SLOTS, block, pack(same)?]).map_err(store_error)?;
+        (number, rest) = (number + i64::try_from(room).unwrap_or(i64::MAX), after);
+    }
+    Ok(())
+}
+
+/// An account's latest entries, usage and ledger together, newest first.
+pub(crate) fn newest(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<Vec<Activity>> {
+    let mut entries = usage_entries(snapshot, account, limit)?;
+    entries.extend(ledger_entries(snapshot, account, limit)?);
+    entries.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+    Ok(entries.into_iter().take(limit).map(|(_, activity)| activity).collect())
+}
+
+fn usage_entries(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
+    // More are shown only while they are not folded.
+    let limit = limit.min(KEPT);
+    let unfolded = snapshot.unfolded()?;
+    let newer = unfolded.of(account).iter().rev().filter_map(|noted| match &noted.change {
+        Change::Usage(usage) => Some(Entry::of(noted, usage)),
+        Change::Entry(_) | Change::Settings => None,
+    });
+    let mut newest_first: Vec<Entry> = newer.take(limit).collect();
+    // Every block has at least one entry, so `limit` blocks are enough.
+    let sql = "SELECT entries FROM recent_activity WHERE account = ?1 ORDER BY block DESC LIMIT ?2";
+    let mut blocks = snapshot.prepare_cached(sql).map_err(store_error)?;
+    let missing = i64::try_from(limit - newest_first.len()).unwrap_or(i64::MAX);
+    let blocks = all(&mut blocks, [account, missing], |row| Ok(Ok(row.get_ref(0)?.as_blob()?.to_vec())))?;
+    for block in blocks {
+        newest_first.extend(unpack(&block)?.into_iter().rev());
+    }
+    newest_first.truncate(limit);
+    let mut lines = HashMap::new();
+    let with_line = |entry: Entry| {
+        let line = match lines.get(&entry.line) {
+            Some(known) => UsageLine::clone(known),
+            None => lines.entry(entry.line).or_insert(usage_line(snapshot, entry.line)?).clone(),
+        };
+        Ok((entry.id, entry.activity(line)))
+    };
+    newest_first.into_iter().map(with_line).collect()
 }
 
 /// The usage line with this id.
@@ -182,4 +202,40 @@ fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result
 /// Parses a stored ledger kind.
 pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
     LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("unknown ledger kind {name:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: i64) -> Entry {
+        let path = Path::Template;
+        Entry { id, line: 3, amount: -1_000_000, refund: false, calls: 1, created_at: 1_795_262_400_000, path }
+    }
+
+    #[test]
+    fn entries_come_back_as_they_were() {
+        for path in [Path::Several, Path::Template, Path::Other("/mpp/gas/%C3%84".repeat(100).into())] {
+            for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
+                let entry = Entry { amount: extreme, created_at: extreme, path: path.clone(), ..entry(extreme) };
+                let both = [entry.clone(), entry];
+                assert_eq!(unpack(&pack(&both).unwrap()).unwrap(), both);
+            }
+        }
+    }
+
+    #[test]
+    fn a_typical_entry_takes_few_bytes() {
+        let packed = pack(&[entry(1_000_000_000)]).unwrap();
+        assert!(packed.len() <= 24, "{} bytes", packed.len());
+    }
+
+    #[test]
+    fn an_invalid_entry_is_an_error() {
+        let packed = pack(&[entry(5)]).unwrap();
+        for length in 1..packed.len() {
+            assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
+        }
+        assert!(unpack(&[&[1], &packed[1..]].concat()).is_err(), "a later format");
+    }
 }

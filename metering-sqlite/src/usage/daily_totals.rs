@@ -1,20 +1,21 @@
 //! Daily totals: the usage report of an account, and the list of all totals.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use metering_core::backend::{UsageSums, credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
-use metering_core::{AccountId, Credits, Day};
+use metering_core::{AccountId, Day};
 use rusqlite::{Connection, Row};
 
 use crate::access::accounts;
 use crate::error::{Result, store_error};
+use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
-use crate::rows::{all, parse};
+use crate::rows::all;
 use crate::usage::activity::usage_line;
-use metering_core::backend::{UsageSums, one_more_than, page, unknown_cursor};
 
-pub(crate) fn report(connection: &Connection, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
     let Some((row, account)) = accounts::by_id(connection, id)? else { return Ok(None) };
     let sums = sums(connection, row, days)?;
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
@@ -25,7 +26,7 @@ pub(crate) fn report(connection: &Connection, id: &AccountId, days: DayRange) ->
 }
 
 /// The account's usage per line. Takes one seek per day of the range, no matter how much other usage those days have.
-fn sums(connection: &Connection, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
+fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
     // Two separate subqueries: for min and max in one query, SQLite would read the whole table.
     let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
                 min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
@@ -42,31 +43,66 @@ fn sums(connection: &Connection, account: i64, days: DayRange) -> Result<UsageSu
             sums.add(Day::from_unix_days(day), line, calls, atoms.into());
         }
     }
+    for (day, usage) in connection.unfolded()?.usage_of(account) {
+        if days.contains(day) {
+            sums.add(day, usage.line, usage.added_calls(), usage.added_atoms().into());
+        }
+    }
     Ok(sums)
 }
 
+/// A day, and the row numbers of an account and a line.
+type DailyKey = [i64; 3];
+
 /// Daily totals of all accounts after a cursor, at most `limit`.
-pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-    let [day, account, line] = position_of(after)?;
-    let sql = "SELECT u.day, u.account, u.line, u.calls, u.amount, a.org_id \
-               FROM usage_daily u JOIN account a ON a.id = u.account \
-               WHERE (u.day, u.account, u.line) > (?1, ?2, ?3) ORDER BY u.day, u.account, u.line LIMIT ?4";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let rows = all(&mut statement, [day, account, line, one_more_than(limit)], |row| {
-        let key: [i64; 3] = [row.get(0)?, row.get(1)?, row.get(2)?];
-        let calls = row.get::<_, i64>(3)?.unsigned_abs();
-        let credits_used = Credits::from_atoms(row.get(4)?);
-        let org_id: String = row.get(5)?;
-        let read = || {
-            let (account, line) = (parse(&org_id)?, usage_line(connection, key[2])?);
-            Ok((key, DailyTotal { account, day: Day::from_unix_days(key[0]), line, calls, credits_used }))
-        };
-        Ok(read())
-    })?;
+pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+    let after = position_of(after)?;
+    let most = usize::try_from(one_more_than(limit)).unwrap_or(usize::MAX);
+    // The first totals overall are among the first of the table and of what is not folded into it. A total with a part
+    // in each is among the first of both.
+    let mut totals: BTreeMap<DailyKey, (u64, i128)> = BTreeMap::new();
+    for (key, calls, atoms) in folded(snapshot, after, limit)? {
+        totals.insert(key, (calls, atoms.into()));
+    }
+    for (key, (calls, atoms)) in unfolded(&*snapshot.unfolded()?, after).into_iter().take(most) {
+        let total = totals.entry(key).or_default();
+        *total = (total.0 + calls, total.1 + atoms);
+    }
+    let total = |(key, (calls, atoms)): (DailyKey, _)| {
+        let [day, account, line] = key;
+        let (account, line) = (accounts::id_of(snapshot, account)?, usage_line(snapshot, line)?);
+        Ok((key, DailyTotal { account, day: Day::from_unix_days(day), line, calls, credits_used: credits(atoms)? }))
+    };
+    let rows = totals.into_iter().take(most).map(total).collect::<Result<_>>()?;
     Ok(page(rows, limit, |[day, account, line]| Cursor::new(format!("{day}/{account}/{line}"))))
 }
 
-fn position_of(cursor: Option<&Cursor>) -> Result<[i64; 3]> {
+fn folded(connection: &Connection, [day, account, line]: DailyKey, limit: u32) -> Result<Vec<(DailyKey, u64, i64)>> {
+    let sql = "SELECT day, account, line, calls, amount FROM usage_daily \
+               WHERE (day, account, line) > (?1, ?2, ?3) ORDER BY day, account, line LIMIT ?4";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    all(&mut statement, [day, account, line, one_more_than(limit)], |row| {
+        let key = [row.get(0)?, row.get(1)?, row.get(2)?];
+        Ok(Ok((key, row.get::<_, i64>(3)?.unsigned_abs(), row.get(4)?)))
+    })
+}
+
+/// The totals after this one of what is not folded.
+fn unfolded(unfolded: &Unfolded, after: DailyKey) -> BTreeMap<DailyKey, (u64, i128)> {
+    let mut totals: BTreeMap<DailyKey, (u64, i128)> = BTreeMap::new();
+    for (account, _) in unfolded.accounts() {
+        for (day, usage) in unfolded.usage_of(account) {
+            let key = [day.unix_days(), account, usage.line];
+            if key > after {
+                let total = totals.entry(key).or_default();
+                *total = (total.0 + usage.added_calls(), total.1 + i128::from(usage.added_atoms()));
+            }
+        }
+    }
+    totals
+}
+
+fn position_of(cursor: Option<&Cursor>) -> Result<DailyKey> {
     let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0]) };
     let parts: Option<Vec<i64>> = cursor.as_str().split('/').map(|part| part.parse().ok()).collect();
     let key = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());

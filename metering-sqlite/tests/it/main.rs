@@ -8,6 +8,7 @@ mod disk;
 mod embedding;
 mod examples;
 mod expiry;
+mod journal;
 mod lost_files;
 mod migration;
 mod moving;

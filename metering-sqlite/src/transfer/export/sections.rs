@@ -92,7 +92,7 @@ fn books(section: Section) -> Source {
             ..Source::new(
                 "a.org_id, n.route_template, n.http_method, n.source, r.newer, x.amount, x.refund, x.calls, \
                  x.request_path, x.created_at",
-                "temp.recent r CROSS JOIN activity x ON x.id = r.id CROSS JOIN account a ON a.id = r.account \
+                "temp.recent r CROSS JOIN temp.unpacked x ON x.id = r.id CROSS JOIN account a ON a.id = r.account \
                  CROSS JOIN usage_line n ON n.id = x.line",
                 &["r.account", "r.id"],
                 activity_record,

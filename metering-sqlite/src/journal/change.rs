@@ -1,0 +1,220 @@
+//! The packed rows of the charge journal.
+
+use metering_core::access::Totals;
+use metering_core::charging::{UsageChange, UsageKind};
+use metering_core::money::NewLedgerEntry;
+use metering_core::{Day, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, corrupt};
+
+/// What one commit changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// The id of the row before it, so that a missing row is noticed.
+    pub(crate) after: i64,
+    /// The time of the commit, in milliseconds since the Unix epoch.
+    pub(crate) at: i64,
+    pub(crate) changes: Vec<(i64, Change)>,
+}
+
+/// A change of one account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Change {
+    /// Charged or refunded requests.
+    Usage(Usage),
+    /// A new entry of the ledger.
+    Entry(Added),
+    /// The account's key or rate limits changed. They are in the tables already; other processes must read them again.
+    Settings,
+}
+
+/// What an entry of the ledger adds to its account's totals, in atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Added {
+    pub(crate) balance: i64,
+    pub(crate) purchased: i64,
+    pub(crate) granted: i64,
+}
+
+/// Charged or refunded requests of one line and day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Usage {
+    pub(crate) line: i64,
+    /// How many days before the commit the requests were charged: usually none, but a refund may come later.
+    pub(crate) days_before: i64,
+    pub(crate) refund: bool,
+    pub(crate) calls: u64,
+    /// Their price in atoms, zero or more.
+    pub(crate) amount: i64,
+    pub(crate) path: Path,
+}
+
+/// The path of the requests that an entry covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Path {
+    /// The requests had different paths.
+    Several,
+    /// The same as the template of their route, which has no parameters.
+    Template,
+    Other(Box<str>),
+}
+
+impl Path {
+    /// Encodes the path of requests to a route with this template.
+    pub(crate) fn of(path: Option<&str>, template: &str) -> Self {
+        match path {
+            None => Self::Several,
+            Some(path) if path == template => Self::Template,
+            Some(path) => Self::Other(path.into()),
+        }
+    }
+
+    /// Decodes the path, given the route's template.
+    pub(crate) fn get<T: for<'p> From<&'p str>>(&self, template: T) -> Option<T> {
+        match self {
+            Self::Several => None,
+            Self::Template => Some(template),
+            Self::Other(path) => Some(path.as_ref().into()),
+        }
+    }
+}
+
+impl Usage {
+    /// `template` is that of the change's line.
+    pub(crate) fn of(change: &UsageChange<i64, i64>, template: &str, now: Timestamp) -> Self {
+        Self {
+            line: change.line,
+            days_before: now.day().unix_days() - change.day.unix_days(),
+            refund: change.kind == UsageKind::Refunded,
+            calls: change.calls,
+            amount: change.amount.atoms(),
+            path: Path::of(change.request_path.as_deref(), template),
+        }
+    }
+
+    /// The UTC day that it counts for, if it was committed at `at`.
+    pub(crate) fn day(&self, at: Timestamp) -> Day {
+        Day::from_unix_days(at.day().unix_days().saturating_sub(self.days_before))
+    }
+
+    /// Calls to add to the day; refunded calls still count.
+    pub(crate) const fn added_calls(&self) -> u64 {
+        if self.refund { 0 } else { self.calls }
+    }
+
+    /// Atoms to add to the day; negative for refunds.
+    pub(crate) const fn added_atoms(&self) -> i64 {
+        if self.refund { -self.amount } else { self.amount }
+    }
+}
+
+impl Change {
+    /// What an entry of the ledger adds to its account's totals.
+    pub(crate) fn of_entry(entry: &NewLedgerEntry) -> Self {
+        let added = entry.applied_to(Totals::default()).unwrap_or_default();
+        Self::Entry(Added {
+            balance: added.balance.atoms(),
+            purchased: added.purchased.atoms(),
+            granted: added.granted.atoms(),
+        })
+    }
+}
+
+/// A row as it is stored, with a format version and followed by its CRC-32. A new format also needs a new schema
+/// version, so that an older program refuses the whole database.
+#[derive(Serialize, Deserialize)]
+enum Stored<R> {
+    First(R),
+}
+
+impl Row {
+    pub(crate) fn pack(&self) -> Result<Vec<u8>> {
+        let packed = postcard::to_allocvec(&Stored::First(self));
+        let mut packed = packed.map_err(|error| corrupt(format_args!("{error}: {self:?}")))?;
+        packed.extend(crc32fast::hash(&packed).to_le_bytes());
+        Ok(packed)
+    }
+
+    pub(crate) fn unpack(packed: &[u8]) -> Result<Self> {
+        let broken = |problem: &dyn std::fmt::Display| {
+            corrupt(format_args!("cannot read {} bytes of the charge journal: {problem}", packed.len()))
+        };
+        let Some((packed, sum)) = packed.split_last_chunk() else { return Err(broken(&"too short")) };
+        if crc32fast::hash(packed) != u32::from_le_bytes(*sum) {
+            return Err(broken(&"their checksum is wrong"));
+        }
+        match postcard::take_from_bytes(packed) {
+            Ok((Stored::First(row), [])) => Ok(row),
+            Ok((_, rest)) => Err(broken(&format_args!("{} bytes too many", rest.len()))),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(path: Path) -> Change {
+        Change::Usage(Usage { line: 7, days_before: 0, refund: false, calls: 1, amount: 1_000_000, path })
+    }
+
+    fn row(changes: Vec<(i64, Change)>) -> Row {
+        Row { after: 1, at: 1_795_262_400_000, changes }
+    }
+
+    #[test]
+    fn rows_come_back_as_they_were() {
+        let changes = [
+            usage(Path::Several),
+            usage(Path::Template),
+            usage(Path::Other("/a/%C3%84".into())),
+            Change::Usage(Usage {
+                line: i64::MAX,
+                days_before: -1,
+                refund: true,
+                calls: u64::MAX,
+                amount: i64::MAX,
+                path: Path::Other("".into()),
+            }),
+            Change::Entry(Added { balance: i64::MIN, purchased: i64::MAX, granted: 0 }),
+            Change::Settings,
+        ];
+        let row = row((1..).zip(changes).collect());
+        assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
+    }
+
+    #[test]
+    fn a_typical_charge_takes_few_bytes() {
+        let charges = (100_000..100_064).map(|account| (account, usage(Path::Template))).collect();
+        let bytes = row(charges).pack().unwrap().len();
+        assert!(bytes <= 64 * 13, "{bytes} bytes for 64 charges");
+    }
+
+    #[test]
+    fn an_invalid_row_is_an_error() {
+        let packed = row(vec![(1, usage(Path::Other("/a".into())))]).pack().unwrap();
+        for length in 0..packed.len() {
+            assert!(Row::unpack(&packed[..length]).is_err(), "{length} bytes");
+        }
+        for bit in 0..8 * packed.len() {
+            let mut damaged = packed.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Row::unpack(&damaged).is_err(), "bit {bit}");
+        }
+        let with_sum = |packed: &[u8]| [packed, &crc32fast::hash(packed).to_le_bytes()].concat();
+        let inner = &packed[..packed.len() - 4];
+        assert_eq!(with_sum(inner), packed);
+        assert!(Row::unpack(&with_sum(&[&[1], &inner[1..]].concat())).is_err(), "a later format");
+        assert!(Row::unpack(&with_sum(&[inner, &[0]].concat())).is_err(), "a byte too many");
+    }
+
+    #[test]
+    fn a_path_that_is_the_template_is_not_stored_again() {
+        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
+            assert_eq!(Path::of(path, "/a").get(String::from("/a")).as_deref(), path);
+        }
+        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
+    }
+}

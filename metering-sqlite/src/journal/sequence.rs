@@ -1,0 +1,36 @@
+//! The sequence of ids that ledger, recent activity and journal share, so that all of them sort into one history.
+
+use metering_core::Timestamp;
+use rusqlite::{Connection, params};
+
+use crate::error::{Result, store_error};
+use crate::journal::{Change, Row};
+
+/// The newest id in use. What is folded may be in no table any more, but the marker remembers how far that went.
+pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), coalesce((SELECT max(id) FROM ledger), 0), \
+               (SELECT upto FROM fold WHERE id = 1))";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    statement.query_row([], |row| row.get(0)).map_err(store_error)
+}
+
+/// Writes a row of the journal.
+pub(crate) fn insert(connection: &Connection, id: i64, row: &Row) -> Result<()> {
+    let sql = "INSERT INTO charge_journal (id, entries) VALUES (?1, ?2)";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    statement.execute(params![id, row.pack()?]).map(drop).map_err(store_error)
+}
+
+/// Records a change of one account that no charge made. Whoever caches the account reads the journal and forgets it.
+pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Change, now: Timestamp) -> Result<()> {
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT upto FROM fold WHERE id = 1))";
+    let mut newest = connection.prepare_cached(sql).map_err(store_error)?;
+    let after = newest.query_row([], |row| row.get(0)).map_err(store_error)?;
+    insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })
+}
+
+/// Records that an account's key or rate limits changed.
+pub(crate) fn record_settings(connection: &Connection, account: i64) -> Result<()> {
+    let id = newest_in_sequence(connection)? + 1;
+    record(connection, account, id, Change::Settings, Timestamp::from_unix_millis(0))
+}

@@ -1,0 +1,248 @@
+//! The changes of the charge journal that are not folded into the tables yet, in memory and by account.
+
+use std::collections::BTreeMap;
+
+use metering_core::access::Totals;
+use metering_core::backend::credits;
+use metering_core::charging::MeterState;
+use metering_core::{Day, Timestamp};
+use rusqlite::Connection;
+
+use crate::error::{Result, corrupt, store_error};
+use crate::journal::{Change, Row, Usage};
+use crate::rows::first;
+
+/// How far the journal is folded: every change up to `upto` of the accounts up to `account` is in the tables, and
+/// nothing else. Folding goes on by account; when it is done, `account` is `i64::MAX`, and the rows up to `upto` can be
+/// deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) upto: i64,
+    pub(crate) account: i64,
+}
+
+impl Marker {
+    /// Nothing is folded.
+    const START: Self = Self { upto: 0, account: i64::MAX };
+
+    /// No account has this row number.
+    const BEFORE_ALL: i64 = 0;
+
+    const fn has_folded(self, account: i64, id: i64) -> bool {
+        id <= self.upto && account <= self.account
+    }
+
+    /// Whether folding is under way.
+    pub(crate) const fn is_folding(self) -> bool {
+        self.account != i64::MAX
+    }
+
+    pub(crate) fn write(self, connection: &Connection) -> Result<()> {
+        let sql = "UPDATE fold SET upto = ?1, account = ?2 WHERE id = 1";
+        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+        statement.execute([self.upto, self.account]).map(drop).map_err(store_error)
+    }
+
+    fn read(connection: &Connection) -> Result<Self> {
+        let sql = "SELECT upto, account FROM fold WHERE id = 1";
+        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+        let marker = first(&mut statement, [], |row| Ok(Ok(Self { upto: row.get(0)?, account: row.get(1)? })))?;
+        marker.ok_or_else(|| corrupt("how far the charge journal is folded is not recorded"))
+    }
+}
+
+/// A change that is not folded yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// Its number in the sequence that activity, ledger and journal share.
+    pub(crate) id: i64,
+    /// When it was committed.
+    pub(crate) at: Timestamp,
+    pub(crate) change: Change,
+}
+
+/// The accounts that changed since the last look.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Touched {
+    Only(Vec<i64>),
+    /// Possibly all: some rows were folded and deleted before we saw them.
+    All,
+}
+
+/// The changes that are not folded yet, as of some snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unfolded {
+    pub(crate) marker: Marker,
+    /// The newest row that is included.
+    seen: i64,
+    accounts: BTreeMap<i64, Vec<Noted>>,
+    len: usize,
+    /// The largest number of changes of one account since folding began.
+    longest: usize,
+}
+
+impl Default for Unfolded {
+    fn default() -> Self {
+        Self { marker: Marker::START, seen: 0, accounts: BTreeMap::new(), len: 0, longest: 0 }
+    }
+}
+
+impl Unfolded {
+    /// Brings it up to date with the snapshot that `connection` sees, which must not be older than the last one.
+    pub(crate) fn sync(&mut self, connection: &Connection) -> Result<Touched> {
+        let (marker, seen) = (Marker::read(connection)?, self.seen);
+        if marker.upto == self.marker.upto {
+            self.advance(marker);
+        } else {
+            // What the last marker left open was folded and deleted since.
+            *self = Self { marker, ..Self::default() };
+        }
+        let sql = "SELECT id, entries FROM charge_journal WHERE id > ?1 ORDER BY id";
+        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+        let mut rows = statement.query([self.seen]).map_err(store_error)?;
+        let mut touched = Vec::new();
+        while let Some(row) = rows.next().map_err(store_error)? {
+            let id: i64 = row.get(0).map_err(store_error)?;
+            let unpacked = Row::unpack(row.get_ref(1).and_then(|blob| Ok(blob.as_blob()?)).map_err(store_error)?)?;
+            // Rows that are folded may be deleted already.
+            if unpacked.after != self.seen && unpacked.after > marker.upto {
+                return Err(corrupt(format_args!("row {} of the charge journal is missing", unpacked.after)));
+            }
+            if id > seen {
+                touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
+            }
+            self.note(id, unpacked);
+        }
+        self.seen = self.seen.max(marker.upto);
+        Ok(if marker.upto > seen { Touched::All } else { Touched::Only(touched) })
+    }
+
+    /// Adds a row that was just written.
+    pub(crate) fn note(&mut self, id: i64, row: Row) {
+        let (at, count) = (Timestamp::from_unix_millis(row.at), i64::try_from(row.changes.len()).unwrap_or(i64::MAX));
+        // The row's id is that of its last change.
+        for (number, (account, change)) in (id - count + 1..).zip(row.changes) {
+            if !self.marker.has_folded(account, id) {
+                let changes = self.accounts.entry(account).or_default();
+                changes.push(Noted { id: number, at, change });
+                self.longest = self.longest.max(changes.len());
+                self.len += 1;
+            }
+        }
+        self.seen = self.seen.max(id);
+    }
+
+    /// Drops what was folded since the last marker, which must be of the same round of folding.
+    pub(crate) fn advance(&mut self, marker: Marker) {
+        let from = self.marker.account.min(marker.account);
+        self.marker = marker;
+        let (mut dropped, mut empty) = (0, Vec::new());
+        for (account, changes) in self.accounts.range_mut(from..=marker.account) {
+            let folded = changes.partition_point(|noted| noted.id <= marker.upto);
+            changes.drain(..folded);
+            dropped += folded;
+            if changes.is_empty() {
+                empty.push(*account);
+            }
+        }
+        empty.iter().for_each(|account| drop(self.accounts.remove(account)));
+        self.len -= dropped;
+    }
+
+    /// Begins a round of folding of everything that is noted. The last round must be complete.
+    pub(crate) fn begin_round(&mut self) {
+        self.marker = Marker { upto: self.seen, account: Marker::BEFORE_ALL };
+        self.longest = 0;
+    }
+
+    /// How many changes there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The newest row that is included or folded.
+    pub(crate) const fn seen(&self) -> i64 {
+        self.seen
+    }
+
+    /// The largest number of changes that one account had since folding last began.
+    pub(crate) const fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The changes of an account, oldest first.
+    pub(crate) fn of(&self, account: i64) -> &[Noted] {
+        self.accounts.get(&account).map_or(&[], Vec::as_slice)
+    }
+
+    /// The changes of all accounts, by account.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (i64, &[Noted])> {
+        self.after(None)
+    }
+
+    /// The changes of the accounts after this one.
+    pub(crate) fn after(&self, account: Option<i64>) -> impl Iterator<Item = (i64, &[Noted])> {
+        let from = account.map_or(i64::MIN, |account| account.saturating_add(1));
+        self.accounts.range(from..).map(|(account, changes)| (*account, changes.as_slice()))
+    }
+
+    /// The usage among an account's changes, with the days that it counts for, oldest first.
+    pub(crate) fn usage_of(&self, account: i64) -> impl Iterator<Item = (Day, &Usage)> {
+        self.of(account).iter().filter_map(|noted| match &noted.change {
+            Change::Usage(usage) => Some((usage.day(noted.at), usage)),
+            Change::Entry(_) | Change::Settings => None,
+        })
+    }
+
+    /// An account's totals, given those in the tables.
+    pub(crate) fn totals(&self, account: i64, stored: Totals) -> Result<Totals> {
+        totals(stored, self.of(account))
+    }
+
+    /// What the charge rule reads of an account, given what is in the tables.
+    pub(crate) fn state(&self, account: i64, stored: MeterState) -> Result<MeterState> {
+        state(stored, self.of(account))
+    }
+}
+
+/// The totals of an account after these changes.
+///
+/// They are in range after every commit, but not after every change: a batch may refund before it charges, and its
+/// changes are sorted.
+fn totals(before: Totals, changes: &[Noted]) -> Result<Totals> {
+    let [mut balance, mut purchased, mut granted, mut used] =
+        [before.balance, before.purchased, before.granted, before.used].map(|amount| i128::from(amount.atoms()));
+    for noted in changes {
+        match &noted.change {
+            Change::Usage(usage) => {
+                let atoms = i128::from(usage.added_atoms());
+                (balance, used) = (balance - atoms, used + atoms);
+            }
+            Change::Entry(added) => {
+                balance += i128::from(added.balance);
+                purchased += i128::from(added.purchased);
+                granted += i128::from(added.granted);
+            }
+            Change::Settings => {}
+        }
+    }
+    Ok(Totals {
+        balance: credits(balance)?,
+        purchased: credits(purchased)?,
+        granted: credits(granted)?,
+        used: credits(used)?,
+    })
+}
+
+/// The state of an account after these changes.
+pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState> {
+    let mut state = MeterState { totals: totals(before.totals, changes)?, ..before };
+    for noted in changes {
+        if let Change::Usage(usage) = &noted.change
+            && !usage.refund
+        {
+            state.count_accepted(usage.calls, noted.at);
+        }
+    }
+    Ok(state)
+}

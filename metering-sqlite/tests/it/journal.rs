@@ -1,0 +1,250 @@
+//! The charge journal: the tables lag behind it and no reader does, at every stage of folding, also after a crash.
+//!
+//! Debug builds begin a round of folding after 100 changes, or 20 of one account.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metering_core::access::KeyHash;
+use metering_core::charging::{Outcome, Posting, Refund};
+use metering_core::store::Posted;
+use metering_core::usage::{Activity, DayRange};
+use metering_core::{
+    AccountId, Charge, ClientSource, Credits, Day, Decision, RateLimits, Receipt, Refusal, Store, StoreError,
+    Timestamp, UsageLine,
+};
+use metering_sqlite::SqliteStore;
+
+use crate::scene::{NOON, account, charge, count, database_path, execute, grant};
+
+const TABLES: [&str; 2] = ["usage_daily", "recent_activity"];
+
+fn at(second: u64) -> Timestamp {
+    NOON.saturating_add(Duration::from_secs(second))
+}
+
+fn posting(key: KeyHash, path: &str) -> Posting {
+    let line = UsageLine { route_template: "/{n}".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    let price = Credits::BASE_CALL;
+    Posting::Charge(Charge { key, price, line, request_path: path.into(), request_id: None, delivery: None })
+}
+
+fn receipt(outcome: Outcome) -> Receipt {
+    match outcome {
+        Outcome::Decided(Decision::Accepted(receipt)) => receipt,
+        other => panic!("not charged: {other:?}"),
+    }
+}
+
+async fn calls(store: &SqliteStore, id: &AccountId) -> u64 {
+    let today = NOON.day();
+    let report = store.usage_report(id, DayRange { first: today, last: today }).await.unwrap().unwrap();
+    report.by_day.iter().map(|day| day.usage_events).sum()
+}
+
+fn ids(activity: &[Activity]) -> Vec<u64> {
+    activity.iter().map(|entry| entry.id.strip_prefix("act_").unwrap().parse().unwrap()).collect()
+}
+
+/// Copies the files of a database in use, as a power cut would leave them.
+fn crash(file: &Path, folder: &Path, number: u32) -> PathBuf {
+    let copy = folder.join(format!("crash-{number}.db"));
+    for suffix in ["", "-wal"] {
+        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
+        std::fs::copy(of(file), of(&copy)).unwrap();
+    }
+    copy
+}
+
+#[tokio::test]
+async fn tables_lag_behind_until_an_orderly_close() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 100).await;
+    for _ in 0..5 {
+        charge(&store, key).await.unwrap();
+    }
+    assert_eq!(TABLES.map(|table| count(&file, table)), [0, 0]);
+    assert_eq!(count(&file, "charge_journal"), 5);
+    let other = SqliteStore::open(&file).unwrap();
+    for store in [&store, &other] {
+        assert_eq!(store.account(&id).await.unwrap().unwrap().totals.balance.atoms(), 95 * 1_000_000);
+        assert_eq!(store.accounts(None, 9).await.unwrap().items[0].totals.used.atoms(), 5 * 1_000_000);
+        assert_eq!(store.account_by_key(&key).await.unwrap().unwrap().totals.used.atoms(), 5 * 1_000_000);
+        assert_eq!(calls(store, &id).await, 5);
+        assert_eq!(store.daily_totals(None, 9).await.unwrap().items[0].calls, 5);
+        assert_eq!(store.activity(&id, 99).await.unwrap().len(), 6);
+        assert_eq!(store.verify().await.unwrap().discrepancies, []);
+    }
+    drop(other);
+    assert_eq!(count(&file, "charge_journal"), 5, "who only reads leaves the journal as it is");
+    drop(store);
+    assert_eq!(TABLES.map(|table| count(&file, table)), [1, 1]);
+    assert_eq!(count(&file, "charge_journal"), 0);
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!((calls(&store, &id).await, store.activity(&id, 99).await.unwrap().len()), (5, 6));
+}
+
+/// At every commit of a workload that folds all the time, a copy of the files has everything that was confirmed.
+#[tokio::test]
+async fn a_crash_at_any_stage_of_folding_loses_nothing() {
+    let (folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let mut customers = Vec::new();
+    for _ in 0..40 {
+        customers.push(account(&store, 1_000_000).await);
+    }
+    let (mut confirmed, mut stages) = (vec![0_u64; customers.len()], std::collections::BTreeSet::new());
+    for number in 0..240_u32 {
+        // The first account is charged in every commit, three others in turn.
+        let chosen = [0, 1 + number as usize % 39, 1 + (number as usize * 7) % 39, 1 + (number as usize * 11) % 39];
+        let postings = chosen.map(|index| posting(customers[index].1, &format!("/{number}")));
+        for outcome in store.commit(postings.into(), at(number.into())).await.unwrap() {
+            receipt(outcome);
+        }
+        chosen.iter().for_each(|index| confirmed[*index] += 1);
+        if number % 3 > 0 {
+            continue;
+        }
+        let copy = crash(&file, folder.path(), number);
+        let sql = "SELECT account < 1000, (SELECT count(*) > 0 FROM charge_journal WHERE id <= upto) FROM fold";
+        let connection = rusqlite::Connection::open(&copy).unwrap();
+        stages
+            .insert(connection.query_row(sql, [], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, bool>(1)?))).unwrap());
+        drop(connection);
+        let found = SqliteStore::open(&copy).unwrap();
+        for ((id, _), confirmed) in customers.iter().zip(&confirmed) {
+            assert_eq!(calls(&found, id).await, *confirmed, "commit {number}");
+            let used = found.account(id).await.unwrap().unwrap().totals.used.atoms();
+            assert_eq!(used, i64::try_from(*confirmed).unwrap() * 1_000_000);
+        }
+        assert_eq!(found.verify().await.unwrap().discrepancies, []);
+    }
+    let all = std::collections::BTreeSet::from([(false, false), (false, true), (true, true)]);
+    assert_eq!(stages, all, "crashes before, after and in the middle of folding");
+    let longest = store.activity(&customers[0].0, u32::MAX).await.unwrap();
+    let newest_first = ids(&longest);
+    assert_eq!(newest_first.len(), 241);
+    assert!(newest_first.is_sorted_by(|newer, older| newer > older), "{newest_first:?}");
+    assert_eq!(longest[0].request_path.as_deref(), Some("/239"));
+}
+
+#[tokio::test]
+async fn the_journal_stays_short() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let mut keys = Vec::new();
+    for _ in 0..300 {
+        keys.push(account(&store, 1_000).await.1);
+    }
+    let mut longest = 0;
+    for number in 0..1_500_usize {
+        store.commit(vec![posting(keys[number * 7 % 300], "/x")], NOON).await.unwrap();
+        longest = longest.max(count(&file, "charge_journal"));
+    }
+    assert!((100..=300).contains(&longest), "{longest} rows");
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Two processes on one file, modelled by two stores: each charges, grants and folds, and both always agree.
+#[tokio::test]
+async fn openers_that_fold_beside_each_other_agree() {
+    let (_folder, file) = database_path();
+    let stores = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()];
+    let mut customers = Vec::new();
+    for _ in 0..30 {
+        customers.push(account(&stores[0], 10).await);
+    }
+    let mut left = vec![10_i64; customers.len()];
+    for number in 0..900_usize {
+        let (store, index) = (&stores[number * 5 / 3 % 2], number * 13 % customers.len());
+        let (id, key) = &customers[index];
+        if number % 17 == 0 {
+            let posted = store.post_entry(id, grant(3), NOON).await.unwrap();
+            left[index] += 3;
+            let Posted::Account(account) = posted else { panic!("{posted:?}") };
+            assert_eq!(account.totals.balance.atoms(), left[index] * 1_000_000);
+        }
+        match charge(store, *key).await {
+            Ok(covered) => {
+                left[index] -= 1;
+                assert_eq!(covered, left[index], "charge {number}");
+            }
+            Err(Refusal::InsufficientCredits { .. }) => assert_eq!(left[index], 0, "charge {number}"),
+            Err(other) => panic!("{other:?}"),
+        }
+        let elsewhere = &stores[1 - number % 2];
+        let found = elsewhere.account(id).await.unwrap().unwrap().totals.balance;
+        assert_eq!(found.atoms(), left[index] * 1_000_000, "after charge {number}");
+    }
+    for store in &stores {
+        assert_eq!(store.verify().await.unwrap().discrepancies, []);
+    }
+}
+
+/// Rate limits count what is still in the journal, and what was folded since.
+#[tokio::test]
+async fn rate_limits_hold_while_the_journal_is_folded() {
+    let (_folder, file) = database_path();
+    let stores = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()];
+    let (id, key) = account(&stores[0], 1_000).await;
+    let limits = RateLimits { requests_per_minute: 70, requests_per_day: 100 };
+    stores[1].set_limits(&id, limits).await.unwrap().unwrap();
+    let mut accepted = [0; 3];
+    for number in 0..300_usize {
+        let minute = number / 100;
+        let outcome = stores[number % 2].commit(vec![posting(key, "/x")], at(60 * minute as u64)).await.unwrap();
+        accepted[minute] += usize::from(matches!(outcome[..], [Outcome::Decided(Decision::Accepted(_))]));
+    }
+    assert_eq!(accepted, [70, 30, 0]);
+}
+
+/// A refund is booked on the day of its charge, which may be folded long since.
+#[tokio::test]
+async fn a_refund_after_midnight_counts_for_the_day_before() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 100).await;
+    let first = receipt(store.commit(vec![posting(key, "/x")], NOON).await.unwrap().remove(0));
+    drop(store);
+    let store = SqliteStore::open(&file).unwrap();
+    let refund: Refund = first.into_refund().unwrap();
+    let tomorrow = at(86_400);
+    store.commit(vec![Posting::Refund(refund), posting(key, "/x")], tomorrow).await.unwrap();
+    let check = async |store: &SqliteStore| {
+        let days = DayRange { first: NOON.day(), last: tomorrow.day() };
+        let report = store.usage_report(&id, days).await.unwrap().unwrap();
+        let days: Vec<(Day, u64, i64)> =
+            report.by_day.iter().map(|day| (day.day, day.usage_events, day.credits_used.atoms())).collect();
+        assert_eq!(days, [(tomorrow.day(), 1, 1_000_000), (NOON.day(), 1, 0)]);
+    };
+    check(&store).await;
+    drop(store);
+    check(&SqliteStore::open(&file).unwrap()).await;
+}
+
+#[tokio::test]
+async fn damage_to_the_journal_is_detected() {
+    // damage, expected fragment of the message
+    let table = [
+        ("DELETE FROM charge_journal WHERE id = (SELECT id FROM charge_journal LIMIT 1 OFFSET 2)", "is missing"),
+        ("UPDATE charge_journal SET entries = zeroblob(9)", "checksum"),
+        ("UPDATE charge_journal SET entries = x''", "too short"),
+        ("DELETE FROM fold", "not recorded"),
+        ("DELETE FROM api_key; DELETE FROM meter; DELETE FROM ledger; DELETE FROM account", "is missing"),
+    ];
+    for (damage, expected) in table {
+        let (_folder, file) = database_path();
+        let store = SqliteStore::create(&file).unwrap();
+        let (_, key) = account(&store, 100).await;
+        for _ in 0..5 {
+            charge(&store, key).await.unwrap();
+        }
+        assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
+        execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
+        match store.verify().await {
+            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
+            other => panic!("{damage}: {other:?}"),
+        }
+    }
+}
