@@ -146,10 +146,10 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     write_stored_results(connection, &changes.results).map_err(store_error)?;
     let usage = changes.usage.iter().map(|change| {
-        let usage = Usage::of(change, cache.template(change.line), now);
-        (change.account, Change::Usage(usage))
+        let usage = Usage::of(change, cache.template(change.line), now)?;
+        Ok((change.account, Change::Usage(usage)))
     });
-    let usage: Vec<_> = usage.collect();
+    let usage = usage.collect::<Result<Vec<_>>>()?;
     let added = usage.len();
     if added > 0 {
         cache.append(connection, usage, now)?;

@@ -40,11 +40,11 @@ pub(crate) struct Added {
 /// Charged or refunded requests of one line and day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
-    pub(crate) line: i64,
+    pub(crate) line: u32,
     /// How many days before the commit the requests were charged: usually none, but a refund may come later.
-    pub(crate) days_before: i64,
+    pub(crate) days_before: i32,
     pub(crate) refund: bool,
-    pub(crate) calls: u64,
+    pub(crate) calls: u32,
     /// Their price in atoms, zero or more.
     pub(crate) amount: i64,
     pub(crate) path: Path,
@@ -82,25 +82,32 @@ impl Path {
 
 impl Usage {
     /// `template` is that of the change's line.
-    pub(crate) fn of(change: &UsageChange<i64, i64>, template: &str, now: Timestamp) -> Self {
-        Self {
-            line: change.line,
-            days_before: now.day().unix_days() - change.day.unix_days(),
+    pub(crate) fn of(change: &UsageChange<i64, i64>, template: &str, now: Timestamp) -> Result<Self> {
+        let days_before = now.day().unix_days().saturating_sub(change.day.unix_days());
+        let too_large = |number: &dyn std::fmt::Display| corrupt(format_args!("{number} is too large for the journal"));
+        Ok(Self {
+            line: change.line.try_into().map_err(|_| too_large(&change.line))?,
+            days_before: days_before.try_into().map_err(|_| too_large(&days_before))?,
             refund: change.kind == UsageKind::Refunded,
-            calls: change.calls,
+            calls: change.calls.try_into().map_err(|_| too_large(&change.calls))?,
             amount: change.amount.atoms(),
             path: Path::of(change.request_path.as_deref(), template),
-        }
+        })
+    }
+
+    /// The row number of its line.
+    pub(crate) fn line(&self) -> i64 {
+        self.line.into()
     }
 
     /// The UTC day that it counts for, if it was committed at `at`.
     pub(crate) fn day(&self, at: Timestamp) -> Day {
-        Day::from_unix_days(at.day().unix_days().saturating_sub(self.days_before))
+        Day::from_unix_days(at.day().unix_days().saturating_sub(self.days_before.into()))
     }
 
     /// Calls to add to the day; refunded calls still count.
-    pub(crate) const fn added_calls(&self) -> u64 {
-        if self.refund { 0 } else { self.calls }
+    pub(crate) fn added_calls(&self) -> u64 {
+        if self.refund { 0 } else { self.calls.into() }
     }
 
     /// Atoms to add to the day; negative for refunds.
@@ -171,10 +178,10 @@ mod tests {
             usage(Path::Template),
             usage(Path::Other("/a/%C3%84".into())),
             Change::Usage(Usage {
-                line: i64::MAX,
+                line: u32::MAX,
                 days_before: -1,
                 refund: true,
-                calls: u64::MAX,
+                calls: u32::MAX,
                 amount: i64::MAX,
                 path: Path::Other("".into()),
             }),

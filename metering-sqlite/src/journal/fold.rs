@@ -16,12 +16,16 @@ use crate::rows::{METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
-/// of its rows; reading the journal after a crash takes a tenth of a second. Debug builds fold all the time, so that
+/// of its rows; reading the journal after a crash takes a fifth of a second. Debug builds fold all the time, so that
 /// every test of the store is a test of folding.
-const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 262_144 };
+const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 524_288 };
 
 /// A round also begins when one account has this many changes, so that no account takes long to fold.
 const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 4_096 };
+
+/// A slice folds at least this many accounts: those of a few pages. With fewer, commit after commit would write the same
+/// pages.
+const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 32 };
 
 /// Rows of the journal that a slice deletes.
 const DELETED: usize = 64;
@@ -44,6 +48,8 @@ pub(crate) struct Round {
     /// Accounts and changes when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
+    /// New changes since the last slice.
+    new: usize,
     /// Whether folded rows may still be in the journal.
     has_rows: bool,
 }
@@ -51,7 +57,7 @@ pub(crate) struct Round {
 impl Round {
     /// The round that is under way in a database, as it was just read.
     pub(crate) fn of(unfolded: &Unfolded) -> Self {
-        Self { accounts: unfolded.accounts().count(), changes: unfolded.len(), has_rows: true }
+        Self { accounts: unfolded.accounts().count(), changes: unfolded.len(), new: 0, has_rows: true }
     }
 
     /// Whether it has anything left to fold or to delete.
@@ -67,6 +73,7 @@ impl Round {
             self.has_rows = delete(connection, unfolded.marker.upto, amount)?;
         } else if self.is_due(unfolded, amount) {
             unfolded.begin_round();
+            unfolded.marker.write(connection)?;
             *self = Self::of(unfolded);
             self.fold(connection, unfolded, amount)?;
         }
@@ -80,15 +87,27 @@ impl Round {
         }
     }
 
-    fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
+    fn fold(&mut self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
         let Marker { upto, account } = unfolded.marker;
         let most = match amount {
             Amount::Accounts(most) => most,
-            Amount::InStepWith(new) => (new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1)).max(1),
+            Amount::InStepWith(new) => {
+                self.new += new;
+                let due = (self.new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1));
+                if due < SLICE.min(self.accounts) {
+                    return Ok(());
+                }
+                due
+            }
         };
+        self.new = 0;
         let (mut folded, mut last) = (0, None);
-        for (account, changes) in unfolded.after(Some(account)).take(most) {
-            fold_account(connection, account, &changes[..changes.partition_point(|noted| noted.id <= upto)])?;
+        let of_round = |(account, changes): (i64, &'_ [Noted])| {
+            let count = changes.partition_point(|noted| noted.id <= upto);
+            (count > 0).then_some((account, count))
+        };
+        for (account, count) in unfolded.after(account).filter_map(of_round).take(most) {
+            fold_account(connection, account, &unfolded.of(account)[..count])?;
             (folded, last) = (folded + 1, Some(account));
         }
         let account = if folded < most { i64::MAX } else { last.unwrap_or(i64::MAX) };
@@ -113,9 +132,6 @@ fn delete(connection: &Connection, upto: i64, amount: Amount) -> Result<bool> {
 }
 
 fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Result<()> {
-    if changes.is_empty() {
-        return Ok(());
-    }
     let sql = format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1");
     let mut read = connection.prepare_cached(&sql).map_err(store_error)?;
     let stored = first(&mut read, [account], |row| Ok(Ok((meter_state(row, 0)?, row.get::<_, i64>(10)?))))?;
@@ -160,7 +176,7 @@ fn add_to_days<'n>(
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let mut days: BTreeMap<(i64, i64), (u64, i128)> = BTreeMap::new();
     for (noted, usage) in usage {
-        let (calls, atoms) = days.entry((usage.day(noted.at).unix_days(), usage.line)).or_default();
+        let (calls, atoms) = days.entry((usage.day(noted.at).unix_days(), usage.line())).or_default();
         (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
     }
     for ((day, line), (calls, atoms)) in days {

@@ -177,13 +177,12 @@ impl Unfolded {
 
     /// The changes of all accounts, by account.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = (i64, &[Noted])> {
-        self.after(None)
+        self.after(i64::MIN)
     }
 
     /// The changes of the accounts after this one.
-    pub(crate) fn after(&self, account: Option<i64>) -> impl Iterator<Item = (i64, &[Noted])> {
-        let from = account.map_or(i64::MIN, |account| account.saturating_add(1));
-        self.accounts.range(from..).map(|(account, changes)| (*account, changes.as_slice()))
+    pub(crate) fn after(&self, account: i64) -> impl Iterator<Item = (i64, &[Noted])> {
+        self.accounts.range(account.saturating_add(1)..).map(|(account, changes)| (*account, changes.as_slice()))
     }
 
     /// The usage among an account's changes, with the days that it counts for, oldest first.
@@ -241,7 +240,7 @@ pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState>
         if let Change::Usage(usage) = &noted.change
             && !usage.refund
         {
-            state.count_accepted(usage.calls, noted.at);
+            state.count_accepted(usage.calls.into(), noted.at);
         }
     }
     Ok(state)

@@ -56,10 +56,10 @@ impl Entry {
     pub(crate) fn of(noted: &Noted, usage: &Usage) -> Self {
         Self {
             id: noted.id,
-            line: usage.line,
+            line: usage.line(),
             amount: -usage.added_atoms(),
             refund: usage.refund,
-            calls: usage.calls,
+            calls: usage.calls.into(),
             created_at: noted.at.unix_millis(),
             path: usage.path.clone(),
         }

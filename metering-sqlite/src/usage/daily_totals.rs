@@ -45,7 +45,7 @@ fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Usage
     }
     for (day, usage) in connection.unfolded()?.usage_of(account) {
         if days.contains(day) {
-            sums.add(day, usage.line, usage.added_calls(), usage.added_atoms().into());
+            sums.add(day, usage.line(), usage.added_calls(), usage.added_atoms().into());
         }
     }
     Ok(sums)
@@ -92,7 +92,7 @@ fn unfolded(unfolded: &Unfolded, after: DailyKey) -> BTreeMap<DailyKey, (u64, i1
     let mut totals: BTreeMap<DailyKey, (u64, i128)> = BTreeMap::new();
     for (account, _) in unfolded.accounts() {
         for (day, usage) in unfolded.usage_of(account) {
-            let key = [day.unix_days(), account, usage.line];
+            let key = [day.unix_days(), account, usage.line()];
             if key > after {
                 let total = totals.entry(key).or_default();
                 *total = (total.0 + usage.added_calls(), total.1 + i128::from(usage.added_atoms()));
