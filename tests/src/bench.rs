@@ -6,18 +6,26 @@
 
 mod accounts;
 mod arguments;
+mod background;
+mod bare;
 mod charges;
 mod chooser;
 mod disk;
 mod draws;
 mod format;
+mod generator;
 mod http;
+mod interrupt;
 mod machine;
 mod postgres;
+mod process;
 mod rounds;
+mod sample;
 mod serving;
 mod summary;
 mod table;
+mod tools;
+mod turns;
 
 use std::error::Error;
 use std::io::Write;
@@ -25,7 +33,7 @@ use std::time::Instant;
 
 pub use arguments::{Arguments, Part};
 
-use crate::program;
+use tools::Tools;
 
 /// Why a benchmark has no result.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -35,20 +43,23 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// # Errors
 /// If a part fails, or did something other than what it should measure.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    interrupt::watch()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let started = Instant::now();
         if arguments.parts().iter().any(|part| part.serves()) {
             // Fail now rather than after minutes of earlier parts.
-            program::find("metering-server")?;
+            arguments.servers()?;
         }
+        let tools = Tools::find();
         machine::write(&arguments.data_dir, out)?;
+        tools.write(out)?;
         write_method(arguments, out)?;
         disk::write(arguments, out)?;
         for part in arguments.parts() {
             match part {
                 Part::Charges => charges::write(arguments, out).await?,
-                Part::Http => http::write(arguments, out).await?,
+                Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
                 Part::Postgres => postgres::write(arguments, out).await?,
             }
