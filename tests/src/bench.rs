@@ -10,13 +10,16 @@ mod background;
 mod bare;
 mod charges;
 mod chooser;
+mod daemon;
 mod disk;
 mod draws;
 mod format;
+mod gateway;
 mod generator;
 mod http;
 mod interrupt;
 mod machine;
+mod nginx;
 mod postgres;
 mod process;
 mod rounds;
@@ -60,6 +63,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             match part {
                 Part::Charges => charges::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
+                Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
                 Part::Postgres => postgres::write(arguments, out).await?,
             }

@@ -58,6 +58,10 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256", default_value_if("quick", "true", "16"))]
     pub connections: Vec<NonZeroUsize>,
 
+    /// Sizes of the upstream's responses through the gateway, in bytes
+    #[arg(long, value_delimiter = ',', default_value = "1000,64000")]
+    pub bodies: Vec<NonZeroUsize>,
+
     /// Numbers of recorded requests at which to measure the usage summary
     #[arg(
         long,
@@ -92,6 +96,8 @@ pub enum Part {
     Charges,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
+    /// Requests through the gateway compared with nginx as a proxy to the same upstream
+    Gateway,
     /// Cost of a usage summary, and the size of the database
     Summary,
     /// Durable charges per second on PostgreSQL, compared with one statement per charge
@@ -176,6 +182,7 @@ mod tests {
             assert_eq!((full, quick), (expected_of_full, expected_of_quick));
         }
         assert_eq!(full.batches, quick.batches);
+        assert_eq!(full.bodies, quick.bodies);
     }
 
     #[test]
@@ -200,6 +207,7 @@ mod tests {
             "bench --batches 1,0",
             "bench --keys 0",
             "bench --connections 0",
+            "bench --bodies 0",
             "bench --time 2",
             "bench --time 0s",
             "bench other",
