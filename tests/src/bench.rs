@@ -11,6 +11,7 @@ mod bare;
 mod charges;
 mod chooser;
 mod daemon;
+mod deduct;
 mod disk;
 mod draws;
 mod format;
@@ -64,6 +65,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Charges => charges::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
+                Part::Deduct => deduct::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
                 Part::Postgres => postgres::write(arguments, out).await?,
             }

@@ -98,6 +98,8 @@ pub enum Part {
     Http,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
     Gateway,
+    /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk
+    Deduct,
     /// Cost of a usage summary, and the size of the database
     Summary,
     /// Durable charges per second on PostgreSQL, compared with one statement per charge
