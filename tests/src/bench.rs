@@ -26,6 +26,7 @@ mod process;
 mod rounds;
 mod sample;
 mod serving;
+mod streams;
 mod summary;
 mod table;
 mod tools;
@@ -66,6 +67,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Deduct => deduct::write(arguments, &tools, out).await?,
+                Part::Streams => streams::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
                 Part::Postgres => postgres::write(arguments, out).await?,
             }

@@ -62,6 +62,19 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1000,64000")]
     pub bodies: Vec<NonZeroUsize>,
 
+    /// Open streams through the gateway
+    #[arg(long, default_value = "5000", default_value_if("quick", "true", "50"))]
+    pub streams: NonZeroUsize,
+
+    /// How often each open stream gets an event
+    #[arg(
+        long,
+        default_value = "1s",
+        default_value_if("quick", "true", "100ms"),
+        value_parser = positive_duration
+    )]
+    pub event_every: Duration,
+
     /// Numbers of recorded requests at which to measure the usage summary
     #[arg(
         long,
@@ -100,6 +113,8 @@ pub enum Part {
     Gateway,
     /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk
     Deduct,
+    /// Memory and processor time of open event streams through the gateway, compared with nginx
+    Streams,
     /// Cost of a usage summary, and the size of the database
     Summary,
     /// Durable charges per second on PostgreSQL, compared with one statement per charge
@@ -210,6 +225,7 @@ mod tests {
             "bench --keys 0",
             "bench --connections 0",
             "bench --bodies 0",
+            "bench --streams 0",
             "bench --time 2",
             "bench --time 0s",
             "bench other",
