@@ -6,18 +6,31 @@
 
 mod accounts;
 mod arguments;
+mod background;
+mod bare;
 mod charges;
 mod chooser;
+mod daemon;
+mod deduct;
 mod disk;
 mod draws;
 mod format;
+mod gateway;
+mod generator;
 mod http;
+mod interrupt;
 mod machine;
+mod nginx;
 mod postgres;
+mod process;
 mod rounds;
+mod sample;
 mod serving;
+mod streams;
 mod summary;
 mod table;
+mod tools;
+mod turns;
 
 use std::error::Error;
 use std::io::Write;
@@ -25,7 +38,7 @@ use std::time::Instant;
 
 pub use arguments::{Arguments, Part};
 
-use crate::program;
+use tools::Tools;
 
 /// Why a benchmark has no result.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -35,20 +48,26 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// # Errors
 /// If a part fails, or did something other than what it should measure.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    interrupt::watch()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let started = Instant::now();
         if arguments.parts().iter().any(|part| part.serves()) {
             // Fail now rather than after minutes of earlier parts.
-            program::find("metering-server")?;
+            arguments.servers()?;
         }
+        let tools = Tools::find();
         machine::write(&arguments.data_dir, out)?;
+        tools.write(out)?;
         write_method(arguments, out)?;
         disk::write(arguments, out)?;
         for part in arguments.parts() {
             match part {
                 Part::Charges => charges::write(arguments, out).await?,
-                Part::Http => http::write(arguments, out).await?,
+                Part::Http => http::write(arguments, &tools, out).await?,
+                Part::Gateway => gateway::write(arguments, &tools, out).await?,
+                Part::Deduct => deduct::write(arguments, &tools, out).await?,
+                Part::Streams => streams::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
                 Part::Postgres => postgres::write(arguments, out).await?,
             }

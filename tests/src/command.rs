@@ -28,7 +28,12 @@ impl ProgramOutput {
 
 /// A program of the workspace, without settings from the caller's environment.
 pub(crate) fn command(name: &str) -> Command {
-    let mut command = Command::new(program(name));
+    command_at(&program(name))
+}
+
+/// Like [`command`], for a program at any path.
+pub(crate) fn command_at(program: &Path) -> Command {
+    let mut command = Command::new(program);
     let settings = std::env::vars_os().map(|(name, _)| name);
     for setting in settings.filter(|name| Path::new(name).to_string_lossy().starts_with("METERING_")) {
         command.env_remove(setting);

@@ -8,7 +8,7 @@
 //! its next request as soon as it has its response.
 
 mod body;
-mod busy;
+pub(crate) mod busy;
 mod connection;
 mod head;
 mod malformed;

@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::command::{ProgramOutput, command};
+use crate::command::{ProgramOutput, command_at};
+use crate::program::program;
 
 /// How long a server may take to report its address, or to end; it should never need that long.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +38,12 @@ struct Log(Arc<Mutex<String>>);
 
 impl ServerSetup {
     pub(crate) fn new(data: &Path, address: &str) -> Self {
-        let mut command = command("metering-server");
+        Self::of_program(&program("metering-server"), data, address)
+    }
+
+    /// Like [`ServerSetup::new`], with a server that may come from another build.
+    pub(crate) fn of_program(program: &Path, data: &Path, address: &str) -> Self {
+        let mut command = command_at(program);
         command.arg("--data").arg(data).args(["--listen", address]);
         Self { command }
     }
@@ -73,7 +79,7 @@ impl ServerSetup {
     }
 
     /// The server, or its output if it did not report an address.
-    fn try_start(mut self) -> Result<Server, String> {
+    pub(crate) fn try_start(mut self) -> Result<Server, String> {
         let mut child =
             self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
         let log = Log::default();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::Created;
@@ -11,7 +12,8 @@ use metering_core::{
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
-use super::Failure;
+use super::draws::{Draws, SEED};
+use super::{Failure, interrupt};
 
 /// A database file in its own data folder, which is deleted on drop.
 #[derive(Debug)]
@@ -39,11 +41,29 @@ impl Populated {
     pub(super) async fn grow_to(&mut self, count: usize) -> Result<(), Failure> {
         let store = self.open()?;
         while self.accounts.len() < count {
+            interrupt::check()?;
             let key = ApiKey::generate(&SystemRandomness);
             let account = make_account(&store, &key).await?;
             self.accounts.push((account.id, key));
         }
         Ok(())
+    }
+
+    /// A copy of its files in a folder of their own, for another server to charge. It has no list of accounts.
+    pub(super) fn duplicate(&self, data_dir: &Path) -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("metering-bench-").tempdir_in(data_dir)?;
+        for file in fs::read_dir(self.folder())? {
+            let file = file?;
+            fs::copy(file.path(), folder.path().join(file.file_name()))?;
+        }
+        Ok(Self { folder, accounts: Vec::new() })
+    }
+
+    /// One request per key, in an order unrelated to their creation.
+    pub(super) fn requests(&self, request_with: impl Fn(&str) -> Vec<u8>) -> Arc<[Vec<u8>]> {
+        let mut requests: Vec<_> = self.accounts.iter().map(|(_, key)| request_with(key.expose())).collect();
+        Draws::new(SEED).shuffle(&mut requests);
+        requests.into()
     }
 
     /// The data folder to start a server on.
@@ -135,6 +155,24 @@ mod tests {
         let path = populated.path();
         drop((store, populated));
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_copy_has_the_same_accounts() {
+        let populated = Populated::make(&std::env::temp_dir(), 2).await.unwrap();
+        let copy = populated.duplicate(&std::env::temp_dir()).unwrap();
+        assert_ne!(copy.folder(), populated.folder());
+        assert_eq!(copy.open().unwrap().verify().await.unwrap().accounts, 2);
+    }
+
+    #[tokio::test]
+    async fn each_key_has_one_request_in_shuffled_order() {
+        let populated = Populated::make(&std::env::temp_dir(), 50).await.unwrap();
+        let mut requests = populated.requests(|key| key.as_bytes().to_vec()).to_vec();
+        let in_order: Vec<_> = populated.accounts.iter().map(|(_, key)| key.expose().as_bytes().to_vec()).collect();
+        assert_ne!(requests, in_order);
+        requests.sort_by_key(|request| in_order.iter().position(|other| other == request));
+        assert_eq!(requests, in_order);
     }
 
     #[tokio::test]

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
+use crate::program;
+
 /// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about twenty minutes. It starts its own servers on free loopback ports with their
-/// own data, and touches nothing of yours.
+/// and leave the machine alone for about 35 minutes. It starts its own servers on free loopback ports with their own
+/// data, and touches nothing of yours. It uses wrk, nginx and Redis where they are installed, and says what is missing.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {
@@ -49,12 +51,29 @@ pub struct Arguments {
     pub batches: Vec<NonZeroUsize>,
 
     /// Numbers of API keys to use for HTTP requests
-    #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "1,200"))]
+    #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "200"))]
     pub keys: Vec<NonZeroUsize>,
 
     /// Numbers of concurrent connections
-    #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
+    #[arg(long, value_delimiter = ',', default_value = "1,16,64,256", default_value_if("quick", "true", "16"))]
     pub connections: Vec<NonZeroUsize>,
+
+    /// Sizes of the upstream's responses through the gateway, in bytes
+    #[arg(long, value_delimiter = ',', default_value = "1000,64000")]
+    pub bodies: Vec<NonZeroUsize>,
+
+    /// Open streams through the gateway
+    #[arg(long, default_value = "5000", default_value_if("quick", "true", "50"))]
+    pub streams: NonZeroUsize,
+
+    /// How often each open stream gets an event
+    #[arg(
+        long,
+        default_value = "1s",
+        default_value_if("quick", "true", "100ms"),
+        value_parser = positive_duration
+    )]
+    pub event_every: Duration,
 
     /// Numbers of recorded requests at which to measure the usage summary
     #[arg(
@@ -73,6 +92,11 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "64,256,512", default_value_if("quick", "true", "16"))]
     pub clients: Vec<NonZeroUsize>,
 
+    /// metering-server to measure; the one built with this program by default. Repeat it to compare several builds in
+    /// part `gateway`; the other parts measure the first
+    #[arg(long = "server", value_name = "PATH")]
+    pub servers: Vec<PathBuf>,
+
     /// Directory for the databases, on the disk to measure; they are deleted afterwards
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub data_dir: PathBuf,
@@ -83,8 +107,14 @@ pub struct Arguments {
 pub enum Part {
     /// Durable charges per second through the store
     Charges,
-    /// Requests to a metered route compared with the same route unmetered
+    /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
+    /// Requests through the gateway compared with nginx as a proxy to the same upstream
+    Gateway,
+    /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk
+    Deduct,
+    /// Memory and processor time of open event streams through the gateway, compared with nginx
+    Streams,
     /// Cost of a usage summary, and the size of the database
     Summary,
     /// Durable charges per second on PostgreSQL, compared with one statement per charge
@@ -103,6 +133,20 @@ impl Arguments {
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         if self.parts.is_empty() { Part::value_variants() } else { &self.parts }
+    }
+
+    /// The servers to measure: at least one.
+    ///
+    /// # Errors
+    /// If one is missing; the message says how to build it.
+    pub(super) fn servers(&self) -> Result<Vec<PathBuf>, String> {
+        if self.servers.is_empty() {
+            return Ok(vec![program::find("metering-server")?]);
+        }
+        match self.servers.iter().find(|server| !server.is_file()) {
+            Some(missing) => Err(format!("--server {}: there is no such file", missing.display())),
+            None => Ok(self.servers.clone()),
+        }
     }
 }
 
@@ -132,7 +176,7 @@ mod tests {
 
     #[test]
     fn all_parts_run_unless_some_are_named() {
-        assert_eq!(parse("bench").parts(), [Part::Charges, Part::Http, Part::Summary, Part::Postgres]);
+        assert_eq!(parse("bench").parts(), Part::value_variants());
         assert_eq!(parse("bench summary").parts(), [Part::Summary]);
         let short = parse("bench --time 50ms --rounds 1 --accounts 1,7 --batches 8");
         assert_eq!(short.time, Duration::from_millis(50));
@@ -148,18 +192,28 @@ mod tests {
         let table = [
             (rising(&full.accounts), vec![1, 1_000, 10_000, 100_000], rising(&quick.accounts), vec![1, 200]),
             (rising(&full.keys), vec![1, 1_000, 100_000], rising(&quick.keys), vec![3]),
+            (rising(&full.connections), vec![1, 16, 64, 256], rising(&quick.connections), vec![16]),
             (rising(&full.requests), vec![1_000, 1_000_000], rising(&quick.requests), vec![1_000, 20_000]),
         ];
         for (full, expected_of_full, quick, expected_of_quick) in table {
             assert_eq!((full, quick), (expected_of_full, expected_of_quick));
         }
         assert_eq!(full.batches, quick.batches);
-        assert_eq!(full.connections, quick.connections);
+        assert_eq!(full.bodies, quick.bodies);
     }
 
     #[test]
     fn numbers_are_sorted_and_deduplicated() {
         assert_eq!(rising(&parse("bench --keys 7,1,7,3").keys), [1, 3, 7]);
+    }
+
+    #[test]
+    fn missing_server_is_named() {
+        let own = std::env::current_exe().unwrap();
+        let line = format!("bench --server {} --server /no/such/server", own.display());
+        let error = parse(&line).servers().unwrap_err();
+        assert_eq!(error, "--server /no/such/server: there is no such file");
+        assert_eq!(parse(&format!("bench --server {}", own.display())).servers(), Ok(vec![own]));
     }
 
     #[test]
@@ -170,6 +224,8 @@ mod tests {
             "bench --batches 1,0",
             "bench --keys 0",
             "bench --connections 0",
+            "bench --bodies 0",
+            "bench --streams 0",
             "bench --time 2",
             "bench --time 0s",
             "bench other",

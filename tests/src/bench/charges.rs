@@ -16,13 +16,11 @@ use metering_core::{Charge, ClientSource, Clock, Credits, Decision, Store, Syste
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
 use super::chooser::{Chooser, Spread};
+use super::draws::SEED;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
-use super::{Arguments, Failure, format};
+use super::{Arguments, Failure, disk, format, interrupt};
 use crate::latency::Latencies;
-
-/// Fixed, so that every run chooses the same accounts.
-pub(super) const SEED: u64 = 20_261_121;
 
 /// Charges per commit while warming up.
 const WARM_UP_BATCH: usize = 8_192;
@@ -33,6 +31,8 @@ struct Case {
     batch: usize,
     chooser: Chooser,
     rounds: Vec<Round>,
+    /// Charges for each flush that the disk can do when nothing else uses it, taken within each round.
+    per_flush: Vec<f64>,
 }
 
 /// The result of one round of a case.
@@ -53,6 +53,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         Column::Number("Fastest round"),
         Column::Number("Commit p50"),
         Column::Number("Commit p99"),
+        Column::Number("Charges per disk flush"),
     ]);
     let mut populated = Populated::make(&arguments.data_dir, 0).await?;
     let mut recorded = 0;
@@ -63,6 +64,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         recorded += u64::try_from(charges)?;
         require_recorded(verified_calls(&populated.open()?).await?, recorded)?;
         for case in cases {
+            let per_flush = Rounds::new(case.per_flush, |ratio| *ratio);
             let rounds = Rounds::new(case.rounds, |round| round.charges_per_second);
             let rate = |round: &Round| format::rate(round.charges_per_second);
             table.row([
@@ -74,6 +76,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
                 rate(rounds.fastest()),
                 format::latency(rounds.median().commits.p50()),
                 format::latency(rounds.median().commits.p99()),
+                format!("{:.1}", per_flush.median()),
             ]);
         }
     }
@@ -90,14 +93,23 @@ async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Ca
     for spread in spreads {
         for batch in &arguments.batches {
             let chooser = Chooser::new(*spread, accounts, SEED);
-            cases.push(Case { spread: *spread, batch: batch.get(), chooser, rounds: Vec::new() });
+            cases.push(Case {
+                spread: *spread,
+                batch: batch.get(),
+                chooser,
+                rounds: Vec::new(),
+                per_flush: Vec::new(),
+            });
         }
     }
     let mut charges = charge_each_once(&store, &keys).await?;
     for round in 1..=arguments.rounds.get() {
         eprintln!("charges: {accounts} accounts, round {round}");
+        let flushes_per_second = disk::flushes_per_second(&arguments.data_dir, arguments.time)?;
         for case in &mut cases {
+            interrupt::check()?;
             let found = run(&store, &keys, &mut case.chooser, case.batch, arguments.time).await?;
+            case.per_flush.push(format::ratio(found.charges_per_second, flushes_per_second));
             charges += found.charges;
             case.rounds.push(found);
         }

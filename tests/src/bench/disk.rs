@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::table::{Column, Table};
@@ -24,6 +25,12 @@ pub(super) fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Fa
         format::latency(flushes.p99()),
     ]);
     Ok(table.write("Disk", out)?)
+}
+
+/// How often per second the disk flushes, measured for `time`.
+pub(super) fn flushes_per_second(data_dir: &Path, time: Duration) -> Result<f64, Failure> {
+    let (flushes, spent) = append_and_flush(&mut tempfile::tempfile_in(data_dir)?, time)?;
+    Ok(format::per_second(flushes.count(), spent))
 }
 
 fn append_and_flush(file: &mut File, time: Duration) -> Result<(Latencies, Duration), Failure> {

@@ -1,5 +1,8 @@
 //! Random draws that are the same in every run.
 
+/// Fixed, so that every run chooses the same accounts.
+pub(super) const SEED: u64 = 20_261_121;
+
 /// Uniform draws from a seed: SplitMix64 (Steele, Lea and Flood, 2014). It is small, fast, and even enough for picking
 /// accounts; nothing here is secret.
 #[derive(Debug, Clone)]

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Stands for a figure that does not exist.
+pub(super) const NONE: &str = "–";
+
 /// A whole number with thousands separators.
 pub(super) fn with_separators(number: u64) -> String {
     let digits = number.to_string();
@@ -26,6 +29,12 @@ pub(super) fn per_second(count: usize, spent: Duration) -> f64 {
     count as f64 / spent.as_secs_f64().max(1e-9)
 }
 
+/// How many times `other` fits.
+#[expect(clippy::float_arithmetic, reason = "a ratio for people")]
+pub(super) fn ratio(own: f64, other: f64) -> f64 {
+    own / other.max(1e-9)
+}
+
 /// A rate per second, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is above zero; casts saturate")]
 pub(super) fn rate(per_second: f64) -> String {
@@ -35,7 +44,7 @@ pub(super) fn rate(per_second: f64) -> String {
 /// A latency with about three digits in a suitable unit; a dash for none.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn latency(latency: Option<Duration>) -> String {
-    let Some(latency) = latency else { return "–".to_owned() };
+    let Some(latency) = latency else { return NONE.to_owned() };
     let micros = latency.as_secs_f64() * 1e6;
     match micros {
         ..1_000.0 => format!("{micros:.0} µs"),
@@ -48,7 +57,7 @@ pub(super) fn latency(latency: Option<Duration>) -> String {
 /// A percentage; a dash for none.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn percent(part: Option<f64>) -> String {
-    part.map_or_else(|| "–".to_owned(), |part| format!("{:.0} %", part * 100.0))
+    part.map_or_else(|| NONE.to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 
 /// A size in the suitable power of 1,000 bytes.

@@ -1,100 +1,128 @@
-//! What metering costs an HTTP request: a metered route compared with its unmetered twin.
+//! What metering costs an HTTP request: a metered route compared with its unmetered twin, and both with bare hyper.
 //!
-//! Both are the real server, started with the same flags, and serve the same block of the sample feed to the same
-//! requests. The only difference is that the twin's catalogue declares the route free. The load generator shares the
-//! machine's cores with the servers. That slows the twin down more, because it serves more requests. Each key is used
-//! once beforehand, as in [`super::charges`].
+//! Metered and unmetered are the real server, started with the same flags, and serve the same block of the sample feed
+//! to the same requests. The only difference is that the twin's catalogue declares the route free. Bare hyper sends the
+//! same response without looking at the request. The load generator shares the machine's cores with the servers. That
+//! slows the faster ones down more, because they serve more requests. Each key is used once beforehand, as in
+//! [`super::charges`].
 
 mod catalogue;
-mod comparison;
 
 use std::io::Write;
-use std::sync::Arc;
 
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
-use super::charges::SEED;
-use super::draws::Draws;
-use super::serving::{end, server};
+use super::bare::{Listener, whole};
+use super::generator::{Generator, Target};
+use super::process::memory;
+use super::sample::Sample;
+use super::serving::{end, server, start};
 use super::table::{Column, Table};
+use super::tools::Tools;
+use super::turns::{Handled, Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
 use crate::client::Client;
-use crate::load::{LoadPlan, LoadResult, Stop, request, run};
+use crate::load::request;
 use crate::server::Server;
-use comparison::{Comparison, Target, compare};
-
-pub(super) use comparison::require_success;
 
 const TEMPLATE: &str = "/mpp/snapshot/allTrades/{block_number}";
 /// A block of May 2025. It is always the same block, so every run does the same work.
 pub(super) const PATH: &str = "/mpp/snapshot/allTrades/20000000";
-/// Connections for using each key once.
-const WARM_UP_CONNECTIONS: usize = 64;
+
+/// What is compared.
+struct Way {
+    target: Target,
+    /// The id of a server's process; none for bare hyper, which runs in this one.
+    process: Option<u32>,
+}
+
+/// The ways' names, and their places in a list of them.
+const NAMES: [&str; 3] = ["metered", "unmetered", "bare hyper"];
+const METERED: usize = 0;
+const UNMETERED: usize = 1;
+const HYPER: usize = 2;
 
 /// Measures every combination of keys and connections and writes the table.
-pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::Number("Keys"),
         Column::Number("Connections"),
-        Column::Number("Metered per second"),
+        Column::Text("Way"),
+        Column::Number("Requests per second"),
         Column::Number("p50"),
         Column::Number("p99"),
-        Column::Number("Unmetered per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Ratio"),
+        Column::Number("Of unmetered"),
         Column::Number("Of all rounds"),
+        Column::Number("Of bare hyper"),
+        Column::Number("Of all rounds"),
+        Column::Number("Memory"),
         Column::Number("Generator busy"),
     ]);
+    let generator = Generator::choose(tools)?;
     let mut metered = Populated::make(&arguments.data_dir, 0).await?;
     let unmetered = Populated::make(&arguments.data_dir, 0).await?;
-    let mut accepted = 0;
+    let mut charged = Handled::default();
     for keys in rising(&arguments.keys) {
         eprintln!("http: growing to {keys} accounts");
         metered.grow_to(keys).await?;
-        for (connections, comparison) in measure(arguments, &metered, &unmetered, &mut accepted)? {
-            table.row(row(keys, connections, &comparison));
+        for (connections, measured) in measure(arguments, &generator, &metered, &unmetered, &mut charged)? {
+            (0..measured.len()).for_each(|way| table.row(row(keys, connections, way, &measured)));
         }
-        require_recorded(verified_calls(&metered.open()?).await?, accepted)?;
+        charged.require_recorded(verified_calls(&metered.open()?).await?)?;
         require_recorded(verified_calls(&unmetered.open()?).await?, 0)?;
     }
-    Ok(table.write(&format!("`GET {TEMPLATE}`, metered and unmetered"), out)?)
+    let title = format!("`GET {TEMPLATE}`, metered, unmetered, and from bare hyper; load from {generator}");
+    Ok(table.write(&title, out)?)
 }
 
-/// Compares the two at each number of connections, and adds the metered server's responses to `accepted`.
+/// Compares the ways at each number of connections, and adds the metered server's requests to `charged`.
 fn measure(
     arguments: &Arguments,
+    generator: &Generator,
     metered: &Populated,
     unmetered: &Populated,
-    accepted: &mut u64,
-) -> Result<Vec<(usize, Comparison)>, Failure> {
+    charged: &mut Handled,
+) -> Result<Vec<(usize, Vec<Measured>)>, Failure> {
+    let program = &arguments.servers()?[0];
     let catalogue = unmetered.folder().join("catalogue.json");
     std::fs::write(&catalogue, catalogue::with_free_route(TEMPLATE)?)?;
-    let requests = requests(metered);
-    let metered = server(metered.folder())?.start();
-    let twin = server(unmetered.folder())?.set("METERING_CATALOGUE", &catalogue.to_string_lossy()).start();
-    require_twins(&metered.client(), &twin.client())?;
-    let target = |server: &Server| Target { address: server.address(), requests: Arc::clone(&requests) };
-    *accepted += warm_up(&target(&metered))?.responses();
-    warm_up(&target(&twin))?;
-    let (rounds, mut comparisons) = (arguments.rounds.get(), Vec::new());
+    let metered_server = start(server(program, metered.folder()))?;
+    let twin = start(server(program, unmetered.folder()).set("METERING_CATALOGUE", &catalogue.to_string_lossy()))?;
+    require_twins(&metered_server.client(), &twin.client())?;
+    let hyper = bare_copy(&twin.client())?;
+    let requests = metered.requests(|key| request("GET", PATH, Some(key), &[]));
+    let way = |address, server: Option<&Server>| Way {
+        target: Target::new(address, requests.clone()),
+        process: server.map(Server::id),
+    };
+    let ways = [
+        way(metered_server.address(), Some(&metered_server)),
+        way(twin.address(), Some(&twin)),
+        way(hyper.address(), None),
+    ];
+    *charged = charged.plus(&ways[METERED].target.warm_up()?);
+    ways[UNMETERED].target.warm_up()?;
+    let mut comparisons = Vec::new();
     for connections in rising(&arguments.connections) {
         eprintln!("http: {} keys, {connections} connections", requests.len());
-        let comparison = compare(&target(&metered), &target(&twin), connections, arguments.time, rounds)?;
-        *accepted += comparison.metered_responses;
-        comparisons.push((connections, comparison));
+        let measured = in_turns(arguments.rounds, &ways, |way| {
+            let sample = generator.measure(&way.target, connections, arguments.time)?;
+            Ok(Sample { memory: way.process.and_then(|process| memory(&[process])), ..sample })
+        })?;
+        *charged = charged.and(measured[METERED].handled());
+        comparisons.push((connections, measured));
     }
-    end(metered)?;
+    end(metered_server)?;
     end(twin)?;
     Ok(comparisons)
 }
 
-/// One request per key, in an order unrelated to their creation.
-fn requests(populated: &Populated) -> Arc<[Vec<u8>]> {
-    let keys = populated.accounts.iter().map(|(_, key)| key.expose());
-    let mut requests: Vec<_> = keys.map(|key| request("GET", PATH, Some(key), &[])).collect();
-    Draws::new(SEED).shuffle(&mut requests);
-    requests.into()
+/// Bare hyper, with the response of a server to requests without a key.
+fn bare_copy(unmetered: &Client) -> Result<Listener, Failure> {
+    let response = unmetered.try_send("GET", PATH, None)?;
+    let content_type = response.header("content-type").unwrap_or("application/json").to_owned();
+    let body = hyper::body::Bytes::from(response.body);
+    Listener::serve(move |_| whole(&content_type, body.clone()))
 }
 
 /// Fails unless the servers are set up as intended: without a key the metered one refuses and the twin serves.
@@ -105,29 +133,23 @@ fn require_twins(metered: &Client, unmetered: &Client) -> Result<(), Failure> {
     }
 }
 
-fn warm_up(target: &Target) -> Result<LoadResult, Failure> {
-    let count = u64::try_from(target.requests.len())?;
-    let connections = WARM_UP_CONNECTIONS.min(target.requests.len());
-    let stop = Stop::AfterRequests(count);
-    require_success(run(LoadPlan::new(target.address, connections, stop, Arc::clone(&target.requests))))
-}
-
-fn row(keys: usize, connections: usize, comparison: &Comparison) -> [String; 11] {
-    let Comparison { metered, unmetered, ratio, ratios: (lowest, highest), .. } = comparison;
-    let rate = |side: &LoadResult| format::rate(side.requests_per_second());
-    let busy = |side: &LoadResult| format::percent(side.generator_load());
+fn row(keys: usize, connections: usize, way: usize, measured: &[Measured]) -> [String; 12] {
+    let (found, sample) = (&measured[way], measured[way].median());
+    let of_unmetered = (way == METERED).then(|| found.ratio_to(&measured[UNMETERED]));
+    let of_hyper = (way != HYPER).then(|| found.ratio_to(&measured[HYPER]));
     [
         format::count(keys),
         format::count(connections),
-        rate(metered),
-        format::latency(metered.latencies.p50()),
-        format::latency(metered.latencies.p99()),
-        rate(unmetered),
-        format::latency(unmetered.latencies.p50()),
-        format::latency(unmetered.latencies.p99()),
-        format!("{ratio:.2}"),
-        format!("{lowest:.2}–{highest:.2}"),
-        format!("{} / {}", busy(metered), busy(unmetered)),
+        NAMES[way].to_owned(),
+        format::rate(sample.rate()),
+        format::latency(sample.p50),
+        format::latency(sample.p99),
+        Ratio::median_text(of_unmetered),
+        Ratio::range_text(of_unmetered),
+        Ratio::median_text(of_hyper),
+        Ratio::range_text(of_hyper),
+        found.memory().map_or_else(|| format::NONE.to_owned(), format::size),
+        format::percent(sample.generator_busy),
     ]
 }
 
@@ -135,24 +157,6 @@ fn row(keys: usize, connections: usize, comparison: &Comparison) -> [String; 11]
 mod tests {
     use super::*;
     use crate::scripted::{Reply, serve};
-
-    #[tokio::test]
-    async fn each_key_has_one_request_in_shuffled_order() {
-        let populated = Populated::make(&std::env::temp_dir(), 50).await.unwrap();
-        let mut requests: Vec<_> =
-            requests(&populated).iter().map(|request| String::from_utf8(request.clone()).unwrap()).collect();
-        let in_order: Vec<_> = populated
-            .accounts
-            .iter()
-            .map(|(_, key)| {
-                let key = key.expose();
-                format!("GET {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n")
-            })
-            .collect();
-        assert_ne!(requests, in_order);
-        requests.sort_by_key(|request| in_order.iter().position(|other| other == request));
-        assert_eq!(requests, in_order);
-    }
 
     #[test]
     fn mismatched_servers_are_an_error() {
@@ -168,10 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn warming_up_sends_each_request_once() {
-        let address = serve(|_| Reply::Send(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec()]));
-        let requests: Vec<_> = (0..200).map(|path| request("GET", &format!("/{path}"), None, &[])).collect();
-        let result = warm_up(&Target { address, requests: requests.into() }).unwrap();
-        assert_eq!(result.with_status(200), 200);
+    fn bare_hyper_sends_the_same_response() {
+        let response = "HTTP/1.1 200 OK\r\ncontent-type: text/x\r\ncontent-length: 2\r\n\r\nhi";
+        let server = Client::new(serve(move |_| Reply::Send(vec![response.as_bytes().to_vec()])));
+        let copy = bare_copy(&server).unwrap();
+        let copied = Client::new(copy.address()).get("/");
+        assert_eq!((copied.text().as_str(), copied.header("content-type")), ("hi", Some("text/x")));
     }
 }

@@ -22,7 +22,7 @@ use super::accounts::{require_recorded, verified_calls};
 use super::arguments::rising;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
-use super::{Arguments, Failure, format};
+use super::{Arguments, Failure, format, interrupt};
 use crate::latency::Latencies;
 use crate::postgres::is_skipped;
 use accounts::Accounts;
@@ -123,12 +123,13 @@ async fn measure(
     accounts: &Accounts,
     clients: usize,
 ) -> Result<Vec<(Method, MethodResults)>, Failure> {
-    let bench = Bench::prepare(accounts, clients, arguments.time).await?;
+    let bench = Bench::prepare(accounts, clients, arguments).await?;
     let recorded = verified_calls(&bench.store).await?;
     let mut charged = bench.warm_up().await?;
     let mut methods = Method::ALL.map(|method| (method, Vec::new()));
     for round in 1..=arguments.rounds.get() {
         for (method, measured) in &mut methods {
+            interrupt::check()?;
             eprintln!("postgres: round {round}, {}", method.name());
             let found = bench.run(*method).await?;
             charged += if method.is_plain() { 0 } else { found.charges };
@@ -148,10 +149,10 @@ async fn measure(
 }
 
 impl<'a> Bench<'a> {
-    async fn prepare(accounts: &'a Accounts, clients: usize, time: Duration) -> Result<Self, Failure> {
+    async fn prepare(accounts: &'a Accounts, clients: usize, arguments: &Arguments) -> Result<Self, Failure> {
         let (plain, service) = (Plain::connect(accounts, clients).await?, PlainService::start(accounts, clients)?);
-        let (store, nodes) = (accounts.open().await?, Nodes::start(accounts)?);
-        Ok(Self { accounts, clients, time, plain, service, store, nodes })
+        let (store, nodes) = (accounts.open().await?, Nodes::start(&arguments.servers()?[0], accounts)?);
+        Ok(Self { accounts, clients, time: arguments.time, plain, service, store, nodes })
     }
 
     /// Charges each account in each way, because the first charge of a day inserts a row and all others update it.

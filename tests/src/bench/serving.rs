@@ -3,16 +3,23 @@
 use std::path::Path;
 
 use super::Failure;
-use crate::program;
 use crate::server::{Server, ServerSetup};
 
+/// The setting that turns on `POST /internal/billing/deduct`, and the benchmark's secret.
+pub(super) const BILLING_SECRET_SETTING: &str = "METERING_BILLING__INTERNAL_SECRET";
+pub(super) const BILLING_SECRET: &str = "only for the benchmark";
+
 /// A server on a data folder, not yet started. Dropping the server ends it, even when the benchmark fails.
+pub(super) fn server(program: &Path, data: &Path) -> ServerSetup {
+    ServerSetup::of_program(program, data, "127.0.0.1:0")
+}
+
+/// Starts a server.
 ///
 /// # Errors
-/// If the server was not built; the message says how to build it.
-pub(super) fn server(data: &Path) -> Result<ServerSetup, Failure> {
-    program::find("metering-server")?;
-    Ok(ServerSetup::new(data, "127.0.0.1:0"))
+/// If it does not report its address.
+pub(super) fn start(setup: ServerSetup) -> Result<Server, Failure> {
+    setup.try_start().map_err(|log| format!("a server did not start: {log}").into())
 }
 
 /// Stops a server gracefully, so that its last charges are committed and its database is closed.

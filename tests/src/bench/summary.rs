@@ -12,11 +12,11 @@ use metering_core::{ClientSource, Clock, Store, SystemClock, Timestamp, UsageLin
 use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
 use super::charges::{charge, require_accepted};
-use super::http::require_success;
+use super::generator::require_success;
 use super::rounds::Rounds;
-use super::serving::{end, server};
+use super::serving::{end, server, start};
 use super::table::{Column, Table};
-use super::{Arguments, Failure, format};
+use super::{Arguments, Failure, format, interrupt};
 use crate::client::Client;
 use crate::load::{LoadPlan, LoadResult, Stop, request, run};
 use crate::server::Server;
@@ -55,6 +55,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         cases.push(prepare(arguments, requests).await?);
     }
     for round in 1..=arguments.rounds.get() {
+        interrupt::check()?;
         eprintln!("summary: round {round}");
         for case in &mut cases {
             let plan = LoadPlan::new(
@@ -88,7 +89,7 @@ async fn prepare(arguments: &Arguments, requests: usize) -> Result<Case, Failure
     let database_bytes = populated.bytes()?;
     let key = &populated.accounts[0].1;
     let summary_request = request("GET", PATH, Some(key.expose()), &[]);
-    let server = server(populated.folder())?.start();
+    let server = start(server(&arguments.servers()?[0], populated.folder()))?;
     require_summarised(&server.client_with(key.expose()), requests)?;
     Ok(Case { requests, database_bytes, summary_request, rounds: Vec::new(), server, _populated: populated })
 }
@@ -123,6 +124,7 @@ async fn record(populated: &Populated, requests: usize, now: Timestamp) -> Resul
         let days_done = usize::try_from(DAYS - days_ago)?;
         let end = requests * days_done / usize::try_from(DAYS)?;
         while next < end {
+            interrupt::check()?;
             let batch = next..end.min(next + BATCH);
             next = batch.end;
             let postings: Vec<_> = batch.map(|request| charge(key, &lines[request % ROUTES])).collect();

@@ -10,7 +10,7 @@ pub(super) fn thread_time() -> Option<Duration> {
 }
 
 /// The first field of a `schedstat`: nanoseconds spent on a processor.
-fn on_processor(schedstat: &str) -> Option<Duration> {
+pub(crate) fn on_processor(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 

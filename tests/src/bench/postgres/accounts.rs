@@ -7,10 +7,9 @@ use std::sync::atomic::AtomicUsize;
 use metering_core::{ApiKey, SystemRandomness};
 use metering_postgres::PostgresStore;
 
-use crate::bench::Failure;
 use crate::bench::accounts::make_account;
-use crate::bench::charges::SEED;
-use crate::bench::draws::Draws;
+use crate::bench::draws::{Draws, SEED};
+use crate::bench::{Failure, interrupt};
 use crate::postgres::Cluster;
 
 /// A running PostgreSQL, which is stopped and deleted on drop.
@@ -37,6 +36,7 @@ impl Accounts {
         let mut accounts = Self { cluster, keys: Vec::with_capacity(count), next_account: Arc::default() };
         let store = accounts.open().await?;
         for _ in 0..count {
+            interrupt::check()?;
             let key = ApiKey::generate(&SystemRandomness);
             make_account(&store, &key).await?;
             accounts.keys.push(key);

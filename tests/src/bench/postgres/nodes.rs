@@ -1,6 +1,7 @@
 //! Charges over HTTP: one and three nodes of the real server on the same database.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,11 +9,11 @@ use std::time::Duration;
 use super::Measured;
 use super::accounts::Accounts;
 use crate::bench::Failure;
-use crate::bench::http::{PATH, require_success};
-use crate::bench::serving::end;
+use crate::bench::generator::require_success;
+use crate::bench::http::PATH;
+use crate::bench::serving::{end, server, start};
 use crate::load::{LoadPlan, Stop, request, run};
-use crate::program;
-use crate::server::{Server, ServerSetup};
+use crate::server::Server;
 
 /// The requests: the same route with each key.
 pub(super) struct KeyedRequests(Arc<[Vec<u8>]>);
@@ -54,14 +55,17 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn start(accounts: &Accounts) -> Result<Self, Failure> {
-        program::find("metering-server")?;
+    pub(super) fn start(program: &Path, accounts: &Accounts) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let start = |number: usize| {
             let data = folder.path().join(number.to_string());
-            ServerSetup::new(&data, "127.0.0.1:0").set("METERING_DATABASE", &accounts.url()).start()
+            start(server(program, &data).set("METERING_DATABASE", &accounts.url()))
         };
-        Ok(Self { nodes: (0..3).map(start).collect(), keyed_requests: keyed_requests(accounts), _folder: folder })
+        Ok(Self {
+            nodes: (0..3).map(start).collect::<Result<_, _>>()?,
+            keyed_requests: keyed_requests(accounts),
+            _folder: folder,
+        })
     }
 
     /// Sends requests to the first `nodes` nodes over `connections` connections in all.

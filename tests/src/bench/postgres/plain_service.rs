@@ -11,13 +11,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use metering_core::ApiKey;
-use tokio::runtime::Runtime;
 
 use super::Measured;
 use super::accounts::Accounts;
 use super::nodes::{KeyedRequests, keyed_requests};
 use super::plain::{Session, connect};
 use crate::bench::Failure;
+use crate::bench::background::Background;
 
 /// As long as the sample upstream's response.
 const BODY: &str =
@@ -30,10 +30,6 @@ pub(super) struct PlainService {
     _runtime: Background,
 }
 
-/// A runtime that an asynchronous caller may drop, because it does not wait for its tasks. `None` only while being
-/// dropped.
-struct Background(Option<Runtime>);
-
 struct Shared {
     sessions: Vec<Session>,
     next: AtomicUsize,
@@ -42,7 +38,7 @@ struct Shared {
 impl PlainService {
     /// Opens a database connection for each client.
     pub(super) fn start(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
-        let runtime = Background(Some(tokio::runtime::Builder::new_multi_thread().enable_all().build()?));
+        let runtime = Background::start()?;
         let url = accounts.url();
         let (started, address) = std::sync::mpsc::channel();
         runtime.spawn(async move {
@@ -66,22 +62,6 @@ impl PlainService {
 
     pub(super) fn run(&self, accounts: &Accounts, connections: usize, time: Duration) -> Result<Measured, Failure> {
         self.keyed_requests.run(accounts, &[self.address], connections, time)
-    }
-}
-
-impl Background {
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = &self.0 {
-            runtime.spawn(task);
-        }
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 

@@ -1,0 +1,119 @@
+//! Another project's server, as a process of the benchmark's with its own folder.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::Failure;
+use super::process::descendants;
+use crate::postgres::free_port;
+
+/// How long it may take to listen; it should never need that long.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// After this time the shell has started it, unless it has already ended.
+const SHELL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Ends the server when the benchmark's process ends, however it ends, and removes its folder. Ctrl-C reaches the watcher
+/// too, and must not end it before it has done that.
+const WATCHER: &str = r#"trap '' INT; folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!
+read -r end; kill -TERM "$server"; wait "$server"; rm -rf "$folder""#;
+
+/// A running server. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    watcher: Child,
+    folder: TempDir,
+}
+
+/// A loopback address with a free port.
+pub(super) fn free_address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], free_port()))
+}
+
+/// A new folder for a server. Its files are deleted with it.
+pub(super) fn folder(name: &str, parent: &Path) -> Result<TempDir, Failure> {
+    Ok(tempfile::Builder::new().prefix(&format!("metering-bench-{name}-")).tempdir_in(parent)?)
+}
+
+impl Daemon {
+    /// Starts a program that stays in the foreground, and returns once it listens at each of `addresses`.
+    ///
+    /// # Errors
+    /// If it does not; the message has its output.
+    pub(super) fn start<S: AsRef<OsStr>>(
+        program: &Path,
+        args: impl IntoIterator<Item = S>,
+        folder: TempDir,
+        addresses: &[SocketAddr],
+    ) -> Result<Self, Failure> {
+        let mut command = Command::new("sh");
+        command.args(["-c", WATCHER, "sh"]).arg(folder.path()).arg(program).args(args).current_dir(folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let daemon = Self { watcher: command.spawn()?, folder };
+        for address in addresses {
+            daemon.wait_for(*address, program)?;
+        }
+        Ok(daemon)
+    }
+
+    fn wait_for(&self, address: SocketAddr, program: &Path) -> Result<(), Failure> {
+        let started = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            // The shell takes a moment to start it.
+            let ended = started.elapsed() > SHELL_TIMEOUT && self.processes().is_empty();
+            if ended || started.elapsed() > START_TIMEOUT {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                return Err(format!("{} does not listen at {address}: {log}", program.display()).into());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// The ids of its processes.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        descendants(self.watcher.id())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_reported_with_its_output() {
+        let folder = folder("test", &std::env::temp_dir()).unwrap();
+        let path = folder.path().to_owned();
+        let failed = Daemon::start(Path::new("sh"), ["-c", "echo no such luck"], folder, &[free_address()]);
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("does not listen") && error.contains("no such luck"), "{error}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn dropping_it_ends_the_program_and_removes_its_folder() {
+        let folder = folder("test", &std::env::temp_dir()).unwrap();
+        let path = folder.path().to_owned();
+        let daemon = Daemon::start(Path::new("sleep"), ["60"], folder, &[]).unwrap();
+        while daemon.processes().is_empty() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let ids = daemon.processes();
+        drop(daemon);
+        assert!(ids.iter().all(|id| !Path::new(&format!("/proc/{id}")).exists()) && !path.exists());
+    }
+}

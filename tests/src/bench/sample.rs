@@ -1,0 +1,47 @@
+//! What one measurement of a server gave, whichever tool measured it.
+
+use std::time::Duration;
+
+use super::format;
+use crate::load::LoadResult;
+
+/// The result of one measurement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Sample {
+    /// Successful responses.
+    pub(super) responses: u64,
+    /// How many more requests the server may have handled, because their responses were not awaited at the end.
+    pub(super) cut_off: u64,
+    /// From the first request to the last response.
+    pub(super) elapsed: Duration,
+    /// The latency of half of the requests, at most.
+    pub(super) p50: Option<Duration>,
+    /// The latency of 99 % of the requests, at most.
+    pub(super) p99: Option<Duration>,
+    /// The fraction of the time that the load generator was busy; 1 is one core.
+    pub(super) generator_busy: Option<f64>,
+    /// Resident memory of the measured processes afterwards, in bytes.
+    pub(super) memory: Option<u64>,
+}
+
+impl Sample {
+    /// Responses per second.
+    pub(super) fn rate(&self) -> f64 {
+        format::per_second(usize::try_from(self.responses).unwrap_or(usize::MAX), self.elapsed)
+    }
+}
+
+impl From<&LoadResult> for Sample {
+    /// The benchmark's own generator awaits every response.
+    fn from(result: &LoadResult) -> Self {
+        Self {
+            responses: result.responses(),
+            cut_off: 0,
+            elapsed: result.elapsed,
+            p50: result.latencies.p50(),
+            p99: result.latencies.p99(),
+            generator_busy: result.generator_load(),
+            memory: None,
+        }
+    }
+}
