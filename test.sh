@@ -175,6 +175,25 @@ install_pgbouncer() {
   if command -v invoke-rc.d >/dev/null 2>&1; then invoke-rc.d --quiet pgbouncer stop >/dev/null 2>&1 || true; fi
 }
 
+# The benchmark compares with nginx and Redis, under load from wrk (Debian's packages).
+have_yardsticks() {
+  local program
+  for program in nginx redis-server redis-benchmark wrk; do
+    [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
+  done
+}
+
+install_yardsticks() {
+  apt-get update -qq &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light redis-server redis-tools wrk ||
+    return
+  # Stops the services that the packages may have started.
+  if command -v invoke-rc.d >/dev/null 2>&1; then
+    invoke-rc.d --quiet nginx stop >/dev/null 2>&1 || true
+    invoke-rc.d --quiet redis-server stop >/dev/null 2>&1 || true
+  fi
+}
+
 if have_node; then
   if packages_missing tests/chain; then
     run chain-packages chain_packages
@@ -245,6 +264,17 @@ if ! have_pgbouncer; then
   skipped+=(pgbouncer)
   echo
   echo "== pgbouncer: the tests behind PgBouncer are skipped, because PgBouncer is not installed"
+fi
+
+if ! have_yardsticks && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-yardsticks install_yardsticks
+fi
+if ! have_yardsticks; then
+  [ "${CI:-}" != true ] || fail "nginx, Redis or wrk is not installed, and apt-get cannot install it; the benchmark needs them"
+  export METERING_TESTS_SKIP_YARDSTICKS=1
+  skipped+=(yardsticks)
+  echo
+  echo "== yardsticks: the benchmark runs without comparisons, because nginx, Redis or wrk is not installed"
 fi
 
 if have_python; then

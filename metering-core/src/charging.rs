@@ -16,4 +16,4 @@ pub use charge::{
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use request_id::{RequestId, RequestIdError};
-pub use tally::{Changes, DailyChange, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};
+pub use tally::{Changes, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};

@@ -107,49 +107,11 @@ pub struct Changes<K, L> {
     pub results: Vec<(K, RequestId, Remembered)>,
 }
 
-/// The net change of one daily total. A backend adds it to the stored total in one step, so no intermediate sum can
-/// overflow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DailyChange<K, L> {
-    /// The account.
-    pub account: K,
-    /// The UTC day.
-    pub day: Day,
-    /// Route, method and source.
-    pub line: L,
-    /// Calls to add; refunded calls still count.
-    pub calls: u64,
-    /// Credits to add; negative when refunds exceed charges.
-    pub credits: Credits,
-}
-
 impl<K, L> Changes<K, L> {
     /// Whether there is nothing to write, because every posting was refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty()
-    }
-}
-
-impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
-    /// The changes of daily totals, ordered by day, account and line.
-    #[must_use]
-    pub fn daily(&self) -> Vec<DailyChange<K, L>> {
-        let mut daily: Vec<DailyChange<K, L>> = Vec::with_capacity(self.usage.len());
-        for change in &self.usage {
-            let UsageChange { account, day, line, .. } = change;
-            let (calls, credits) = (change.added_calls(), change.added_credits());
-            match daily.last_mut() {
-                // Usage is sorted, so changes of the same total are adjacent. The sum of a positive and a negative
-                // amount cannot overflow.
-                Some(last) if (last.account, last.day, &last.line) == (*account, *day, line) => {
-                    last.calls += calls;
-                    last.credits = Credits::from_atoms(last.credits.atoms() + credits.atoms());
-                }
-                _ => daily.push(DailyChange { account: *account, day: *day, line: line.clone(), calls, credits }),
-            }
-        }
-        daily
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct Noted {
     pub(crate) change: Change,
 }
 
+const _: () = assert!(size_of::<Noted>() <= 64, "there may be a million");
+
 /// The accounts that changed since the last look.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Touched {

@@ -22,8 +22,9 @@ const BLOCK: i64 = 16;
 /// How many rows an account has at most.
 const SLOTS: i64 = 64;
 /// How many entries those have at most.
-const KEPT: usize = (SLOTS * BLOCK) as usize;
+const KEPT: usize = 1_024;
 
+const _: () = assert!(SLOTS * BLOCK == KEPT as i64, "all slots are full");
 const _: () = assert!(
     (SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64,
     "enough entries are kept even if the newest block has only one"

@@ -170,3 +170,24 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// Whatever the clock does between batches, counting a batch's requests afterwards gives the same windows.
+    #[test]
+    fn requests_counted_afterwards_fall_in_the_same_windows(
+        batches in prop::collection::vec((-3 * 86_400_000_i64..3 * 86_400_000, 1_u64..5), 0..12),
+        near in prop::collection::vec((-200_000_i64..200_000, 1_u64..5), 0..12)
+    ) {
+        let (mut charged, mut counted) = (state(i64::MAX, 0, 0), state(i64::MAX, 0, 0));
+        for (offset, calls) in batches.into_iter().chain(near) {
+            let now = Timestamp::from_unix_millis(NOON.unix_millis() + offset);
+            for _ in 0..calls {
+                prop_assert!(apply(&mut charged, Credits::ZERO, now).is_ok());
+            }
+            // As lines of one batch are counted: one after the other.
+            counted.count_accepted(calls - 1, now);
+            counted.count_accepted(1, now);
+            prop_assert_eq!((charged.minute, charged.day), (counted.minute, counted.day));
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What a batch changes, and its net change of each daily total.
+//! What a batch changes.
 
 use super::*;
 
@@ -11,24 +11,11 @@ fn change(account: u8, line: &'static str, kind: UsageKind, calls: u64, atoms: i
 
 #[test]
 fn refunds_take_credits_back_and_keep_the_calls() {
-    let usage = vec![
-        change(1, "/a", UsageKind::Charged, 3, 30),
-        change(1, "/a", UsageKind::Refunded, 1, 10),
-        change(1, "/b", UsageKind::Refunded, 2, 20),
-        change(2, "/b", UsageKind::Charged, 1, 7),
-        change(3, "/c", UsageKind::Refunded, 1, 10),
-        change(3, "/c", UsageKind::Charged, 2, 25),
-    ];
-    let changes = Changes { accounts: Vec::new(), usage, results: Vec::new() };
-    let net = |account, line, calls, atoms| DailyChange {
-        account,
-        day: TODAY,
-        line,
-        calls,
-        credits: Credits::from_atoms(atoms),
+    let net = |kind| {
+        let change = change(1, "/a", kind, 3, 30);
+        (change.added_calls(), change.added_credits().atoms())
     };
-    let expected = [net(1, "/a", 3, 20), net(1, "/b", 0, -20), net(2, "/b", 1, 7), net(3, "/c", 2, 15)];
-    assert_eq!(changes.daily(), expected);
+    assert_eq!((net(UsageKind::Charged), net(UsageKind::Refunded)), ((3, 30), (0, -30)));
 }
 
 #[test]
