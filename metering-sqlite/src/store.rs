@@ -238,7 +238,7 @@ impl Store for SqliteStore {
     }
 
     async fn verify(&self) -> Result<Verification> {
-        let found = self.read_from_disk(verify::verify).await;
+        let found = self.read_from_disk(|snapshot| verify::verify(snapshot)).await;
         self.health.note(&found);
         found
     }

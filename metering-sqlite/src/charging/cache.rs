@@ -57,21 +57,43 @@ impl Cache {
             self.forget_accounts();
         }
         if self.data_version != Some(version) {
+            let before = (self.unfolded.marker, self.unfolded.seen());
             self.read_journal(connection)?;
+            if before == (self.unfolded.marker, self.unfolded.seen()) {
+                // Somebody wrote to the tables directly.
+                self.forget_accounts();
+            }
             self.data_version = Some(version);
         }
         Ok(())
     }
 
+    /// Reads the journal before a write transaction, if this was not done yet, so that nobody waits for it.
+    pub(crate) fn load(&mut self, connection: &mut Connection) -> Result<()> {
+        if self.data_version.is_none() {
+            let snapshot = connection.transaction().map_err(store_error)?;
+            self.read_journal(&snapshot)?;
+        }
+        Ok(())
+    }
+
+    /// Changes when another connection has committed.
+    pub(crate) const fn data_version(&self) -> Option<i64> {
+        self.data_version
+    }
+
+    /// Panics unless the state of an account, as it was just decided, follows from the tables and the journal.
+    pub(crate) fn assert_stored(&self, connection: &Connection, account: i64, decided: MeterState) -> Result<()> {
+        let stored = read_account(connection, account)?.map(|cached| self.unfolded.state(account, cached.state));
+        assert_eq!(stored.transpose()?, Some(decided), "account {account}");
+        Ok(())
+    }
+
     /// Reads what was added to the journal, and forgets the accounts that it names.
     pub(crate) fn read_journal(&mut self, connection: &Connection) -> Result<()> {
-        let marker = self.unfolded.marker;
         match self.unfolded.sync(connection)? {
             Touched::Only(accounts) => accounts.iter().for_each(|account| self.forget(*account)),
             Touched::All => self.forget_accounts(),
-        }
-        if self.unfolded.marker != marker {
-            self.round = Round::of(&self.unfolded);
         }
         self.sequence = None;
         Ok(())

@@ -19,6 +19,7 @@ pub(crate) fn commit(
     postings: Vec<Posting>,
     now: Timestamp,
 ) -> Result<Vec<Outcome>> {
+    cache.load(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     cache.sync(&transaction)?;
     let mut batch = Batch { transaction: &transaction, cache, tally: Tally::new(now), now, lines_added: false };
@@ -150,12 +151,16 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
         Ok((change.account, Change::Usage(usage)))
     });
     let usage = usage.collect::<Result<Vec<_>>>()?;
-    let added = usage.len();
-    if added > 0 {
+    if !usage.is_empty() {
         cache.append(connection, usage, now)?;
     }
+    if cfg!(debug_assertions) {
+        for (account, state) in &changes.accounts {
+            cache.assert_stored(connection, *account, *state)?;
+        }
+    }
     let Cache { round, unfolded, .. } = cache;
-    round.slice(connection, unfolded, Amount::InStepWith(added)).map(drop)
+    round.slice(connection, unfolded, Amount::Due).map(drop)
 }
 
 fn write_stored_results(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {

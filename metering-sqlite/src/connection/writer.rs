@@ -25,6 +25,8 @@ const IDLE: Duration = Duration::from_secs(10);
 const FOLDED_WHEN_IDLE: usize = 256;
 /// The same when the store is closed.
 const FOLDED_AT_THE_END: usize = 4_096;
+/// How long to wait after a slice: long enough for another process to get the lock.
+const BETWEEN_SLICES: Duration = Duration::from_millis(2);
 
 type Work = Box<dyn FnOnce(&mut WriterState) + Send>;
 
@@ -127,38 +129,47 @@ impl Writer {
 impl WriterState {
     /// Does work until no more can come, and folds the journal when there is none.
     fn serve(&mut self, inbox: &mpsc::Receiver<Work>) {
-        let mut is_folding = false;
+        let mut patience = IDLE;
         loop {
-            let patience = if is_folding { Duration::ZERO } else { IDLE };
             match inbox.recv_timeout(patience) {
                 Ok(work) => {
-                    is_folding = false;
+                    patience = IDLE;
                     work(self);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let fold = |state: &mut Self| state.fold(FOLDED_WHEN_IDLE);
-                    // An error is reported by whoever next uses the store.
-                    is_folding = self.cache.has_unfolded() && self.attempt(fold).unwrap_or(false);
+                    let is_more = self.fold_if_alone(FOLDED_WHEN_IDLE);
+                    patience = if is_more { BETWEEN_SLICES } else { IDLE };
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    /// Folds what is left. It is as safe in the journal, but the next process need not read it.
+    /// Folds what is left, if we have charged. It is as safe in the journal, but the next process need not read it.
     fn close(&mut self) {
-        while self.cache.has_charged
-            && self.cache.has_unfolded()
-            && self.attempt(|state| state.fold(FOLDED_AT_THE_END)).unwrap_or(false)
-        {}
+        if !self.cache.has_charged {
+            return;
+        }
+        let _ = self.attempt(|state| state.transaction(|_, _| Ok(())));
+        // Once another process commits, the rest is for that one to fold.
+        while self.fold_if_alone(FOLDED_AT_THE_END) {
+            std::thread::sleep(BETWEEN_SLICES);
+        }
     }
 
-    fn fold(&mut self, accounts: usize) -> Result<bool> {
-        self.transaction(|transaction, cache| cache.fold(transaction, accounts))
+    /// Folds some accounts, unless another process has committed since we last looked. Returns whether anything is left
+    /// to do for us. Whoever next uses the store learns of errors.
+    fn fold_if_alone(&mut self, accounts: usize) -> bool {
+        let version = self.cache.data_version();
+        let fold = |transaction: &Transaction<'_>, cache: &mut Cache| {
+            if cache.data_version() == version { cache.fold(transaction, accounts) } else { Ok(false) }
+        };
+        self.cache.has_unfolded() && self.attempt(|state| state.transaction(fold)).unwrap_or(false)
     }
 
     /// Runs `write` in a transaction, with a cache that is up to date.
     fn transaction<T>(&mut self, write: impl FnOnce(&Transaction<'_>, &mut Cache) -> Result<T>) -> Result<T> {
+        self.cache.load(&mut self.connection)?;
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior).map_err(store_error)?;
         self.cache.sync(&transaction)?;

@@ -30,34 +30,36 @@ const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 32 };
 /// Rows of the journal that a slice deletes.
 const DELETED: usize = 64;
 
+/// How many times the average number of changes a slice folds at most, if its accounts were charged unevenly.
+const UNEVEN: usize = 4;
+
 /// A round is folded while four fifths as many new changes come in, so that the journal cannot grow without bound.
 const PACE: (usize, usize) = (5, 4);
 
 /// How much to fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
-    /// What a commit of this many changes has to do to keep up.
-    InStepWith(usize),
-    /// This many accounts, and not only once there are enough for a round.
+    /// What keeps up with the charges.
+    Due,
+    /// This many accounts, and not only once there are enough changes for a round.
     Accounts(usize),
 }
 
-/// The progress of the current round.
+/// What is known of the current round in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
+    upto: i64,
     /// Accounts and changes when the round began, or when we first saw it.
     accounts: usize,
     changes: usize,
-    /// New changes since the last slice.
-    new: usize,
-    /// Whether folded rows may still be in the journal.
+    /// Whether rows that are folded may still be in the journal.
     has_rows: bool,
 }
 
 impl Round {
-    /// The round that is under way in a database, as it was just read.
-    pub(crate) fn of(unfolded: &Unfolded) -> Self {
-        Self { accounts: unfolded.accounts().count(), changes: unfolded.len(), new: 0, has_rows: true }
+    fn of(unfolded: &Unfolded) -> Self {
+        let (accounts, changes) = (unfolded.count_accounts(), unfolded.len());
+        Self { upto: unfolded.marker.upto, accounts, changes, has_rows: true }
     }
 
     /// Whether it has anything left to fold or to delete.
@@ -67,67 +69,76 @@ impl Round {
 
     /// Folds the next slice. Returns whether anything is left to fold or to delete.
     pub(crate) fn slice(&mut self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<bool> {
+        if self.upto != unfolded.marker.upto {
+            // Another process began a round, or we have just opened the store.
+            *self = Self::of(unfolded);
+        }
         if unfolded.marker.is_folding() {
             self.fold(connection, unfolded, amount)?;
         } else if self.has_rows {
-            self.has_rows = delete(connection, unfolded.marker.upto, amount)?;
-        } else if self.is_due(unfolded, amount) {
-            unfolded.begin_round();
-            unfolded.marker.write(connection)?;
+            self.has_rows = delete(connection, unfolded.marker.floor, amount)?;
+        } else if is_due(unfolded, amount) {
+            let marker = Marker { paid: unfolded.seen(), ..unfolded.new_round() };
+            marker.write(connection)?;
+            unfolded.advance(marker);
             *self = Self::of(unfolded);
-            self.fold(connection, unfolded, amount)?;
         }
         Ok(self.is_open(unfolded) || unfolded.len() > 0)
     }
 
-    fn is_due(&self, unfolded: &Unfolded, amount: Amount) -> bool {
-        match amount {
-            Amount::InStepWith(_) => unfolded.len() >= ROUND || unfolded.longest() >= LONGEST,
-            Amount::Accounts(_) => unfolded.len() > 0,
-        }
-    }
-
-    fn fold(&mut self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
-        let Marker { upto, account } = unfolded.marker;
+    fn fold(&self, connection: &Connection, unfolded: &mut Unfolded, amount: Amount) -> Result<()> {
+        let marker = unfolded.marker;
         let most = match amount {
             Amount::Accounts(most) => most,
-            Amount::InStepWith(new) => {
-                self.new += new;
-                let due = (self.new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1));
+            Amount::Due => {
+                let new = usize::try_from(unfolded.seen() - marker.paid).unwrap_or(0);
+                let due = (new * self.accounts * PACE.0).div_ceil(PACE.1 * self.changes.max(1));
                 if due < SLICE.min(self.accounts) {
                     return Ok(());
                 }
                 due
             }
         };
-        self.new = 0;
-        let (mut folded, mut last) = (0, None);
         let of_round = |(account, changes): (i64, &'_ [Noted])| {
-            let count = changes.partition_point(|noted| noted.id <= upto);
+            let count = changes.partition_point(|noted| noted.id <= marker.upto);
             (count > 0).then_some((account, count))
         };
-        for (account, count) in unfolded.after(account).filter_map(of_round).take(most) {
+        let most_changes = (most * self.changes / self.accounts.max(1)).max(LONGEST) * UNEVEN;
+        let (mut folded, mut last) = ((0, 0), None);
+        for (account, count) in unfolded.after(marker.account).filter_map(of_round) {
+            if folded.0 == most || folded.1 > most_changes {
+                break;
+            }
             fold_account(connection, account, &unfolded.of(account)[..count])?;
-            (folded, last) = (folded + 1, Some(account));
+            (folded, last) = ((folded.0 + 1, folded.1 + count), Some(account));
         }
-        let account = if folded < most { i64::MAX } else { last.unwrap_or(i64::MAX) };
-        let marker = Marker { upto, account };
+        let is_complete = folded.0 < most && folded.1 <= most_changes;
+        let (floor, account) =
+            if is_complete { (marker.upto, 0) } else { (marker.floor, last.unwrap_or(marker.account)) };
+        let marker = Marker { floor, account, paid: unfolded.seen(), ..marker };
         marker.write(connection)?;
         unfolded.advance(marker);
         Ok(())
     }
 }
 
+fn is_due(unfolded: &Unfolded, amount: Amount) -> bool {
+    match amount {
+        Amount::Due => unfolded.len() >= ROUND || unfolded.longest() >= LONGEST,
+        Amount::Accounts(_) => unfolded.len() > 0,
+    }
+}
+
 /// Deletes some of the folded rows. Returns whether there may be more.
-fn delete(connection: &Connection, upto: i64, amount: Amount) -> Result<bool> {
+fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
     let most = match amount {
-        Amount::InStepWith(new) => DELETED.max(new),
+        Amount::Due => DELETED,
         Amount::Accounts(most) => DELETED.max(most),
     };
     let sql = "DELETE FROM charge_journal WHERE id <= (SELECT max(id) FROM \
                (SELECT id FROM charge_journal WHERE id <= ?1 ORDER BY id LIMIT ?2))";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let deleted = statement.execute([upto, i64::try_from(most).unwrap_or(i64::MAX)]).map_err(store_error)?;
+    let deleted = statement.execute([floor, i64::try_from(most).unwrap_or(i64::MAX)]).map_err(store_error)?;
     Ok(deleted == most)
 }
 
@@ -146,8 +157,12 @@ fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Res
         })
     };
     add_to_days(connection, account, usage())?;
-    let entries: Vec<_> = usage().map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
-    activity::append(connection, account, count, &entries)?;
+    let added = usage().count();
+    // Older ones would be overwritten by the newest.
+    let newest = usage().skip(added.saturating_sub(activity::KEPT));
+    let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
+    let after = count + i64::try_from(added).unwrap_or(i64::MAX);
+    activity::append(connection, account, after, &entries)?;
     let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, minute = ?6, minute_count = ?7, \
                day = ?8, day_count = ?9, activity_count = ?10 WHERE account = ?1";
     let mut write = connection.prepare_cached(sql).map_err(store_error)?;
@@ -161,7 +176,7 @@ fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Res
         state.minute.count,
         state.day.index,
         state.day.count,
-        count + i64::try_from(entries.len()).unwrap_or(i64::MAX),
+        after,
     ));
     written.map(drop).map_err(store_error)
 }

@@ -9,7 +9,7 @@ use crate::journal::{Change, Row};
 /// The newest id in use. What is folded may be in no table any more, but the marker remembers how far that went.
 pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
     let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), coalesce((SELECT max(id) FROM ledger), 0), \
-               (SELECT upto FROM fold WHERE id = 1))";
+               (SELECT floor FROM fold WHERE id = 1))";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     statement.query_row([], |row| row.get(0)).map_err(store_error)
 }
@@ -23,7 +23,7 @@ pub(crate) fn insert(connection: &Connection, id: i64, row: &Row) -> Result<()> 
 
 /// Records a change of one account that no charge made. Whoever caches the account reads the journal and forgets it.
 pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Change, now: Timestamp) -> Result<()> {
-    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT upto FROM fold WHERE id = 1))";
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT floor FROM fold WHERE id = 1))";
     let mut newest = connection.prepare_cached(sql).map_err(store_error)?;
     let after = newest.query_row([], |row| row.get(0)).map_err(store_error)?;
     insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })

@@ -12,41 +12,40 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Change, Row, Usage};
 use crate::rows::first;
 
-/// How far the journal is folded: every change up to `upto` of the accounts up to `account` is in the tables, and
-/// nothing else. Folding goes on by account; when it is done, `account` is `i64::MAX`, and the rows up to `upto` can be
-/// deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far the journal is folded: what the tables have, and nothing else, are all changes up to `floor`, and those up to
+/// `upto` of the accounts up to `account`. A round of folding is under way while `floor` is below `upto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marker {
+    pub(crate) floor: i64,
     pub(crate) upto: i64,
     pub(crate) account: i64,
+    /// The newest row when the last slice was folded, by whichever process: how much came since says how much is due.
+    pub(crate) paid: i64,
 }
 
 impl Marker {
-    /// Nothing is folded.
-    const START: Self = Self { upto: 0, account: i64::MAX };
-
-    /// No account has this row number.
-    const BEFORE_ALL: i64 = 0;
-
-    const fn has_folded(self, account: i64, id: i64) -> bool {
-        id <= self.upto && account <= self.account
+    /// Changes of this account up to here are folded.
+    const fn folded(self, account: i64) -> i64 {
+        if account <= self.account { self.upto } else { self.floor }
     }
 
-    /// Whether folding is under way.
+    /// Whether a round is under way.
     pub(crate) const fn is_folding(self) -> bool {
-        self.account != i64::MAX
+        self.floor < self.upto
     }
 
     pub(crate) fn write(self, connection: &Connection) -> Result<()> {
-        let sql = "UPDATE fold SET upto = ?1, account = ?2 WHERE id = 1";
+        let sql = "UPDATE fold SET floor = ?1, upto = ?2, account = ?3, paid = ?4 WHERE id = 1";
         let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-        statement.execute([self.upto, self.account]).map(drop).map_err(store_error)
+        statement.execute([self.floor, self.upto, self.account, self.paid]).map(drop).map_err(store_error)
     }
 
     fn read(connection: &Connection) -> Result<Self> {
-        let sql = "SELECT upto, account FROM fold WHERE id = 1";
+        let sql = "SELECT floor, upto, account, paid FROM fold WHERE id = 1";
         let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-        let marker = first(&mut statement, [], |row| Ok(Ok(Self { upto: row.get(0)?, account: row.get(1)? })))?;
+        let marker = first(&mut statement, [], |row| {
+            Ok(Ok(Self { floor: row.get(0)?, upto: row.get(1)?, account: row.get(2)?, paid: row.get(3)? }))
+        })?;
         marker.ok_or_else(|| corrupt("how far the charge journal is folded is not recorded"))
     }
 }
@@ -72,33 +71,26 @@ pub(crate) enum Touched {
 }
 
 /// The changes that are not folded yet, as of some snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Unfolded {
     pub(crate) marker: Marker,
-    /// The newest row that is included.
+    /// The newest row that is included or folded.
     seen: i64,
     accounts: BTreeMap<i64, Vec<Noted>>,
     len: usize,
-    /// The largest number of changes of one account since folding began.
+    /// The largest number of changes of one account that are not of the round under way.
     longest: usize,
-}
-
-impl Default for Unfolded {
-    fn default() -> Self {
-        Self { marker: Marker::START, seen: 0, accounts: BTreeMap::new(), len: 0, longest: 0 }
-    }
+    /// No usage is of an earlier day; `None` if there was no usage since there were no changes.
+    first_day: Option<Day>,
 }
 
 impl Unfolded {
     /// Brings it up to date with the snapshot that `connection` sees, which must not be older than the last one.
     pub(crate) fn sync(&mut self, connection: &Connection) -> Result<Touched> {
-        let (marker, seen) = (Marker::read(connection)?, self.seen);
-        if marker.upto == self.marker.upto {
-            self.advance(marker);
-        } else {
-            // What the last marker left open was folded and deleted since.
-            *self = Self { marker, ..Self::default() };
-        }
+        let marker = Marker::read(connection)?;
+        let missed = marker.floor > self.seen;
+        self.advance(marker);
+        self.seen = self.seen.max(marker.floor);
         let sql = "SELECT id, entries FROM charge_journal WHERE id > ?1 ORDER BY id";
         let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
         let mut rows = statement.query([self.seen]).map_err(store_error)?;
@@ -106,17 +98,13 @@ impl Unfolded {
         while let Some(row) = rows.next().map_err(store_error)? {
             let id: i64 = row.get(0).map_err(store_error)?;
             let unpacked = Row::unpack(row.get_ref(1).and_then(|blob| Ok(blob.as_blob()?)).map_err(store_error)?)?;
-            // Rows that are folded may be deleted already.
-            if unpacked.after != self.seen && unpacked.after > marker.upto {
+            if unpacked.after != self.seen {
                 return Err(corrupt(format_args!("row {} of the charge journal is missing", unpacked.after)));
             }
-            if id > seen {
-                touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
-            }
+            touched.extend(unpacked.changes.iter().map(|(account, _)| *account));
             self.note(id, unpacked);
         }
-        self.seen = self.seen.max(marker.upto);
-        Ok(if marker.upto > seen { Touched::All } else { Touched::Only(touched) })
+        Ok(if missed { Touched::All } else { Touched::Only(touched) })
     }
 
     /// Adds a row that was just written.
@@ -124,37 +112,67 @@ impl Unfolded {
         let (at, count) = (Timestamp::from_unix_millis(row.at), i64::try_from(row.changes.len()).unwrap_or(i64::MAX));
         // The row's id is that of its last change.
         for (number, (account, change)) in (id - count + 1..).zip(row.changes) {
-            if !self.marker.has_folded(account, id) {
-                let changes = self.accounts.entry(account).or_default();
+            if id > self.marker.folded(account) {
+                if let Change::Usage(usage) = &change {
+                    let day = usage.day(at);
+                    self.first_day = Some(self.first_day.map_or(day, |first| first.min(day)));
+                }
+                let changes = self.accounts.entry(account).or_insert_with(|| Vec::with_capacity(1));
                 changes.push(Noted { id: number, at, change });
-                self.longest = self.longest.max(changes.len());
                 self.len += 1;
+                if changes.len() > self.longest {
+                    let of_round = changes.partition_point(|noted| noted.id <= self.marker.upto);
+                    self.longest = self.longest.max(changes.len() - of_round);
+                }
             }
         }
         self.seen = self.seen.max(id);
     }
 
-    /// Drops what was folded since the last marker, which must be of the same round of folding.
+    /// Drops what was folded since the last marker.
     pub(crate) fn advance(&mut self, marker: Marker) {
-        let from = self.marker.account.min(marker.account);
-        self.marker = marker;
+        let last = std::mem::replace(&mut self.marker, marker);
+        if marker.upto != last.upto {
+            self.longest = 0;
+        }
+        // Within a round, only the accounts that it has come to since.
+        let accounts = match marker {
+            Marker { floor, upto, account, .. } if (floor, upto) == (last.floor, last.upto) => {
+                last.account.min(account)..=account
+            }
+            _ => i64::MIN..=i64::MAX,
+        };
         let (mut dropped, mut empty) = (0, Vec::new());
-        for (account, changes) in self.accounts.range_mut(from..=marker.account) {
-            let folded = changes.partition_point(|noted| noted.id <= marker.upto);
+        for (account, changes) in self.accounts.range_mut(accounts) {
+            let folded = changes.partition_point(|noted| noted.id <= marker.folded(*account));
             changes.drain(..folded);
             dropped += folded;
             if changes.is_empty() {
                 empty.push(*account);
+            } else if folded > 0 {
+                changes.shrink_to(2 * changes.len());
             }
         }
         empty.iter().for_each(|account| drop(self.accounts.remove(account)));
         self.len -= dropped;
+        if self.len == 0 {
+            self.first_day = None;
+        }
     }
 
-    /// Begins a round of folding of everything that is noted. The last round must be complete.
-    pub(crate) fn begin_round(&mut self) {
-        self.marker = Marker { upto: self.seen, account: Marker::BEFORE_ALL };
-        self.longest = 0;
+    /// The marker of a new round, of everything that is noted. The last round must be complete.
+    pub(crate) const fn new_round(&self) -> Marker {
+        Marker { upto: self.seen, account: 0, ..self.marker }
+    }
+
+    /// A day before which there is no usage; `None` if there is none at all.
+    pub(crate) const fn first_day(&self) -> Option<Day> {
+        self.first_day
+    }
+
+    /// How many accounts have changes.
+    pub(crate) fn count_accounts(&self) -> usize {
+        self.accounts.len()
     }
 
     /// How many changes there are.

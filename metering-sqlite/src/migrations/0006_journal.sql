@@ -8,14 +8,18 @@ CREATE TABLE charge_journal (
   entries BLOB NOT NULL
 ) STRICT;
 
--- How far the journal is folded: all changes up to `upto` of the accounts up to `account` are in the tables.
+-- How far the journal is folded: what the tables have are all changes up to `floor`, and those up to `upto` of the
+-- accounts up to `account`. `paid` was the newest row when the last slice was folded.
 CREATE TABLE fold (
   id INTEGER PRIMARY KEY CHECK (id = 1),
+  floor INTEGER NOT NULL,
   upto INTEGER NOT NULL,
-  account INTEGER NOT NULL
+  account INTEGER NOT NULL,
+  paid INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO fold (id, upto, account) VALUES (1, coalesce((SELECT max(id) FROM activity), 0), 9223372036854775807);
+INSERT INTO fold (id, floor, upto, account, paid)
+  SELECT 1, newest, newest, 0, newest FROM (SELECT coalesce(max(id), 0) AS newest FROM activity);
 
 -- A ring of blocks of packed entries for each account. The account's entries are counted; sixteen of them are a block.
 CREATE TABLE recent_activity (

@@ -14,7 +14,6 @@ use rusqlite::backup::Backup;
 use crate::connection::files::sidecar;
 use crate::connection::prepare_file;
 use crate::error::{Result, store_error};
-use crate::journal::{Snapshot, Unfolded};
 use crate::store::verify::verify;
 
 /// Pages per step: 16 MiB, copied in a few milliseconds.
@@ -26,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 ///
 /// The caller must hold a read transaction, which pins the snapshot. Without it, every commit by another process would
 /// restart the copy.
-pub(crate) fn copy(source: &Snapshot<'_>, path: &Path) -> Result<Verification> {
+pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
@@ -55,7 +54,7 @@ fn copy_pages(source: &Connection, path: &Path) -> Result<()> {
 fn verify_copy(path: &Path) -> Result<Verification> {
     let mut copy = Connection::open(path).map_err(store_error)?;
     let snapshot = copy.transaction().map_err(store_error)?;
-    verify(&Snapshot::new(&snapshot, &mut Unfolded::default()))
+    verify(&snapshot)
 }
 
 fn exists(path: &Path) -> StoreError {

@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use crate::access::accounts;
 use crate::connection::integrity::{self, Depth};
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::Snapshot;
+use crate::journal::{Snapshot, Unfolded};
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{all, parse};
-use crate::usage::activity::ledger_kind;
+use crate::usage::activity::{self, ledger_kind};
 use metering_core::Credits;
 use metering_core::access::Totals;
 use metering_core::backend::Books;
 use metering_core::store::Verification;
+use rusqlite::Connection;
 
 /// One pass over each table.
 const RECORDED: &str = "
@@ -30,13 +31,17 @@ const ORPHANS: &str = "
          + (SELECT count(*) FROM recent_activity WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
-pub(crate) fn verify(connection: &Snapshot<'_>) -> Result<Verification> {
+/// Reads the journal anew: what a connection remembers of it may hide damage.
+pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
+    let mut unfolded = Unfolded::default();
+    let connection = &Snapshot::new(connection, &mut unfolded);
     integrity::check(connection, Depth::Full)?;
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
     }
     payments::verify(connection)?;
+    activity::verify(connection)?;
     let books = books(connection)?;
     let unfolded = connection.unfolded()?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;

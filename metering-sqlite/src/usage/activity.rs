@@ -22,7 +22,7 @@ const BLOCK: i64 = 16;
 /// How many rows an account has at most.
 const SLOTS: i64 = 64;
 /// How many entries those have at most.
-const KEPT: usize = 1_024;
+pub(crate) const KEPT: usize = 1_024;
 
 const _: () = assert!(SLOTS * BLOCK == KEPT as i64, "all slots are full");
 const _: () = assert!(
@@ -101,11 +101,9 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Appends entries to those of an account that has had `count` so far.
+/// Writes the newest entries of an account that has had `count` with them.
 pub(crate) fn append(connection: &Connection, account: i64, count: i64, entries: &[Entry]) -> Result<()> {
-    // The oldest would be overwritten by the newest.
-    let skipped = entries.len().saturating_sub(KEPT);
-    let (mut number, mut rest) = (count + i64::try_from(skipped).unwrap_or(i64::MAX), &entries[skipped..]);
+    let (mut number, mut rest) = (count - i64::try_from(entries.len()).unwrap_or(i64::MAX), entries);
     // Two blobs joined are text to SQLite.
     let sql = "INSERT INTO recent_activity (account, slot, block, entries) VALUES (?1, ?2, ?3, ?4) \
                ON CONFLICT DO UPDATE SET block = excluded.block, entries = CASE WHEN block = excluded.block \
@@ -119,6 +117,28 @@ pub(crate) fn append(connection: &Connection, account: i64, count: i64, entries:
         (number, rest) = (number + i64::try_from(room).unwrap_or(i64::MAX), after);
     }
     Ok(())
+}
+
+/// Checks that all entries can be read, and that the blocks of an account are those of its newest entries.
+pub(crate) fn verify(connection: &Connection) -> Result<()> {
+    let sql = "SELECT r.account, r.slot, r.block, r.entries, m.activity_count \
+               FROM recent_activity r JOIN meter m ON m.account = r.account";
+    let mut blocks = connection.prepare_cached(sql).map_err(store_error)?;
+    let checked = all(&mut blocks, [], |row| {
+        let [account, slot, block, count] = [row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(4)?];
+        let entries = unpack(row.get_ref(3)?.as_blob()?);
+        Ok(entries.and_then(|entries| {
+            let expected = (count - block * BLOCK).min(BLOCK);
+            let is_newest = (0..SLOTS).contains(&((count - 1) / BLOCK - block)) && slot == block % SLOTS;
+            if is_newest && i64::try_from(entries.len()) == Ok(expected) {
+                return Ok(());
+            }
+            Err(corrupt(format_args!(
+                "block {block} of the recent activity of account {account} is not as it should be"
+            )))
+        }))
+    });
+    checked.map(drop)
 }
 
 /// An account's latest entries, usage and ledger together, newest first.

@@ -64,7 +64,9 @@ pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) 
     for (key, calls, atoms) in folded(snapshot, after, limit)? {
         totals.insert(key, (calls, atoms.into()));
     }
-    for (key, (calls, atoms)) in unfolded(&*snapshot.unfolded()?, after).into_iter().take(most) {
+    // Most pages are of days that are folded.
+    let last_day = if totals.len() < most { None } else { totals.last_key_value().map(|([day, ..], _)| *day) };
+    for (key, (calls, atoms)) in unfolded(&*snapshot.unfolded()?, after, last_day, most) {
         let total = totals.entry(key).or_default();
         *total = (total.0 + calls, total.1 + atoms);
     }
@@ -87,9 +89,17 @@ fn folded(connection: &Connection, [day, account, line]: DailyKey, limit: u32) -
     })
 }
 
-/// The totals after this one of what is not folded.
-fn unfolded(unfolded: &Unfolded, after: DailyKey) -> BTreeMap<DailyKey, (u64, i128)> {
+/// The first totals after this one of what is not folded, of no later day than the last that is wanted.
+fn unfolded(
+    unfolded: &Unfolded,
+    after: DailyKey,
+    last_day: Option<i64>,
+    most: usize,
+) -> BTreeMap<DailyKey, (u64, i128)> {
     let mut totals: BTreeMap<DailyKey, (u64, i128)> = BTreeMap::new();
+    if unfolded.first_day().is_none_or(|first| last_day.is_some_and(|last| last < first.unix_days())) {
+        return totals;
+    }
     for (account, _) in unfolded.accounts() {
         for (day, usage) in unfolded.usage_of(account) {
             let key = [day.unix_days(), account, usage.line()];
@@ -97,6 +107,10 @@ fn unfolded(unfolded: &Unfolded, after: DailyKey) -> BTreeMap<DailyKey, (u64, i1
                 let total = totals.entry(key).or_default();
                 *total = (total.0 + usage.added_calls(), total.1 + i128::from(usage.added_atoms()));
             }
+        }
+        // The account's totals are complete by now.
+        while totals.len() > most {
+            totals.pop_last();
         }
     }
     totals
