@@ -60,7 +60,7 @@ impl Cache {
             let before = (self.unfolded.marker, self.unfolded.seen());
             self.read_journal(connection)?;
             if before == (self.unfolded.marker, self.unfolded.seen()) {
-                // Somebody wrote to the tables directly.
+                // Something changed the tables without the journal: the sqlite3 program, for example.
                 self.forget_accounts();
             }
             self.data_version = Some(version);
@@ -68,7 +68,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Reads the journal before a write transaction, if this was not done yet, so that nobody waits for it.
+    /// Reads the journal if it has not been read yet, before the write transaction, so that other writers need not wait.
     pub(crate) fn load(&mut self, connection: &mut Connection) -> Result<()> {
         if self.data_version.is_none() {
             let snapshot = connection.transaction().map_err(store_error)?;

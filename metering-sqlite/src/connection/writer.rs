@@ -73,7 +73,7 @@ impl Writer {
         self.run(move |state| {
             state.transaction(|transaction, cache| {
                 let result = write(&Snapshot::synced(transaction, &mut cache.unfolded))?;
-                // Commits to the journal tell which accounts to read again, also our own.
+                // The new rows of the journal name the accounts to read again, including those that this write changed.
                 cache.read_journal(transaction)?;
                 Ok(result)
             })
@@ -145,7 +145,8 @@ impl WriterState {
         }
     }
 
-    /// Folds what is left, if we have charged. It is as safe in the journal, but the next process need not read it.
+    /// Folds what is left, if this process has charged. Charges are as safe in the journal; this only spares the next
+    /// process from reading it.
     fn close(&mut self) {
         if !self.cache.has_charged {
             return;
@@ -158,7 +159,7 @@ impl WriterState {
     }
 
     /// Folds some accounts, unless another process has committed since we last looked. Returns whether anything is left
-    /// to do for us. Whoever next uses the store learns of errors.
+    /// to do here. An error is not reported now: the next use of the store runs into it.
     fn fold_if_alone(&mut self, accounts: usize) -> bool {
         let version = self.cache.data_version();
         let fold = |transaction: &Transaction<'_>, cache: &mut Cache| {
