@@ -169,10 +169,18 @@ have_pgbouncer() {
   [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null 2>&1
 }
 
-install_pgbouncer() {
-  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbouncer || return
-  # Stops the service that the package may have started.
-  if command -v invoke-rc.d >/dev/null 2>&1; then invoke-rc.d --quiet pgbouncer stop >/dev/null 2>&1 || true; fi
+# Installs packages of servers without starting the servers: the tests start their own. See invoke-rc.d(8).
+install_stopped() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  if [ -e "$policy" ]; then
+    policy=
+  else
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" || return
+  fi
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } ||
+    status=$?
+  [ -z "$policy" ] || rm -f "$policy"
+  return "$status"
 }
 
 # The benchmark compares with nginx and Redis, under load from wrk (Debian's packages).
@@ -181,17 +189,6 @@ have_yardsticks() {
   for program in nginx redis-server redis-benchmark wrk; do
     [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
   done
-}
-
-install_yardsticks() {
-  apt-get update -qq &&
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light redis-server redis-tools wrk ||
-    return
-  # Stops the services that the packages may have started.
-  if command -v invoke-rc.d >/dev/null 2>&1; then
-    invoke-rc.d --quiet nginx stop >/dev/null 2>&1 || true
-    invoke-rc.d --quiet redis-server stop >/dev/null 2>&1 || true
-  fi
 }
 
 if have_node; then
@@ -256,7 +253,7 @@ if ! have_postgres; then
 fi
 
 if ! have_pgbouncer && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  run install-pgbouncer install_pgbouncer
+  run install-pgbouncer install_stopped pgbouncer
 fi
 if ! have_pgbouncer; then
   [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and apt-get cannot install it; the tests behind a pooler need it"
@@ -267,7 +264,7 @@ if ! have_pgbouncer; then
 fi
 
 if ! have_yardsticks && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  run install-yardsticks install_yardsticks
+  run install-yardsticks install_stopped nginx-light redis-server redis-tools wrk
 fi
 if ! have_yardsticks; then
   [ "${CI:-}" != true ] || fail "nginx, Redis or wrk is not installed, and apt-get cannot install it; the benchmark needs them"

@@ -129,24 +129,24 @@ impl Writer {
 impl WriterState {
     /// Does work until no more can come, and folds the journal when there is none.
     fn serve(&mut self, inbox: &mpsc::Receiver<Work>) {
-        let mut patience = IDLE;
+        let mut timeout = IDLE;
         loop {
-            match inbox.recv_timeout(patience) {
+            match inbox.recv_timeout(timeout) {
                 Ok(work) => {
-                    patience = IDLE;
+                    timeout = IDLE;
                     work(self);
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let is_more = self.fold_if_alone(FOLDED_WHEN_IDLE);
-                    patience = if is_more { BETWEEN_SLICES } else { IDLE };
+                    timeout = if is_more { BETWEEN_SLICES } else { IDLE };
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    /// Folds what is left, if this process has charged. Charges are as safe in the journal; this only spares the next
-    /// process from reading it.
+    /// If this process has charged, folds the rest of the journal, so that the next one starts faster. Nothing is lost if
+    /// this fails.
     fn close(&mut self) {
         if !self.cache.has_charged {
             return;

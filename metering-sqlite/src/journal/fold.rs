@@ -1,9 +1,9 @@
 //! Folding: brings the tables up to date with the charge journal, a few accounts at a time.
 //!
-//! A round of folding takes everything that is in the journal when it begins. Each slice folds the next accounts, in
-//! the order of their row numbers, so that it touches adjacent pages, and each account once however often it was
-//! charged. When all are folded, the round's rows are deleted, a few at a time too. Slices are part of the commits that
-//! make them necessary; what is left is folded when the store has nothing to do, and when it is closed.
+//! A round of folding takes everything that is in the journal when it begins. Each slice folds the next accounts in row
+//! order, so it touches neighbouring pages, and writes each account once, however often it was charged. Once all
+//! accounts are folded, the round's rows are deleted, also a few at a time. Commits fold as they go; the store folds the
+//! rest when it is idle, and when it is closed.
 
 use std::collections::BTreeMap;
 
