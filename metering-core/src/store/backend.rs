@@ -1,10 +1,12 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
 //! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
-//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), and where a page ends ([`page`]).
+//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), how a path is stored
+//! ([`StoredPath`]), and where a page ends ([`page`]).
 
 mod books;
 mod page;
+mod path;
 mod report;
 
 /// Every write except a charge, decided by a pure function of what was read.
@@ -20,6 +22,7 @@ use crate::store::StoreError;
 
 pub use books::Books;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
+pub use path::StoredPath;
 pub use report::UsageSums;
 
 /// Converts a 128-bit sum of atoms to an amount.

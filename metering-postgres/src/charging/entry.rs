@@ -3,6 +3,7 @@
 //! Entries are numbered per account, together with ledger entries. Sixteen consecutive numbers form a block: those with
 //! the same quotient when divided by sixteen.
 
+use metering_core::backend::StoredPath;
 use postcard::take_from_bytes;
 use serde::{Deserialize, Serialize};
 
@@ -29,14 +30,7 @@ pub(crate) struct Entry<'b> {
 }
 
 /// The path of the requests that an entry covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Path<'b> {
-    /// The requests had different paths.
-    Several,
-    /// The same as the template of their route, which has no parameters.
-    Template,
-    Other(&'b str),
-}
+pub(crate) type Path<'b> = StoredPath<&'b str>;
 
 /// An entry as it is stored, with a format version. A new format also needs a new schema version, so that an older
 /// program refuses the whole database and does not fail on single accounts.
@@ -59,26 +53,6 @@ impl Entry<'_> {
     /// Appends the packed entry to `to`.
     pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
         postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
-    }
-}
-
-impl<'b> Path<'b> {
-    /// Encodes the path of requests to a route with this template.
-    pub(crate) fn of(path: Option<&'b str>, template: &str) -> Self {
-        match path {
-            None => Self::Several,
-            Some(path) if path == template => Self::Template,
-            Some(path) => Self::Other(path),
-        }
-    }
-
-    /// Decodes the path, given the route's template.
-    pub(crate) fn get<T: From<&'b str>>(self, template: T) -> Option<T> {
-        match self {
-            Self::Several => None,
-            Self::Template => Some(template),
-            Self::Other(path) => Some(path.into()),
-        }
     }
 }
 
@@ -147,13 +121,5 @@ pub(crate) mod tests {
         let of_a_later_form = [&[1], &packed[1..]].concat();
         assert!(unpack(&of_a_later_form).is_err());
         assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
-    }
-
-    #[test]
-    fn a_path_that_is_the_template_is_not_stored_again() {
-        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
-            assert_eq!(Path::of(path, "/a").get("/a"), path);
-        }
-        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
     }
 }

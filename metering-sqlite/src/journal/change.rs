@@ -1,6 +1,7 @@
 //! The packed rows of the charge journal.
 
 use metering_core::access::Totals;
+use metering_core::backend::StoredPath;
 use metering_core::charging::{UsageChange, UsageKind};
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
@@ -51,34 +52,7 @@ pub(crate) struct Usage {
 }
 
 /// The path of the requests that an entry covers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Path {
-    /// The requests had different paths.
-    Several,
-    /// The same as the template of their route, which has no parameters.
-    Template,
-    Other(Box<str>),
-}
-
-impl Path {
-    /// Encodes the path of requests to a route with this template.
-    pub(crate) fn of(path: Option<&str>, template: &str) -> Self {
-        match path {
-            None => Self::Several,
-            Some(path) if path == template => Self::Template,
-            Some(path) => Self::Other(path.into()),
-        }
-    }
-
-    /// Decodes the path, given the route's template.
-    pub(crate) fn get<T: for<'p> From<&'p str>>(&self, template: T) -> Option<T> {
-        match self {
-            Self::Several => None,
-            Self::Template => Some(template),
-            Self::Other(path) => Some(path.as_ref().into()),
-        }
-    }
-}
+pub(crate) type Path = StoredPath<Box<str>>;
 
 impl Usage {
     /// `template` is that of the change's line.
@@ -215,13 +189,5 @@ mod tests {
         assert_eq!(with_sum(inner), packed);
         assert!(Row::unpack(&with_sum(&[&[1], &inner[1..]].concat())).is_err(), "a later format");
         assert!(Row::unpack(&with_sum(&[inner, &[0]].concat())).is_err(), "a byte too many");
-    }
-
-    #[test]
-    fn a_path_that_is_the_template_is_not_stored_again() {
-        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
-            assert_eq!(Path::of(path, "/a").get(String::from("/a")).as_deref(), path);
-        }
-        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
     }
 }
