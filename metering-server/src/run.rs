@@ -28,6 +28,7 @@ use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
 use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
 use crate::mcp::{self, Mcp};
+use crate::operations::metrics::RequestTimes;
 use crate::operations::readiness::Readiness;
 use crate::operations::{maintenance, metrics};
 use crate::pages::Pages;
@@ -220,9 +221,9 @@ fn handler(
     front: &Arc<Front>,
     mcp: Option<&Arc<Mcp>>,
 ) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
-    let (front, mcp) = (Arc::clone(front), mcp.cloned());
+    let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
     move |request| {
-        let (front, mcp) = (Arc::clone(&front), mcp.clone());
+        let (front, mcp, times) = (Arc::clone(&front), mcp.clone(), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();
             let path = request.uri().path();
@@ -233,7 +234,7 @@ fn handler(
                     (surface, front.respond(surface, request).await)
                 }
             };
-            metrics::request(surface.as_str(), response.status(), started.elapsed());
+            times.record(surface, response.status(), started.elapsed());
             response
         })
     }

@@ -1,5 +1,7 @@
 //! The headers of metered responses, as names and values for any HTTP library.
 
+use std::fmt::Write;
+
 use crate::charging::charge::{LimitWindow, RateStatus, Receipt};
 use crate::money::credits::Credits;
 
@@ -11,6 +13,9 @@ pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.
 pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
+
+/// How many headers a metered response gets, at most.
+const HEADERS: usize = 4;
 
 /// The headers of the response to an accepted request.
 ///
@@ -64,10 +69,15 @@ pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
         let Some(remaining) = rate.remaining(window) else { continue };
         let (name, reset) = (window.as_str(), rate.reset_seconds(window));
         let separator = if policy.is_empty() { "" } else { ", " };
-        policy.push_str(&format!("{separator}\"{name}\";q={cap};w={seconds}"));
-        state.push_str(&format!("{separator}\"{name}\";r={remaining};t={reset}"));
+        // Writing to a `String` cannot fail.
+        let _ = write!(policy, "{separator}\"{name}\";q={cap};w={seconds}");
+        let _ = write!(state, "{separator}\"{name}\";r={remaining};t={reset}");
     }
-    if policy.is_empty() { Vec::new() } else { vec![("ratelimit-policy", policy), ("ratelimit", state)] }
+    let mut headers = Vec::with_capacity(HEADERS);
+    if !policy.is_empty() {
+        headers.extend([("ratelimit-policy", policy), ("ratelimit", state)]);
+    }
+    headers
 }
 
 #[cfg(test)]

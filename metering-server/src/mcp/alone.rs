@@ -13,9 +13,9 @@ use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::{Mcp, remote};
 use crate::api::{self, Documents, openapi};
-use crate::config::{Config, needs_gateway};
+use crate::config::{Config, Surface, needs_gateway};
 use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
-use crate::operations::metrics;
+use crate::operations::metrics::{self, RequestTimes};
 use crate::run::{Ending, RunError, bind};
 
 /// How often to run the upkeep of the metrics.
@@ -96,13 +96,13 @@ async fn run_upkeep(metrics: PrometheusHandle, shutdown: Shutdown) {
 }
 
 fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
-    let alone = Arc::clone(alone);
+    let (alone, times) = (Arc::clone(alone), Arc::<RequestTimes>::default());
     move |request| {
-        let alone = Arc::clone(&alone);
+        let (alone, times) = (Arc::clone(&alone), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();
             let response = alone.respond(request).await;
-            metrics::request("mcp", response.status(), started.elapsed());
+            times.record(Surface::Mcp, response.status(), started.elapsed());
             response
         })
     }

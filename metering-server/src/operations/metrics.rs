@@ -1,16 +1,21 @@
 //! Prometheus metrics.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metering_core::charging::MeterStats;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::{Error, Meter};
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::config::Surface;
 
 /// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+
+const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Installs the process's metrics recorder.
 pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
@@ -45,16 +50,20 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(handle)
 }
 
-/// Records one request and its response status.
-pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Duration) {
-    let class = match status.as_u16() / 100 {
-        2 => "2xx",
-        3 => "3xx",
-        4 => "4xx",
-        5 => "5xx",
-        _ => "1xx",
-    };
-    histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
+/// Request times by surface and status class. Each histogram is looked up once, since a lookup by labels allocates.
+#[derive(Debug, Default)]
+pub(crate) struct RequestTimes([[OnceLock<Histogram>; STATUS_CLASSES.len()]; Surface::ALL.len()]);
+
+impl RequestTimes {
+    /// Records one request and its response status.
+    pub(crate) fn record(&self, surface: Surface, status: http::StatusCode, took: Duration) {
+        let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len()) - 1;
+        let histogram = self.0[surface as usize][class].get_or_init(|| {
+            let labels = [("surface", surface.as_str()), ("status", STATUS_CLASSES[class])];
+            histogram!("metering_http_request_seconds", &labels)
+        });
+        histogram.record(took);
+    }
 }
 
 /// Counts one step of a signup, purchase or key rotation, and returns its result.

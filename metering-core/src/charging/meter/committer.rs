@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::sleep_until;
 
 use super::lanes::{Batch, Lanes};
@@ -114,6 +114,8 @@ impl Committer {
                     return self.broken(inbox, commits).await;
                 }
             }
+            // Requests that have arrived get into this commit, instead of waiting for all of it.
+            yield_now().await;
             while let Ok(request) = inbox.try_recv() {
                 received.push(request);
             }

@@ -61,10 +61,13 @@ impl Scene {
         self.keys.iter().map(charge).collect()
     }
 
-    /// Waits until `charges` charges are in a commit or wait for one.
+    /// Waits until `charges` charges are in a commit or wait for one, and the meter has had many turns since.
     async fn settled(&self, charges: usize) {
         let settled = async {
-            while self.store.batches().iter().sum::<usize>() + self.meter.queued() != charges {
+            let mut turns = 0;
+            while turns < 100 {
+                let arrived = self.store.batches().iter().sum::<usize>() + self.meter.queued();
+                turns = if arrived == charges { turns + 1 } else { 0 };
                 tokio::task::yield_now().await;
             }
         };
