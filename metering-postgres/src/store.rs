@@ -10,6 +10,7 @@ pub(crate) mod verify;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use metering_core::StoreError;
 
 use crate::charging::known::SharedKnown;
@@ -104,12 +105,15 @@ impl PostgresStore {
         Self::open(config, false).await
     }
 
-    async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
-        let pool = config.pool().await?;
-        migrations::migrate(&pool, make).await?;
-        let store = Self::new(pool, config, None);
-        store.read(|client| Box::pin(migrations::refuse_unfinished(client))).await?;
-        Ok(store)
+    /// Boxed, so that the compiler generates its code in this crate, and not once more in each program.
+    fn open(config: &PostgresConfig, make: bool) -> BoxFuture<'_, Result<Self>> {
+        Box::pin(async move {
+            let pool = config.pool().await?;
+            migrations::migrate(&pool, make).await?;
+            let store = Self::new(pool, config, None);
+            store.read(|client| Box::pin(migrations::refuse_unfinished(client))).await?;
+            Ok(store)
+        })
     }
 
     pub(crate) fn new(pool: Pool, config: &PostgresConfig, claim: Option<Arc<Claim>>) -> Self {

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::future::LocalBoxFuture;
 use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
@@ -48,6 +49,28 @@ pub async fn run(
     readers: Readers,
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
+) -> Result<Ending, RunError> {
+    serve(config, store, readers, Box::new(announce), Box::pin(stop)).await
+}
+
+/// Boxed, so that the compiler generates the server's code in this crate, and not once more in each program that runs
+/// it: a generic future is generated where it is polled.
+fn serve<'a>(
+    config: Config,
+    store: Arc<dyn FullStore>,
+    readers: Readers,
+    announce: Box<dyn FnOnce(SocketAddr) + 'a>,
+    stop: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Ending, RunError>> {
+    Box::pin(run_until(config, store, readers, announce, stop))
+}
+
+async fn run_until(
+    config: Config,
+    store: Arc<dyn FullStore>,
+    readers: Readers,
+    announce: Box<dyn FnOnce(SocketAddr) + '_>,
+    stop: LocalBoxFuture<'_, ()>,
 ) -> Result<Ending, RunError> {
     // Fails if this process has already installed a crypto provider, which is fine: any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -125,7 +148,7 @@ pub async fn run_mcp_alone(
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
-    mcp::run_alone(config, announce, stop).await
+    mcp::run_alone(config, Box::new(announce), Box::pin(stop)).await
 }
 
 /// The MCP surface, if this process serves it.

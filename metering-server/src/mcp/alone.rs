@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::LocalBoxFuture;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use metering_client::{Client, ServiceUrl};
@@ -34,10 +35,18 @@ struct Alone {
 ///
 /// # Errors
 /// When it cannot start.
-pub(crate) async fn run_alone(
+pub(crate) fn run_alone<'a>(
     config: Config,
-    announce: impl FnOnce(SocketAddr),
-    stop: impl Future<Output = ()>,
+    announce: Box<dyn FnOnce(SocketAddr) + 'a>,
+    stop: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Ending, RunError>> {
+    Box::pin(run_until(config, announce, stop))
+}
+
+async fn run_until(
+    config: Config,
+    announce: Box<dyn FnOnce(SocketAddr) + '_>,
+    stop: LocalBoxFuture<'_, ()>,
 ) -> Result<Ending, RunError> {
     let gateway = config.mcp.gateway.clone().ok_or_else(|| RunError::Config(needs_gateway()))?;
     let listener = bind("listen", &config.listen, &config).await?;
