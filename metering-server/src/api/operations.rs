@@ -81,7 +81,7 @@ pub(crate) async fn metrics(app: &App, _: Request) -> Result<Reply, Problem> {
 /// The catalogue of metered routes
 ///
 /// The routes, their parameters and their prices, in the format of the catalogue file.
-#[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
+#[utoipa::path(get, path = "/endpoints.json", tag = "descriptions", responses(
     (status = 200, description = "The catalogue", content_type = "application/json"),
 ))]
 pub(crate) async fn catalogue(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -121,7 +121,7 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
 }
 
 /// This OpenAPI document
-#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "operations", responses(
+#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "descriptions", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
 pub(crate) async fn openapi_json(app: &App, request: Request) -> Result<Reply, Problem> {
