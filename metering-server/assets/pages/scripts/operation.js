@@ -76,7 +76,7 @@ function authorization(api, operation) {
     const scheme = api.components?.securitySchemes?.[name];
     return scheme?.scheme === "bearer" ? "Authorization: Bearer sk_live_…" : `${scheme?.name ?? name}: sk_live_…`;
   });
-  return [h("p", {}, ...shown.flatMap((text, place) => [place > 0 ? " or " : "", h("code", {}, text)]))];
+  return shown.map((text, place) => h("p", { class: "header" }, place > 0 && "or ", h("code", {}, text)));
 }
 
 /** The body of a successful response. Responses of the service itself have a schema; for metered routes the catalogue may. */
