@@ -117,7 +117,13 @@ mcp_packages() {
   (cd tests/mcp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
+# Tests of the OpenAPI document generate clients from it, in TypeScript and Python.
+clients_packages() {
+  (cd tests/clients && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
 mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
+clients_venv=$CARGO_TARGET_DIR/tools/clients-venv
 spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 
 # venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
@@ -239,6 +245,23 @@ else
   echo
   echo "== mcp: the tests with MCP clients are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
     "is not installed"
+fi
+
+if have_node && have_python; then
+  if packages_missing tests/clients; then
+    run clients-packages clients_packages
+  fi
+  if venv_outdated "$clients_venv" tests/clients; then
+    run clients-venv venv_packages "$clients_venv" tests/clients
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with generated clients need both"
+else
+  export METERING_TESTS_SKIP_CLIENTS=1
+  skipped+=(clients)
+  echo
+  echo "== clients: the tests with generated clients are skipped, because Python 3.11 or newer with venv, or Node.js 20" \
+    "or newer, is not installed"
 fi
 
 if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -34,5 +34,6 @@ mod stream;
 mod toolbox;
 
 pub use callers::Callers;
+pub use name::{TOOL_PREFIX_HEADER, ToolPrefix, ToolPrefixError};
 pub use server::{McpServer, ToolSettings};
 pub use toolbox::{ToolNameClash, Toolbox};

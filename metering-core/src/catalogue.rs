@@ -9,6 +9,7 @@ pub(crate) mod path;
 pub(crate) mod price;
 pub(crate) mod request;
 pub(crate) mod route;
+mod schema;
 pub(crate) mod spelling;
 pub(crate) mod trie;
 

@@ -315,6 +315,13 @@ impl Config {
         self.surfaces.contains(&surface)
     }
 
+    /// Origins whose pages may call the service: those that the operator listed, and that of our own pages, from which
+    /// customers try the metered routes.
+    pub(crate) fn web_origins(&self) -> impl Iterator<Item = WebOrigin> {
+        let pages = self.pages_url.as_deref().and_then(|url| url.parse().ok());
+        self.http.allowed_origins.iter().cloned().chain(pages)
+    }
+
     /// Other origins whose web pages may call the MCP server.
     pub(crate) fn mcp_origins(&self) -> impl Iterator<Item = &WebOrigin> {
         self.http.allowed_origins.iter().chain(self.mcp.allowed_origins.iter())

@@ -55,7 +55,7 @@ impl Front {
         Self {
             app,
             api: Box::new(api),
-            cross_origin: CrossOrigin::new(config.http.allowed_origins.iter()),
+            cross_origin: CrossOrigin::new(&config.web_origins().collect::<Vec<_>>()),
             limits: config.http.clone(),
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),

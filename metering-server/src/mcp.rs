@@ -81,7 +81,8 @@ impl Mcp {
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
         let service = Client::new(transport(config, front)?, ClientSource::Mcp);
-        let toolbox = Toolbox::new(catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
+        let toolbox = Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone());
+        let toolbox = toolbox.map_err(|error| RunError::Setup(Box::new(error)))?;
         let settings = ToolSettings { stream_wait: config.mcp.stream_wait.duration() };
         let server = McpServer::new(Arc::new(toolbox), Callers::PerRequest(service.clone()), settings);
         let sessions = Arc::new(Sessions::new(&config.mcp, shutdown));

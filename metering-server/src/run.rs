@@ -181,7 +181,7 @@ fn assemble(
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let documents = api::Documents::new(openapi, &catalogue);
+    let documents = api::Documents::new(openapi, &catalogue, &config.mcp.tool_prefix);
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), limits));
     let urls = settings::Urls::new(config, address);

@@ -17,11 +17,11 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Runs `scene` with a browser on the pages of `base`. */
-export async function withBrowser({ base, chromium: executablePath, shots }, scene) {
+/** Runs `scene` with a browser on the pages of `base`, which may also call `api`, if the metered routes are there. */
+export async function withBrowser({ base, api, chromium: executablePath, shots }, scene) {
   const browser = await chromium.launch({ executablePath, args: FLAGS });
   try {
-    await scene(new Visitor(browser, base, shots));
+    await scene(new Visitor(browser, { base, api, shots }));
   } finally {
     await browser.close();
   }
@@ -29,8 +29,8 @@ export async function withBrowser({ base, chromium: executablePath, shots }, sce
 
 /** A user with a browser. */
 class Visitor {
-  constructor(browser, base, shots) {
-    Object.assign(this, { browser, base, shots });
+  constructor(browser, { base, api, shots }) {
+    Object.assign(this, { browser, base, api, shots });
   }
 
   /** A new window with empty storage. `expected`: statuses or error texts that this visit provokes. */
@@ -40,7 +40,8 @@ class Visitor {
     const faults = [];
     page.on("request", (request) => {
       const url = request.url();
-      if (!url.startsWith(this.base) && !/^(blob|data):/.test(url)) faults.push(`a request left the origin: ${url}`);
+      const known = [this.base, this.api].some((origin) => origin && url.startsWith(`${origin}/`));
+      if (!known && !/^(blob|data):/.test(url)) faults.push(`a request left the origin: ${url}`);
       if (/sk_live_/.test(url)) faults.push(`API key in a URL: ${url}`);
     });
     page.on("pageerror", (error) => faults.push(`uncaught error: ${error.message}`));
@@ -88,10 +89,13 @@ async function injectWallet(page, { node, account, refuse, hold }) {
   Object.assign(page, { walletCalls: calls, walletSent: sent });
 }
 
-/** Checks what must hold for every page, and takes a screenshot if `shots` is set. */
-export async function checkPage(page, name) {
+/** Checks what must hold for every page, and takes a screenshot if `shots` is set: of all of it, or of what `top` begins. */
+export async function checkPage(page, name, { top } = {}) {
   // The screenshot first, because axe scrolls.
-  if (page.shots && name) await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: true });
+  if (page.shots && name) {
+    if (top) await page.locator(top).evaluate((element) => element.scrollIntoView());
+    await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: !top });
+  }
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const messages = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 300)}`);

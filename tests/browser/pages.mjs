@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { storedData, shows, checkPage, withBrowser } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { failures } from "./failures.mjs";
+import { reference } from "./reference.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
 const paintAll = ([accents, names]) => {
@@ -35,6 +36,7 @@ const contrast = (one, other) => {
 
 const scenes = {
   ...failures,
+  ...reference,
 
   /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {

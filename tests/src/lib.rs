@@ -18,3 +18,4 @@ mod scripted;
 pub mod server;
 pub mod site;
 pub mod skipped;
+pub mod venv;

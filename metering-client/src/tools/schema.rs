@@ -107,7 +107,12 @@ fn about(route: &Route, param: &Param) -> String {
     };
     let words = param.name.replace('_', " ");
     let need = if is_required(param) { "Required" } else { "Optional" };
-    let mut text = format!("The {words}. {need}; sent in the request's {place}.");
+    let what = match param.description.trim().trim_end_matches('.') {
+        "" => format!("The {words}"),
+        description => description.to_owned(),
+    };
+    let example = param.example.as_ref().map(|example| format!(", such as {example}")).unwrap_or_default();
+    let mut text = format!("{what}{example}. {need}; sent in the request's {place}.");
     if let Pricing::PerLookback { param: lookback, .. } = &route.pricing
         && *lookback == param.name
     {

@@ -20,9 +20,9 @@ use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call};
 use crate::client::Client;
 
-/// The instructions that agents get first.
+/// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
 const INSTRUCTIONS: &str = "\
-Tools of a metered service. Each tool named bds_... is one HTTP route; a call is charged to the account of the API key \
+Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
 that this connection uses. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
 while the balance is above zero. Its result is {data, credit_balance, credits_charged}: the route's response, the \
 balance after the call and what it cost. get_credit_balance and list_plans are free.
@@ -63,6 +63,14 @@ impl McpServer {
     #[must_use]
     pub fn new(toolbox: Arc<Toolbox>, callers: Callers, settings: ToolSettings) -> Self {
         Self { toolbox, callers: callers.as_mcp(), settings }
+    }
+
+    fn instructions(&self) -> String {
+        let route_tools = match self.toolbox.prefix().as_str() {
+            "" => "Each tool except get_credit_balance and list_plans".to_owned(),
+            prefix => format!("Each tool named {prefix}..."),
+        };
+        INSTRUCTIONS.replace("{ROUTE_TOOLS}", &route_tools)
     }
 
     async fn call(&self, purpose: Purpose, arguments: &JsonObject, caller: &Extensions) -> CallToolResult {
@@ -115,7 +123,7 @@ impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("metering", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.instructions())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -1,4 +1,4 @@
-//! The tools of a catalogue.
+//! The tools of a catalogue, by name.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,14 +8,16 @@ use metering_core::catalogue::Route;
 use rmcp::model::Tool;
 use serde_json::json;
 
-use super::name::tool_name;
+use super::name::{MAX_CHARS, ToolPrefix, full_name, hashed, without_last_parameters};
 use super::schema::{free_tool, route_tool};
 
 /// The tools of a catalogue: one per metered route, and two about the account and the plans.
 pub struct Toolbox {
     catalogue: Catalogue,
     tools: Vec<Tool>,
+    /// By name, and by the full names of tools whose listed name is shorter.
     by_name: HashMap<String, Purpose>,
+    prefix: ToolPrefix,
 }
 
 /// Two routes would have the same tool name, so an agent could not tell which one it calls.
@@ -48,26 +50,91 @@ impl fmt::Debug for Toolbox {
 }
 
 impl Toolbox {
-    /// Builds the tools of a catalogue.
+    /// Builds the tools of a catalogue, with the default prefix.
     ///
     /// # Errors
     /// When two routes would have the same tool name.
     pub fn new(catalogue: &Catalogue) -> Result<Self, ToolNameClash> {
+        Self::with_prefix(catalogue, ToolPrefix::default())
+    }
+
+    /// Builds the tools of a catalogue. Tools of routes have names of at most 60 characters. If the full name of one is
+    /// longer, it is listed under a shorter one, and can be called by both.
+    ///
+    /// ```
+    /// use metering_client::tools::Toolbox;
+    /// use metering_core::Catalogue;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+    /// )?;
+    /// let toolbox = Toolbox::with_prefix(&catalogue, "acme_".parse()?)?;
+    /// assert_eq!(toolbox.names().next(), Some("acme_price"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When two routes would have the same tool name.
+    pub fn with_prefix(catalogue: &Catalogue, prefix: ToolPrefix) -> Result<Self, ToolNameClash> {
         let routes = catalogue.routes();
-        let mut toolbox = Self { catalogue: catalogue.clone(), tools: Vec::new(), by_name: HashMap::new() };
-        for (index, route) in routes.iter().enumerate().filter(|(_, route)| route.metered) {
-            let shares =
-                |other: &Route| other.metered && other.template == route.template && other.method != route.method;
-            let name = tool_name(route, routes.iter().any(shares));
-            if let Some(Purpose::Route(taken)) = toolbox.by_name.get(&name) {
-                let title = |route: &Route| format!("{} {}", route.method, route.template);
-                return Err(ToolNameClash { name, first: title(&routes[*taken]), second: title(route) });
-            }
-            toolbox.add(route_tool(name, route), Purpose::Route(index));
+        let mut toolbox = Self { catalogue: catalogue.clone(), tools: Vec::new(), by_name: HashMap::new(), prefix };
+        let own = [(balance_tool(), Purpose::Balance), (plans_tool(), Purpose::Plans)];
+        for (tool, purpose) in &own {
+            toolbox.by_name.insert(tool.name.clone().into_owned(), *purpose);
         }
-        toolbox.add(balance_tool(), Purpose::Balance);
-        toolbox.add(plans_tool(), Purpose::Plans);
+        let metered: Vec<_> = routes.iter().enumerate().filter(|(_, route)| route.metered).collect();
+        let full_names: Vec<_> = metered.iter().map(|(_, route)| toolbox.full_name(route)).collect();
+        for ((index, route), name) in metered.iter().zip(&full_names) {
+            if let Some(taken) = toolbox.by_name.insert(name.clone(), Purpose::Route(*index)) {
+                return Err(ToolNameClash { name: name.clone(), first: toolbox.title(taken), second: title(route) });
+            }
+        }
+        // Names that fit never depend on other routes, so they come first.
+        let short_names = toolbox.short_names(&metered, &full_names);
+        for (((index, route), full), short) in metered.iter().zip(full_names).zip(short_names) {
+            let name = short.unwrap_or(full);
+            toolbox.by_name.insert(name.clone(), Purpose::Route(*index));
+            toolbox.tools.push(route_tool(name, route));
+        }
+        toolbox.tools.extend(own.map(|(tool, _)| tool));
         Ok(toolbox)
+    }
+
+    /// The short name of each route whose full name is too long. It lacks the last path parameters, unless another tool
+    /// has that name or would get it too: then it ends with a hash.
+    fn short_names(&self, metered: &[(usize, &Route)], full_names: &[String]) -> Vec<Option<String>> {
+        let wanted = |((_, route), full): (&(usize, &Route), &String)| {
+            let too_long = full.len() > MAX_CHARS;
+            too_long.then(|| without_last_parameters(&self.prefix, route, self.is_shared(route)))
+        };
+        let wanted: Vec<_> = metered.iter().zip(full_names).map(wanted).collect();
+        let is_free = |name: &String| {
+            let count = wanted.iter().flatten().flatten().filter(|other| *other == name).count();
+            count == 1 && !self.by_name.contains_key(name)
+        };
+        let name = |(wanted, full): (&Option<Option<String>>, &String)| {
+            let readable = wanted.as_ref()?.clone().filter(is_free);
+            Some(readable.unwrap_or_else(|| hashed(full)))
+        };
+        wanted.iter().zip(full_names).map(name).collect()
+    }
+
+    fn full_name(&self, route: &Route) -> String {
+        full_name(&self.prefix, route, self.is_shared(route))
+    }
+
+    /// Whether another metered route has the same path.
+    fn is_shared(&self, route: &Route) -> bool {
+        let shares = |other: &Route| other.metered && other.template == route.template && other.method != route.method;
+        self.catalogue.routes().iter().any(shares)
+    }
+
+    fn title(&self, purpose: Purpose) -> String {
+        match purpose {
+            Purpose::Route(index) => title(&self.catalogue.routes()[index]),
+            Purpose::Balance => "GET /credits/balance".to_owned(),
+            Purpose::Plans => "GET /credits/plans".to_owned(),
+        }
     }
 
     /// How many tools there are.
@@ -87,6 +154,12 @@ impl Toolbox {
         self.tools.iter().map(|tool| &*tool.name)
     }
 
+    /// What the names of route tools begin with.
+    #[must_use]
+    pub const fn prefix(&self) -> &ToolPrefix {
+        &self.prefix
+    }
+
     pub(super) fn tools(&self) -> &[Tool] {
         &self.tools
     }
@@ -98,11 +171,10 @@ impl Toolbox {
     pub(super) const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
+}
 
-    fn add(&mut self, tool: Tool, purpose: Purpose) {
-        self.by_name.insert(tool.name.clone().into_owned(), purpose);
-        self.tools.push(tool);
-    }
+fn title(route: &Route) -> String {
+    format!("{} {}", route.method, route.template)
 }
 
 fn balance_tool() -> Tool {

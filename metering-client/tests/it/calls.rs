@@ -33,6 +33,21 @@ async fn a_call_is_a_request_with_key_and_source() {
 }
 
 #[tokio::test]
+async fn a_tool_with_a_shortened_name_is_also_called_by_its_full_one() {
+    let names = [
+        "bds_mpp_timeSeries_token_address_pool_address_time_interval",
+        "bds_mpp_timeSeries_token_address_pool_address_time_interval_step_seconds",
+    ];
+    for name in names {
+        let script = Script::default().then(charged("{}"));
+        let session = Session::start(&script).await;
+        let arguments = json!({"token_address": "a", "pool_address": "b", "time_interval": 600, "step_seconds": 60});
+        session.call(name, arguments).await;
+        assert_eq!(script.requests()[0].uri().path(), "/mpp/timeSeries/a/b/600/60", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn results_contain_response_and_charge_to_the_byte() {
     const CHARGE: &str = r#""credit_balance":1.9998611111,"credits_charged":0.0001388889"#;
     // body, the text's data

@@ -42,8 +42,8 @@ async fn every_route_of_the_default_catalogue_is_a_tool() {
         "bds_mpp_tokenPrices_all_token_address_block_number",
         "bds_mpp_tradeVolumeAllPools_token_address_time_interval",
         "bds_mpp_tradeVolume_pool_address_time_interval",
-        "bds_mpp_poolTrades_pool_address_start_timestamp_end_timestamp",
-        "bds_mpp_timeSeries_token_address_pool_address_time_interval_step_seconds",
+        "bds_mpp_poolTrades_pool_address_start_timestamp",
+        "bds_mpp_timeSeries_token_address_pool_address_time_interval",
         "bds_mpp_dailyActiveTokens",
         "bds_mpp_dailyActivePools",
         "get_credit_balance",
@@ -104,11 +104,11 @@ async fn descriptions_state_the_price() {
             "Price: 1 × 1/7200 credit (0.0001388889 credits, rounded) per call.",
         ),
         (
-            "bds_mpp_timeSeries_token_address_pool_address_time_interval_step_seconds",
+            "bds_mpp_timeSeries_token_address_pool_address_time_interval",
             "by `time_interval`, how far it looks back: up to 600 seconds 5 × 1/7200 credit (0.0006944444 credits, rounded), up to 1800 seconds 10 × 1/7200 credit",
         ),
         (
-            "bds_mpp_timeSeries_token_address_pool_address_time_interval_step_seconds",
+            "bds_mpp_timeSeries_token_address_pool_address_time_interval",
             "up to 604800 seconds 5120 × 1/7200 credit (0.7111111111 credits, rounded); beyond that 10240 × 1/7200 credit (1.4222222222 credits, rounded).",
         ),
         ("bds_mpp_stream_allTrades", "per call, however many events it returns."),
@@ -199,6 +199,40 @@ fn two_routes_of_one_name_are_refused_with_both_named() {
             assert!(text.contains(&format!("{method} {path}")), "{text}");
         }
     }
+}
+
+/// Path and names; all routes are metered `GET`s.
+fn names(paths: &[&str]) -> Vec<String> {
+    let routes: Vec<_> = paths.iter().map(|path| ("GET", *path, true)).collect();
+    let toolbox = Toolbox::new(&catalogue(&routes)).unwrap();
+    toolbox.names().take(paths.len()).map(str::to_owned).collect()
+}
+
+#[test]
+fn names_have_at_most_sixty_characters_and_do_not_clash() {
+    let long = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_seconds}";
+    let readable = "bds_mpp_timeSeries_token_address_pool_address_time_interval";
+    assert_eq!(names(&[long]), [readable]);
+    // A name that fits is never taken by a longer one, wherever it is in the catalogue.
+    let shorter = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}";
+    let [first, second] = &*names(&[long, shorter]) else { panic!() };
+    assert_eq!(second, readable);
+    assert!(first.starts_with("bds_mpp_timeSeries_token_address_pool_address_") && first != readable, "{first}");
+    assert_eq!(names(&[shorter, long]), [second.clone(), first.clone()]);
+    // Neither of two gets the name that both would be shortened to.
+    let all = names(&[long, &format!("{long}/{{page}}"), &format!("{long}/and_a_literal_segment")]);
+    assert!(all.iter().all(|name| name.len() <= 60 && name != readable), "{all:?}");
+    assert!(all[0] != all[1] && all[1] != all[2], "{all:?}");
+}
+
+#[test]
+fn an_operators_prefix_may_be_empty_but_not_hide_a_free_tool() {
+    let with_prefix =
+        |path: &str, prefix: &str| Toolbox::with_prefix(&catalogue(&[("GET", path, true)]), prefix.parse().unwrap());
+    assert_eq!(with_prefix("/price", "").unwrap().names().next(), Some("price"));
+    assert_eq!(with_prefix("/price", "acme-").unwrap().names().next(), Some("acme-price"));
+    let clash = with_prefix("/list/plans", "").unwrap_err().to_string();
+    assert!(clash.contains("GET /credits/plans and GET /list/plans"), "{clash}");
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::CatalogueError;
 use super::object::{Object, UnknownKeys};
+use super::schema;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
@@ -14,9 +16,21 @@ use crate::catalogue::trie::param_name;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 9] =
-    ["path", "method", "metered", "sse", "description", "params", "credit_weight", "price", "billing_modifier"];
-const PARAM_KEYS: [&str; 5] = ["name", "in", "type", "required", "description"];
+const ROUTE_KEYS: [&str; 12] = [
+    "path",
+    "method",
+    "metered",
+    "sse",
+    "description",
+    "group",
+    "params",
+    "credit_weight",
+    "price",
+    "billing_modifier",
+    "response",
+    "example",
+];
+const PARAM_KEYS: [&str; 6] = ["name", "in", "type", "required", "description", "example"];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
 const TIER_KEYS: [&str; 2] = ["max_seconds", "multiplier"];
@@ -65,6 +79,7 @@ fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
         return Err("the method must be an upper-case HTTP method".to_owned());
     }
     let pricing = pricing(endpoint, &params, unknown)?;
+    let (response, example) = documented_response(endpoint, unknown)?;
     Ok(Route {
         method: method.into(),
         template: path.into(),
@@ -73,17 +88,46 @@ fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
         metered: endpoint.require("metered")?,
         sse: endpoint.get("sse")?.unwrap_or_default(),
         pricing,
+        group: endpoint.get::<String>("group")?.filter(|group| !group.trim().is_empty()),
+        response,
+        example,
     })
+}
+
+/// The schema of a route's response, and an example of one. The example has to fit the schema.
+fn documented_response(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<(Option<Value>, Option<Value>), String> {
+    if let (Some(schema), UnknownKeys::Refuse) = (endpoint.object("response")?, unknown) {
+        schema::check(&schema)?;
+    }
+    let (response, example): (Option<Value>, Option<Value>) = (endpoint.get("response")?, endpoint.get("example")?);
+    if let (Some(schema), Some(example), UnknownKeys::Refuse) = (&response, &example, unknown) {
+        schema::check_example(schema, example, "example")?;
+    }
+    Ok((response, example))
 }
 
 fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, String> {
     param.only(&PARAM_KEYS, unknown)?;
+    let kind: ParamType = param.require("type")?;
     Ok(Param {
         name: param.require("name")?,
         location: param.require("in")?,
-        kind: param.require("type")?,
+        kind,
         required: param.get("required")?.unwrap_or_default(),
+        description: param.get("description")?.unwrap_or_default(),
+        example: param_example(param, kind)?,
     })
+}
+
+/// The example of a parameter, as it is written in a request: the text of a JSON string, or a number or boolean as the
+/// file has it.
+fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, String> {
+    let Some(value) = param.get::<&RawValue>("example")?.filter(|value| value.get() != "null") else { return Ok(None) };
+    let text = read::<String>(value).unwrap_or_else(|| value.get().to_owned());
+    match kind.problem_with(&text) {
+        Some(problem) => Err(format!("{}: {problem}", param.location_of("example"))),
+        None => Ok(Some(text)),
+    }
 }
 
 fn check_template(template: &str, params: &[Param]) -> Result<(), String> {

@@ -64,6 +64,16 @@ impl<'j> Object<'j> {
         Self::read(value.get(), format!("{}{key}.", self.location)).map(Some)
     }
 
+    /// All members, in the file's order.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &'j RawValue)> {
+        self.members.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// Where a member is, for messages.
+    pub(super) fn location_of(&self, key: &str) -> String {
+        format!("{}{key}", self.location)
+    }
+
     /// Whether the object has this key with a value other than `null`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.members.iter().any(|(name, value)| name == key && value.get() != "null")

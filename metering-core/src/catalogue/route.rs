@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::catalogue::price::Pricing;
 use crate::money::credits::Credits;
@@ -82,6 +83,12 @@ pub struct Param {
     /// Whether a request without it is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
+    /// What it means, for documentation; empty when the catalogue does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// A valid value, as it is written in a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
 }
 
 /// A route of the catalogue.
@@ -117,6 +124,12 @@ pub struct Route {
     pub sse: bool,
     /// How its requests are priced.
     pub pricing: Pricing,
+    /// The heading under which documentation lists it.
+    pub group: Option<String>,
+    /// The JSON Schema of a response; for a stream, of the data of one event.
+    pub response: Option<Value>,
+    /// An example of a response; for a stream, of the data of one event.
+    pub example: Option<Value>,
 }
 
 impl Route {

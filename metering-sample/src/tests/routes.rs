@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::RequestPath;
+use metering_core::catalogue::{ParamLocation, RequestPath};
 use serde_json::{Value, json};
 
 use super::{BLOCK_TIME, FINALIZED, NOW, feed_at, request, request_json};
@@ -36,6 +36,38 @@ fn fill(template: &str) -> String {
     ]
     .iter()
     .fold(template.to_owned(), |target, (name, value)| target.replace(name, value))
+}
+
+/// The names of the members of a document, without those that only say that it is a sample.
+fn members(document: &Value) -> Vec<&str> {
+    let names = document.as_object().unwrap().keys().map(String::as_str);
+    names.filter(|name| !matches!(*name, "sample" | "notice")).collect()
+}
+
+#[test]
+fn examples_of_the_default_catalogue_are_current() {
+    let catalogue = Catalogue::from_json(crate::ROUTES).unwrap();
+    let (feed, _) = feed_at(NOW);
+    for route in catalogue.routes() {
+        let (mut target, mut query) = (route.template.to_string(), Vec::new());
+        for param in &route.params {
+            let Some(example) = &param.example else { continue };
+            match param.location {
+                ParamLocation::Path => target = target.replace(&format!("{{{}}}", param.name), example),
+                ParamLocation::Query => query.push(format!("{}={example}", param.name)),
+            }
+        }
+        let (response, example) = (route.response.as_ref().unwrap(), route.example.as_ref().unwrap());
+        let properties = members(&response["properties"]);
+        assert!(members(example).iter().all(|name| properties.contains(name)), "{target}");
+        if route.sse {
+            continue;
+        }
+        let query = query.join("&");
+        let target = if query.is_empty() { target } else { format!("{target}?{query}") };
+        let (status, body) = request_json(&feed, &target);
+        assert_eq!((status, members(&body)), (200, members(example)), "{target}");
+    }
 }
 
 #[test]

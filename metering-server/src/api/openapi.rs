@@ -1,15 +1,17 @@
 //! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
 mod bounds;
+mod metered;
+mod operation_id;
+mod price;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::{ParamLocation, ParamType, Pricing, Route};
 use metering_core::wire::{ErrorBody, ErrorCode};
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{self, ContentBuilder, PathItem, Ref, RefOr, Required};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{self, ContentBuilder, RefOr, Required, Server};
 use utoipa::{Modify, OpenApi};
 
 use crate::api;
@@ -22,14 +24,21 @@ use crate::config::{Config, Surface};
     components(schemas(ErrorBody)),
     modifiers(&Security),
     tags(
-        (name = "plans", description = "Plans on sale"),
-        (name = "account", description = "Balance and usage of the caller's account"),
-        (name = "internal", description = "Charging over HTTP, for resolvers"),
         (name = "metered", description = "Metered routes: each accepted request is charged"),
-        (name = "operations", description = "Health, metrics and API descriptions, for operators and monitoring"),
+        (name = "account", description = "Balance and usage of the caller's account"),
+        (name = "plans", description = "Plans on sale"),
+        (name = "payments", description = "Buying credits on a chain: a new account, or a top-up"),
+        (name = "signup", description = "Signing up without paying, as a device flow (RFC 8628)"),
+        (name = "recovery", description = "Replacing a lost key with a wallet's signature"),
+        (name = "descriptions", description = "What this service serves, for programs"),
+        (name = "operations", description = "Health and metrics, for operators and monitoring"),
+        (name = "internal", description = "Charging over HTTP, for resolvers"),
     ),
 )]
 struct Document;
+
+/// Tags of endpoints that are for operators and their own services. Pages for customers leave them out.
+const FOR_OPERATORS: [&str; 2] = ["operations", "internal"];
 
 struct Security;
 
@@ -56,6 +65,9 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let description = document.info.description.take().unwrap_or_default();
     document.info.description = Some(format!("{description}\n\n{table}"));
     for (path, item) in &mut document.paths.paths {
+        for operation in bounds::operations(item) {
+            mark_internal(operation);
+        }
         item.head = item.get.as_ref().filter(|_| api::takes_head(path)).map(head);
     }
     if let Some(verify) = document.paths.paths.get_mut("/verify") {
@@ -63,14 +75,7 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
         verify.head = Some(head(&page));
         verify.get = Some(page);
     }
-    for route in catalogue.routes() {
-        let Some(method) = method(&route.method) else { continue };
-        let item = PathItem::new(method, operation(route));
-        match document.paths.paths.get_mut(&*route.template) {
-            Some(known) => known.merge_operations(item),
-            None => drop(document.paths.paths.insert(route.template.to_string(), item)),
-        }
-    }
+    metered::add(&mut document, catalogue);
     bounds::add(&mut document);
     document
 }
@@ -95,15 +100,26 @@ fn verify_page() -> openapi::path::Operation {
         .build()
 }
 
-/// The document without the paths of surfaces that this process does not serve.
+/// The document with the service's name and URL, and without the paths of surfaces that this process does not serve.
 pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
     let mut document = document(catalogue);
+    config.brand.name.as_str().clone_into(&mut document.info.title);
+    let url = config.public_url.as_deref().map(|url| url.trim_end_matches('/')).filter(|url| !url.is_empty());
+    // A relative URL is resolved against the document's own.
+    document.servers = Some(vec![Server::new(url.unwrap_or("/"))]);
     document.paths.paths.retain(|path, _| {
         let path = path.as_str();
         let surface = if api::is_path(path) { Surface::Metering } else { Surface::Gateway };
         api::is_everywhere(path) || config.serves(surface)
     });
     document
+}
+
+/// Marks an operation that is not for customers, with the extension that Redoc and others know.
+fn mark_internal(operation: &mut openapi::path::Operation) {
+    if operation.tags.iter().flatten().any(|tag| FOR_OPERATORS.contains(&&**tag)) {
+        operation.extensions.get_or_insert_default().insert("x-internal".to_owned(), true.into());
+    }
 }
 
 /// The `HEAD` operation that corresponds to a `GET`.
@@ -117,134 +133,6 @@ fn head(get: &openapi::path::Operation) -> openapi::path::Operation {
         }
     }
     head
-}
-
-fn method(name: &str) -> Option<HttpMethod> {
-    Some(match name {
-        "GET" => HttpMethod::Get,
-        "POST" => HttpMethod::Post,
-        "PUT" => HttpMethod::Put,
-        "DELETE" => HttpMethod::Delete,
-        "PATCH" => HttpMethod::Patch,
-        "OPTIONS" => HttpMethod::Options,
-        "HEAD" => HttpMethod::Head,
-        "TRACE" => HttpMethod::Trace,
-        _ => return None,
-    })
-}
-
-/// The header that makes a request safe to retry.
-fn idempotency_key() -> openapi::path::Parameter {
-    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(258));
-    ParameterBuilder::new()
-        .name("Idempotency-Key")
-        .parameter_in(ParameterIn::Header)
-        .required(Required::False)
-        .description(Some(
-            "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
-        ))
-        .schema(Some(schema.build()))
-        .build()
-}
-
-fn operation(route: &Route) -> openapi::path::Operation {
-    let mut operation = OperationBuilder::new()
-        .tag("metered")
-        .summary(Some(route.description.clone()))
-        .description(Some(price(route)))
-        .operation_id(Some(format!("{} {}", route.method, route.template)));
-    for param in &route.params {
-        operation = operation.parameter(parameter(param, &route.pricing));
-    }
-    let media = if route.sse { "text/event-stream" } else { "application/json" };
-    let served =
-        ResponseBuilder::new().description("The upstream's response").content(media, ContentBuilder::new().build());
-    operation = operation.response("200", served.build());
-    let refusals: &[(&str, &str)] = if route.metered {
-        operation = operation.parameter(idempotency_key());
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
-        &[
-            ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
-            ("401", "`unauthorized`"),
-            ("402", "`insufficient_credits`, with the plans"),
-            ("409", "`request_in_progress`, `idempotency_key_used`; not charged again"),
-            ("422", "`idempotency_key_reused`; nothing was charged"),
-            ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
-            ("502", "`upstream_unreachable`; refunded"),
-            (
-                "503",
-                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; \
-                 `outcome_unknown`: send it again with the same `Idempotency-Key`",
-            ),
-            ("504", "`upstream_timeout`; refunded"),
-        ]
-    } else {
-        &[
-            ("400", "`invalid_parameter`, `invalid_path`"),
-            ("502", "`upstream_unreachable`"),
-            ("504", "`upstream_timeout`"),
-        ]
-    };
-    for (status, description) in refusals {
-        let schema = if *status == "402" { shortage() } else { error_body() };
-        let body = ContentBuilder::new().schema(Some(schema)).build();
-        let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
-        operation = operation.response(*status, refusal.build());
-    }
-    let upstream = ResponseBuilder::new().description("Any other response of the upstream, such as 404; it is charged");
-    operation = operation.response("default", upstream.build());
-    operation.build()
-}
-
-fn error_body() -> RefOr<Schema> {
-    RefOr::Ref(Ref::from_schema_name("ErrorBody"))
-}
-
-/// The 402 error, which includes the plans.
-fn shortage() -> RefOr<Schema> {
-    let plans = RefOr::Ref(Ref::from_schema_name("PlansDocument"));
-    let both = AllOfBuilder::new().item(error_body()).item(plans).build();
-    RefOr::T(Schema::AllOf(both))
-}
-
-fn price(route: &Route) -> String {
-    match &route.pricing {
-        _ if !route.metered => "Not metered.".to_owned(),
-        Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
-        Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
-        Pricing::PerLookback { weight, param, .. } => {
-            format!("Costs {weight}/7200 credits times a multiplier that grows with `{param}`.")
-        }
-    }
-}
-
-fn parameter(param: &metering_core::catalogue::Param, pricing: &Pricing) -> Parameter {
-    // A look-back is a number of seconds, which the catalogue's type does not say.
-    let is_lookback = matches!(pricing, Pricing::PerLookback { param: lookback, .. } if **lookback == *param.name);
-    let place = match param.location {
-        ParamLocation::Path => ParameterIn::Path,
-        ParamLocation::Query => ParameterIn::Query,
-    };
-    let schema = match param.kind {
-        ParamType::String => {
-            let pattern = if param.location == ParamLocation::Path { bounds::SEGMENT } else { bounds::TEXT };
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).pattern(Some(pattern))
-        }
-        ParamType::Integer => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-            .minimum(is_lookback.then_some(0)),
-        ParamType::Number => ObjectBuilder::new().schema_type(Type::Number),
-        ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
-    };
-    let required = param.required || param.location == ParamLocation::Path;
-    ParameterBuilder::new()
-        .name(&param.name)
-        .parameter_in(place)
-        .required(if required { Required::True } else { Required::False })
-        .schema(Some(schema))
-        .build()
 }
 
 #[cfg(test)]
@@ -296,6 +184,46 @@ mod tests {
             assert_eq!((described("/credits/balance"), described("/mpp/ethPrice")), (account, metered), "{surfaces:?}");
             let operations = ENDPOINTS.iter().filter(|endpoint| endpoint.is_everywhere);
             assert!(operations.map(|endpoint| &*endpoint.path).all(described), "{surfaces:?}");
+        }
+    }
+
+    #[test]
+    fn title_and_server_are_the_operators() {
+        let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
+        // public_url, the server's URL
+        let table = [(None, "/"), (Some("https://api.example.com/"), "https://api.example.com")];
+        for (public_url, url) in table {
+            let mut config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
+            config.brand = toml::from_str("name = 'Acme Data'").unwrap();
+            let document = serde_json::to_value(served(&catalogue, &config)).unwrap();
+            assert_eq!(document["info"]["title"], "Acme Data");
+            assert_eq!(document["servers"], serde_json::json!([{ "url": url }]));
+        }
+    }
+
+    #[test]
+    fn operation_ids_are_unique_identifiers() {
+        let document = default_document();
+        let operations = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+        let ids: Vec<_> = operations.map(|(_, operation)| operation["operationId"].as_str().unwrap()).collect();
+        let plain =
+            |id: &str| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        for id in &ids {
+            assert!(plain(id) && id.starts_with(|first: char| first.is_ascii_lowercase()), "{id}");
+        }
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    }
+
+    #[test]
+    fn endpoints_for_operators_are_marked() {
+        let document = default_document();
+        let internal = |path: &str, method: &str| document["paths"][path][method]["x-internal"] == true;
+        for path in ["/metrics", "/health", "/ready"] {
+            assert!(internal(path, "get") && internal(path, "head"), "{path}");
+        }
+        assert!(internal("/internal/billing/deduct", "post"));
+        for path in ["/credits/balance", "/mpp/ethPrice", "/openapi.json", "/endpoints.json"] {
+            assert!(!internal(path, "get"), "{path}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Endpoints for operators and monitoring.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
+use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
 use metering_core::Catalogue;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::Serialize;
@@ -81,7 +82,7 @@ pub(crate) async fn metrics(app: &App, _: Request) -> Result<Reply, Problem> {
 /// The catalogue of metered routes
 ///
 /// The routes, their parameters and their prices, in the format of the catalogue file.
-#[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
+#[utoipa::path(get, path = "/endpoints.json", tag = "descriptions", responses(
     (status = 200, description = "The catalogue", content_type = "application/json"),
 ))]
 pub(crate) async fn catalogue(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -94,17 +95,19 @@ pub(crate) async fn catalogue(app: &App, request: Request) -> Result<Reply, Prob
 pub(crate) struct Documents {
     openapi: Document,
     catalogue: Document,
+    tool_prefix: ToolPrefix,
 }
 
 impl Documents {
-    pub(crate) fn new(openapi: String, catalogue: &Catalogue) -> Self {
+    pub(crate) fn new(openapi: String, catalogue: &Catalogue, tool_prefix: &ToolPrefix) -> Self {
         let catalogue = Document::new("application/json", catalogue.json().to_owned());
-        Self { openapi: Document::new("application/json", openapi), catalogue }
+        Self { openapi: Document::new("application/json", openapi), catalogue, tool_prefix: tool_prefix.clone() }
     }
 
     /// The catalogue, for a request with these headers.
     pub(crate) fn catalogue(&self, headers: &HeaderMap) -> Reply {
-        with_headers(self.catalogue.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+        let with = [("cache-control", "public, max-age=60"), (TOOL_PREFIX_HEADER, self.tool_prefix.as_str())];
+        with_headers(self.catalogue.reply(headers), with.map(|(name, value)| (name, value.to_owned())).to_vec())
     }
 
     /// The OpenAPI document, for a request with these headers.
@@ -121,7 +124,7 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
 }
 
 /// This OpenAPI document
-#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "operations", responses(
+#[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "descriptions", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
 pub(crate) async fn openapi_json(app: &App, request: Request) -> Result<Reply, Problem> {

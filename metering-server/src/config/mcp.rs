@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use metering_client::tools::ToolPrefix;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{HostName, List, Span, WebOrigin};
@@ -62,6 +63,8 @@ pub struct McpConfig {
     pub key_check: Span,
     /// How long a stream tool waits for its events.
     pub stream_wait: Span,
+    /// What the names of route tools begin with: up to 20 letters, digits, underscores and hyphens, or nothing.
+    pub tool_prefix: ToolPrefix,
 }
 
 impl Default for McpConfig {
@@ -79,6 +82,7 @@ impl Default for McpConfig {
             idle_timeout: Span::seconds(600),
             key_check: Span::seconds(2),
             stream_wait: Span::seconds(45),
+            tool_prefix: ToolPrefix::default(),
         }
     }
 }

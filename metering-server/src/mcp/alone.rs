@@ -64,7 +64,7 @@ async fn run_until(
     let shutdown = Shutdown::new();
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
     let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let (documents, metrics_here) = (Documents::new(openapi, &catalogue), admin.is_none());
+    let (documents, metrics_here) = (Documents::new(openapi, &catalogue, &config.mcp.tool_prefix), admin.is_none());
     let alone = Arc::new(Alone { mcp, service, documents, metrics, metrics_here });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });

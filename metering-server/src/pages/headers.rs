@@ -17,13 +17,24 @@ pub(super) const COMMON_HEADERS: [(&str, &str); 7] = [
 const PERMISSIONS_POLICY: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      magnetometer=(), microphone=(), midi=(), payment=(), usb=(), clipboard-read=(), clipboard-write=(self)";
 
-/// The content security policy of a page. `guest` is a third-party script that the page needs, with its frame.
-pub(super) fn content_security_policy(guest: Option<&Url>) -> String {
-    let guest = guest.map(|url| format!(" {}", url.origin().ascii_serialization())).unwrap_or_default();
+/// What a page needs from elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Elsewhere<'u> {
+    /// A third-party script, with its frame.
+    pub(super) guest: Option<&'u Url>,
+    /// The metered routes, if they have another origin than the pages.
+    pub(super) api: Option<&'u Url>,
+}
+
+/// The content security policy of a page.
+pub(super) fn content_security_policy(elsewhere: Elsewhere<'_>) -> String {
+    let origin =
+        |url: Option<&Url>| url.map(|url| format!(" {}", url.origin().ascii_serialization())).unwrap_or_default();
+    let (guest, api) = (origin(elsewhere.guest), origin(elsewhere.api));
     let frames = if guest.is_empty() { " 'none'" } else { guest.as_str() };
     format!(
         "default-src 'none'; script-src 'self'{guest}; style-src 'self'; img-src 'self' data:; \
-         connect-src 'self'{guest}; worker-src 'self'; font-src 'self'; frame-src{frames}; form-action 'self'; \
+         connect-src 'self'{guest}{api}; worker-src 'self'; font-src 'self'; frame-src{frames}; form-action 'self'; \
          base-uri 'none'; frame-ancestors 'none'"
     )
 }

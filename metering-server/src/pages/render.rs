@@ -17,7 +17,7 @@ use url::Url;
 use crate::config::{BotCheckKind, Config};
 use crate::http::Document;
 use crate::pages::assets::Assets;
-use crate::pages::headers::content_security_policy;
+use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::{HTML, Page, Pages, PagesError, terms};
 
 /// The embedded files of the pages.
@@ -102,23 +102,26 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
         BotCheckKind::Altcha | BotCheckKind::Off => None,
     };
-    let page = |template: &str, guest: Option<&Url>, terms: &str| -> Result<Page, PagesError> {
-        let guest_url = guest.map(|url| Value::from_safe_string(url.to_string()));
+    let api = Url::parse(&site.api_url).ok();
+    let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
+        let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
         let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
         let context = context! { site, here, guest => guest_url, terms };
         let html = environment.get_template(template)?.render(context)?;
-        Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(guest) })
+        Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
     };
+    let nothing = Elsewhere::default();
+    let challenged = Elsewhere { guest: guest.as_ref(), ..nothing };
     let mut by_path = HashMap::from([
-        ("/metering".to_owned(), page("metering.html", guest.as_ref(), "")?),
-        ("/verify".to_owned(), page("verify.html", guest.as_ref(), "")?),
-        ("/metering/account".to_owned(), page("account.html", None, "")?),
-        ("/docs".to_owned(), page("docs.html", None, "")?),
+        ("/metering".to_owned(), page("metering.html", challenged, "")?),
+        ("/verify".to_owned(), page("verify.html", challenged, "")?),
+        ("/metering/account".to_owned(), page("account.html", nothing, "")?),
+        ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
     ]);
     if let Some(text) = terms_text(config)? {
-        by_path.insert(own_terms_path(config), page("terms.html", None, &text)?);
+        by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
     }
-    let not_found = page("not_found.html", None, "")?;
+    let not_found = page("not_found.html", nothing, "")?;
     drop(environment);
     let assets = Arc::into_inner(assets).expect("only the templates shared it");
     Ok(Pages { by_path, not_found, assets, icon })

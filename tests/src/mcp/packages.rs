@@ -26,18 +26,9 @@ pub(super) fn node() -> Command {
 /// directory.
 #[track_caller]
 pub(super) fn python() -> Command {
-    let own = std::env::current_exe().expect("a running program has a path");
-    let found = own.ancestors().find_map(|folder| environment_in(folder).filter(|program| program.is_file()));
-    let program = found.expect("tools/mcp-venv is missing in the target directory: run ./test.sh to create it");
-    let mut command = Command::new(program);
+    let mut command = Command::new(crate::venv::program("mcp-venv", "python"));
     command.arg(folder().join("client.py"));
     command
-}
-
-fn environment_in(target: &Path) -> Option<PathBuf> {
-    let environment = target.join("tools/mcp-venv");
-    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-    environment.is_dir().then(|| environment.join(program))
 }
 
 fn folder() -> PathBuf {

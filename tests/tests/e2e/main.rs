@@ -6,6 +6,7 @@ mod buying;
 mod chain;
 mod charging;
 mod client;
+mod clients;
 mod gateway;
 mod http;
 mod keys;

@@ -1,5 +1,7 @@
 //! The pages in a real browser: each test runs a scene of `tests/browser/pages.mjs`.
 
+mod reference;
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

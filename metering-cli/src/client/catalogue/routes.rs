@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_client::Client;
+use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
 use metering_core::Catalogue;
 use metering_core::catalogue::{ParamLocation, ParamType, Pricing, Route};
 
@@ -31,7 +32,7 @@ pub(crate) struct RoutesArgs {
 impl RoutesArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
-        let (catalogue, text) = fetch(&session.anonymous()).await?;
+        let Fetched { catalogue, text, .. } = fetch(&session.anonymous()).await?;
         if self.format.json {
             out.write_all(text.as_bytes())?;
             return if text.ends_with('\n') { Ok(()) } else { Ok(writeln!(out)?) };
@@ -49,21 +50,36 @@ impl RoutesArgs {
     }
 }
 
-/// Requests the service's catalogue, without a key.
+/// The service's catalogue, requested without a key.
+pub(crate) struct Fetched {
+    pub(crate) catalogue: Catalogue,
+    /// As the service wrote it.
+    text: String,
+    /// What the names of its MCP tools begin with.
+    pub(crate) tool_prefix: ToolPrefix,
+}
+
+/// Requests only the routes of the service's catalogue.
+///
+/// # Errors
+/// Same as [`fetch`].
+pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
+    fetch(client).await.map(|fetched| fetched.catalogue)
+}
+
+/// Requests the service's catalogue.
 ///
 /// # Errors
 /// When the service rejects the request, does not respond, or responds with something else.
-pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
-    fetch(client).await.map(|(catalogue, _)| catalogue)
-}
-
-async fn fetch(client: &Client) -> Result<(Catalogue, String), Failure> {
+pub(crate) async fn fetch(client: &Client) -> Result<Fetched, Failure> {
     let response = client.get(CATALOGUE).await?;
+    // A service of an earlier version does not send it.
+    let tool_prefix = response.headers.get(TOOL_PREFIX_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
     let text = String::from_utf8(response.body.to_vec())
         .map_err(|_| Failure::Failed(format!("the service's {CATALOGUE} is not UTF-8")))?;
     let catalogue = Catalogue::from_published_json(&text)
         .map_err(|error| Failure::Failed(format!("the service's {CATALOGUE} is not a catalogue: {error}")))?;
-    Ok((catalogue, text))
+    Ok(Fetched { catalogue, text, tool_prefix: tool_prefix.unwrap_or_default() })
 }
 
 /// The template with its query parameters, the optional ones in brackets.

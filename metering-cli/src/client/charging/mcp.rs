@@ -45,8 +45,9 @@ impl McpArgs {
     pub(crate) async fn run(self, _out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
         let client = session.client()?;
-        let catalogue = routes::catalogue(&session.anonymous()).await?;
-        let toolbox = Toolbox::new(&catalogue).map_err(|error| Failure::Failed(error.to_string()))?;
+        let routes = routes::fetch(&session.anonymous()).await?;
+        let toolbox = Toolbox::with_prefix(&routes.catalogue, routes.tool_prefix);
+        let toolbox = toolbox.map_err(|error| Failure::Failed(error.to_string()))?;
         let settings = ToolSettings { stream_wait: Duration::from_secs(self.stream_wait) };
         let server = McpServer::new(Arc::new(toolbox), Callers::One(client), settings);
         let running = match rmcp::serve_server(server, rmcp::transport::stdio()).await {

@@ -1,112 +1,69 @@
-// The API page: the service's OpenAPI document, grouped by tag, with the parameters and responses of each endpoint.
+// The API reference: the service's OpenAPI document, metered routes first, each with its price on its row.
 
 import { byId, h } from "/assets/dom.js";
+import { apiOrigin } from "/assets/samples.js";
+import { groupsOf } from "/assets/groups.js";
+import { showOperation } from "/assets/operation.js";
 import { prose } from "/assets/prose.js";
-import { schemaOf, typeOf } from "/assets/schema.js";
-
-const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
+import { copyButton } from "/assets/secret.js";
 
 async function start() {
-  let document_;
+  let api;
   try {
     const response = await fetch("/openapi.json", { credentials: "omit" });
     if (!response.ok) throw new Error(String(response.status));
-    document_ = await response.json();
+    api = await response.json();
   } catch {
     const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: start } }, "Try again");
     byId("docs").replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, "Could not load the OpenAPI document."), h("div", { class: "actions" }, again)));
     return;
   }
-  show(document_);
+  show(api);
 }
 
 function show(api) {
-  const [about, ...rest] = (api.info.description ?? "").split("\n\n");
-  const codes = rest.length > 0 && h("details", { class: "table-details" }, h("summary", {}, rest[0].replace(/:$/, "")), ...prose(rest.slice(1).join("\n\n")));
-  const intro = h("div", { class: "docs-intro" }, h("p", {}, about), codes);
-  const groups = groupsOf(api).map(({ tag, operations }) => {
-    const list = h("div", { class: "operations" }, ...operations.map((operation) => shown(api, operation)));
-    return h("section", { class: "group", id: `tag-${tag.name}`, "aria-label": tag.name }, h("h2", {}, tag.name[0].toUpperCase() + tag.name.slice(1)), h("p", { class: "soft" }, tag.description ?? ""), list);
-  });
-  byId("docs").replaceChildren(intro, ...groups);
+  const groups = groupsOf(api);
+  const errors = errorCodes(api);
+  byId("base-url").replaceChildren(h("code", {}, apiOrigin()), copyButton(apiOrigin(), "Copy", "button button-quiet button-small"));
+  byId("docs-start").hidden = false;
+  byId("docs").replaceChildren(...groups.map((group) => section(api, group)), ...errors);
+  showContents(groups, errors.length > 0);
   byId("filter").addEventListener("input", filter);
   openNamed();
   addEventListener("hashchange", openNamed);
 }
 
-function groupsOf(api) {
-  const tags = new Map((api.tags ?? []).map((tag) => [tag.name, { tag, operations: [] }]));
-  for (const [path, item] of Object.entries(api.paths)) {
-    // HEAD is the same as GET without a body, so it is listed only where there is no GET.
-    for (const method of METHODS.filter((method) => item[method] && !(method === "head" && item.get))) {
-      const name = item[method].tags?.[0] ?? "other";
-      if (!tags.has(name)) tags.set(name, { tag: { name }, operations: [] });
-      tags.get(name).operations.push({ path, method, ...item[method] });
-    }
-  }
-  return [...tags.values()].filter(({ operations }) => operations.length > 0);
+function section(api, group) {
+  const list = h("div", { class: "operations" }, ...group.operations.map((operation) => showOperation(api, operation)));
+  return h("section", { class: "group", id: group.id, "aria-labelledby": `${group.id}-title` }, h("h2", { id: `${group.id}-title` }, group.title), group.about && h("p", { class: "soft" }, group.about), list);
 }
 
-/** One endpoint. Its body is built when it is first opened. */
-function shown(api, operation) {
-  const summary = h(
-    "summary",
-    {},
-    h("span", { class: "method" }, operation.method.toUpperCase()),
-    h("span", { class: "path" }, operation.path),
-    h("span", { class: "summary" }, operation.summary ?? ""),
-  );
-  const id = `${operation.method}-${operation.path}`;
-  const element = h("details", { class: "operation", id, "data-search": `${operation.method} ${operation.path} ${operation.summary ?? ""} ${Object.keys(operation.responses ?? {}).join(" ")}`.toLowerCase() }, summary);
-  element.addEventListener("toggle", () => {
-    if (element.open && element.childElementCount === 1) element.append(body(api, operation));
-  });
-  return element;
+/** The table of error codes, which is in the document's description. */
+function errorCodes(api) {
+  const [, title, table] = (api.info.description ?? "").split("\n\n");
+  if (!table?.startsWith("|")) return [];
+  const about = h("p", { class: "soft" }, "A refusal is JSON with ", h("code", {}, "error"), ", a stable code, and ", h("code", {}, "message"), ", what to do about it.");
+  const codes = h("details", { class: "table-details" }, h("summary", {}, title.replace(/:$/, "")), ...prose(table));
+  return [h("section", { class: "group", id: "errors", "aria-labelledby": "errors-title" }, h("h2", { id: "errors-title" }, "Errors"), about, codes)];
 }
 
-function body(api, operation) {
-  const parts = [];
-  if (operation.description) parts.push(h("div", { class: "stack-gap" }, ...prose(operation.description)));
-  const keys = (operation.security ?? api.security ?? []).flatMap((need) => Object.keys(need));
-  if (keys.length > 0) parts.push(part("Authorization", h("p", {}, [...new Set(keys)].map((name) => schemeName(api, name)).join(", or "))));
-  if (operation.parameters?.length) parts.push(part("Parameters", h("ul", { class: "schema" }, ...operation.parameters.map((parameter) => parameterItem(api, parameter)))));
-  const content = operation.requestBody?.content;
-  if (content) parts.push(part("Body", ...Object.entries(content).map(([type, { schema }]) => h("div", {}, h("p", { class: "soft" }, h("code", {}, type)), schemaOf(api, schema)))));
-  parts.push(part("Responses", h("div", { class: "responses" }, ...Object.entries(operation.responses ?? {}).map(([code, response]) => responseItem(api, code, response)))));
-  return h("div", { class: "operation-body" }, ...parts);
-}
-
-const part = (title, ...content) => h("div", {}, h("h3", {}, title), ...content);
-
-function schemeName(api, name) {
-  const scheme = api.components?.securitySchemes?.[name];
-  if (scheme?.type === "apiKey") return `header ${scheme.name}`;
-  return scheme?.scheme === "bearer" ? "Authorization: Bearer sk_live_…" : name;
-}
-
-function parameterItem(api, parameter) {
-  const about = parameter.description && h("span", { class: "about" }, ...prose(parameter.description, { inline: true }));
-  const type = `${typeOf(api, parameter.schema)}, in ${parameter.in}${parameter.required ? ", required" : ""}`;
-  return h("li", {}, h("code", {}, parameter.name), h("span", { class: "type" }, type), about);
-}
-
-function responseItem(api, code, response) {
-  const schemas = Object.values(response.content ?? {}).map(({ schema }) => schema).filter(Boolean);
-  const shape = schemas.length > 0 && h("details", { class: "table-details" }, h("summary", {}, "Body"), ...schemas.map((schema) => schemaOf(api, schema)));
-  return h("div", { class: "response" }, h("span", { class: `code ${code < "400" ? "good" : ""}` }, code), h("span", {}, ...prose(response.description ?? "", { inline: true })), shape);
+function showContents(groups, withErrors) {
+  const link = ({ id, title }) => h("li", {}, h("a", { href: `#${id}` }, title));
+  const list = (title, entries) => entries.length > 0 && h("div", {}, h("h2", {}, title), h("ul", {}, ...entries.map(link)));
+  const [priced, own] = [true, false].map((priced) => groups.filter((group) => group.priced === priced));
+  byId("contents").append(...[list("Metered routes", priced), list("The service", [...own, ...(withErrors ? [{ id: "errors", title: "Errors" }] : [])])].filter(Boolean));
 }
 
 function filter() {
   const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;
   for (const group of document.querySelectorAll(".group")) {
-    let any = false;
-    for (const operation of group.querySelectorAll(".operation")) {
+    const operations = [...group.querySelectorAll(".operation")];
+    for (const operation of operations) {
       operation.hidden = !words.every((word) => operation.dataset.search.includes(word));
-      any ||= !operation.hidden;
       count += operation.hidden ? 0 : 1;
     }
-    group.hidden = !any;
+    group.hidden = words.length > 0 && operations.every((operation) => operation.hidden);
   }
   byId("docs-status").textContent = words.length > 0 ? `${count} endpoint${count === 1 ? "" : "s"}` : "";
 }
@@ -117,4 +74,6 @@ function openNamed() {
   named?.scrollIntoView();
 }
 
+// A page that the browser kept in memory may have been left signed in, and come back signed out.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 start();

@@ -87,7 +87,8 @@ pub(super) fn add(document: &mut OpenApi) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+/// The operations of a path, by method.
+pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, head, post, put, delete, patch, options, trace, .. } = item;
     [get, head, post, put, delete, patch, options, trace].into_iter().flatten()
 }

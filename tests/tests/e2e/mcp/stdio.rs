@@ -9,6 +9,7 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
+use crate::mcp::http::{post, streamable_session};
 use crate::mcp::{BASE_TOOL, STREAM_TOOL, charged, credits, expected_tools, selling};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, usage_events};
 
@@ -121,4 +122,25 @@ fn missing_key_is_explained_and_nothing_starts() {
     assert_ne!(output.status.code(), Some(0), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("metering signup"), "{output:?}");
+}
+
+#[test]
+fn tools_have_the_operators_prefix_here_and_there() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().set("METERING_MCP__TOOL_PREFIX", "acme_").start();
+    let client = server.client_with(&account.api_key);
+    let session = streamable_session(&client);
+    let listed = post(&session, "/mcp", &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).expect(200).json();
+    let names: Vec<_> = listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert!(names.contains(&json!("acme_mpp_ethPrice")) && !names.contains(&json!(BASE_TOOL)), "{names:?}");
+    assert_eq!(client.get("/endpoints.json").expect(200).header("mcp-tool-prefix"), Some("acme_"));
+    // A local server learns the prefix.
+    let Some(agent) = Agent::start(Sdk::Python) else { return };
+    let local = connect(&agent, &environment(&site, &server, &account.api_key));
+    let local_names: Vec<_> = local.tools().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(local_names, names);
+    let refused = site.server().set("METERING_MCP__TOOL_PREFIX", "acme data").run();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.to_lowercase().contains("mcp") && refused.stderr.contains("acme_"), "{}", refused.stderr);
 }

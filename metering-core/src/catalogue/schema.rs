@@ -1,0 +1,212 @@
+//! Checks the schema of a route's response, and its example.
+//!
+//! JSON Schema ignores keywords that it does not know, so a misspelt one would silently promise nothing. Here it stops
+//! the start, like any other misspelt key of the file.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::object::{Object, UnknownKeys};
+
+/// The keywords of JSON Schema 2020-12 that describe a value. `$...` and `x-...` are accepted too, except `$ref`.
+const KEYWORDS: [&str; 42] = [
+    "type",
+    "enum",
+    "const",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "format",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+    "items",
+    "prefixItems",
+    "contains",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "contentEncoding",
+    "contentMediaType",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "discriminator",
+    "externalDocs",
+];
+const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+/// Checks that a schema has only known keywords, and that those with a structure have the right one.
+///
+/// # Errors
+/// The location of the first problem, and what it is.
+pub(super) fn check(schema: &Object<'_>) -> Result<(), String> {
+    schema.only(&KEYWORDS, UnknownKeys::Refuse)?;
+    if schema.has("$ref") {
+        return Err(format!("{}: write the schema out; references are not supported", schema.location_of("$ref")));
+    }
+    check_type(schema)?;
+    schema.get::<Vec<String>>("required")?;
+    for keyword in ["properties", "patternProperties"] {
+        let Some(members) = schema.object(keyword)? else { continue };
+        for (name, member) in members.members() {
+            check_nested(member, &members.location_of(name))?;
+        }
+    }
+    for keyword in ["items", "additionalProperties", "propertyNames", "contains", "not"] {
+        if let Some(nested) = schema.get::<&RawValue>(keyword)? {
+            check_nested(nested, &schema.location_of(keyword))?;
+        }
+    }
+    for keyword in ["allOf", "anyOf", "oneOf", "prefixItems"] {
+        let nested: Vec<&RawValue> = schema.get(keyword)?.unwrap_or_default();
+        for (index, nested) in nested.into_iter().enumerate() {
+            check_nested(nested, &format!("{}[{index}]", schema.location_of(keyword)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A schema within another: an object, or `true` or `false`.
+fn check_nested(schema: &RawValue, location: &str) -> Result<(), String> {
+    match schema.get() {
+        "true" | "false" => Ok(()),
+        text => check(&Object::read(text, format!("{location}."))?),
+    }
+}
+
+fn check_type(schema: &Object<'_>) -> Result<(), String> {
+    let Some(value) = schema.get::<Value>("type")? else { return Ok(()) };
+    let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
+    match &value {
+        Value::Array(names) if !names.is_empty() && names.iter().all(known) => Ok(()),
+        name if known(name) => Ok(()),
+        _ => Err(format!("{}: must be one or a list of {}", schema.location_of("type"), TYPES.join(", "))),
+    }
+}
+
+/// Checks the types and required members of an example. It is no full validation: it finds examples that were left
+/// behind when their schema changed.
+///
+/// # Errors
+/// The location of the first value that does not fit, and what it should be.
+pub(super) fn check_example(schema: &Value, example: &Value, location: &str) -> Result<(), String> {
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(name) => vec![name],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !types.is_empty() && !types.iter().any(|name| is_of_type(name, example)) {
+        return Err(format!("{location} does not fit response: must be {}", types.join(" or ")));
+    }
+    if let Some(members) = example.as_object() {
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(missing) = required.into_iter().find(|name| !members.contains_key(*name)) {
+            return Err(format!("{location} does not fit response: {missing} is missing"));
+        }
+        for (name, value) in members {
+            check_example(&schema["properties"][name], value, &format!("{location}.{name}"))?;
+        }
+    }
+    for (index, item) in example.as_array().into_iter().flatten().enumerate() {
+        check_example(&schema["items"], item, &format!("{location}[{index}]"))?;
+    }
+    Ok(())
+}
+
+fn is_of_type(name: &str, value: &Value) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Catalogue;
+
+    fn read(fields: &str) -> Result<Catalogue, String> {
+        let text = format!(
+            r#"{{"market":"M","version":1,"endpoints":[{{"path":"/x","method":"GET","metered":true,{fields}}}]}}"#
+        );
+        Catalogue::from_json(&text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn response_and_example_are_kept() {
+        let fields = r#""group": "Prices", "response": {"type": "object", "required": ["price"], "properties": {
+            "price": {"type": ["string", "null"]}, "list": {"type": "array", "items": {"type": "integer"}}}},
+            "example": {"price": "1.5", "list": [1, 2], "more": true},
+            "params": [{"name": "q", "in": "query", "type": "integer", "description": "How many", "example": 7.5}]"#;
+        assert!(read(fields).unwrap_err().contains("params[0].example: must be an integer"));
+        let catalogue = read(&fields.replace("7.5", "7")).unwrap();
+        let route = &catalogue.routes()[0];
+        assert_eq!(route.group.as_deref(), Some("Prices"));
+        assert_eq!(route.example.as_ref().unwrap()["list"][1], 2);
+        assert_eq!(route.response.as_ref().unwrap()["required"][0], "price");
+        assert_eq!((route.params[0].description.as_str(), route.params[0].example.as_deref()), ("How many", Some("7")));
+    }
+
+    #[test]
+    fn mistakes_in_schema_and_example_are_named() {
+        // fields, a part of the message
+        let table = [
+            (r#""response": 5"#, "response.invalid type"),
+            (r#""response": {"minItem": 1}"#, "unknown key response.minItem; did you mean minItems?"),
+            (r#""response": {"properties": {"a": {"typ": "string"}}}"#, "response.properties.a.typ"),
+            (r#""response": {"items": {"anyOf": [true, {"typ": "null"}]}}"#, "response.items.anyOf[1].typ"),
+            (r#""response": {"type": "text"}"#, "response.type: must be one or a list of object"),
+            (r#""response": {"type": []}"#, "response.type: must be one or a list of object"),
+            (r##""response": {"$ref": "#/x"}"##, "references are not supported"),
+            (r#""response": {"required": "a"}"#, "response.required"),
+            (r#""response": {"type": "object"}, "example": []"#, "example does not fit response: must be object"),
+            (r#""response": {"required": ["a"]}, "example": {}"#, "example does not fit response: a is missing"),
+            (
+                r#""response": {"items": {"properties": {"a": {"type": "integer"}}}}, "example": [{"a": 1.5}]"#,
+                "example[0].a does not fit response: must be integer",
+            ),
+            (r#""respond": {}"#, "unknown key respond; did you mean response?"),
+            (
+                r#""params": [{"name": "q", "in": "query", "type": "integer", "example": "x"}]"#,
+                "params[0].example: must be an integer",
+            ),
+        ];
+        for (fields, part) in table {
+            let error = read(fields).unwrap_err();
+            assert!(error.contains(part) && error.contains("route GET /x"), "{fields}: {error}");
+        }
+    }
+
+    #[test]
+    fn newer_schemas_of_other_servers_are_accepted() {
+        let text = r#"{"market":"M","version":1,"endpoints":[{"path":"/x","method":"GET","metered":true,
+            "response": {"notInventedYet": 1}, "example": 1}]}"#;
+        assert!(Catalogue::from_published_json(text).is_ok());
+        assert!(Catalogue::from_json(text).is_err());
+    }
+}

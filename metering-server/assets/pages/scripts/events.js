@@ -1,0 +1,36 @@
+// Server-sent events from a response's body (HTML Living Standard, section 9.2.6), and bodies of limited length.
+
+/** Calls `receive` with the text of a body as it arrives, until it ends or `receive` returns false. */
+export async function readText(response, receive) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    if (receive(value) === false) {
+      await reader.cancel();
+      return;
+    }
+  }
+}
+
+/** Calls `receive` with each event: its type and its data. */
+export function readEvents(response, receive) {
+  let buffer = "";
+  let event = { type: "message", data: [] };
+  return readText(response, (text) => {
+    buffer += text;
+    const lines = buffer.split(/\r\n|\n|\r(?!$)/);
+    buffer = lines.pop();
+    for (const line of lines) {
+      if (line === "") {
+        if (event.data.length > 0) receive({ type: event.type, data: event.data.join("\n") });
+        event = { type: "message", data: [] };
+      } else {
+        const [, name, value] = /^([^:]*):? ?(.*)$/.exec(line);
+        if (name === "event") event.type = value;
+        if (name === "data") event.data.push(value);
+      }
+    }
+    return true;
+  });
+}

@@ -1,0 +1,34 @@
+// Which operations the reference lists, and under which heading: metered routes first, then the service's own endpoints.
+
+const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
+const METERED = "metered";
+/** The heading of metered routes for which the catalogue names none. */
+const UNGROUPED = "Metered routes";
+
+/** The groups with their operations. `priced`: whether they are metered routes. */
+export function groupsOf(api) {
+  const groups = new Map();
+  for (const tag of api.tags ?? []) {
+    if (tag.name !== METERED) groups.set(tag.name, { id: `tag-${tag.name}`, title: capital(tag.name), about: tag.description, priced: false, operations: [] });
+  }
+  const metered = new Map((api["x-groups"] ?? []).map((title) => [title, meteredGroup(title)]));
+  for (const operation of operationsOf(api)) {
+    const tag = operation.tags?.[0] ?? "other";
+    const [known, title] = tag === METERED ? [metered, operation["x-group"] ?? UNGROUPED] : [groups, tag];
+    if (!known.has(title)) known.set(title, { ...meteredGroup(title), priced: tag === METERED });
+    known.get(title).operations.push(operation);
+  }
+  return [...metered.values(), ...groups.values()].filter(({ operations }) => operations.length > 0);
+}
+
+const meteredGroup = (title) => ({ id: `group-${slug(title)}`, title: capital(title), priced: true, operations: [] });
+
+/** The operations for customers. `HEAD` is the same as `GET` without a body, so it is listed only where there is no `GET`. */
+function operationsOf(api) {
+  return Object.entries(api.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method] && !(method === "head" && item.get) && !item[method]["x-internal"]).map((method) => ({ path, method, ...item[method] })),
+  );
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-");

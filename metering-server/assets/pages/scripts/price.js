@@ -1,0 +1,69 @@
+// The price of an operation, from the extension `x-price` of the OpenAPI document, whose amounts are exact texts.
+
+import { group } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+
+/** How many digits of a price are shown on a row. */
+const DIGITS = 4;
+const BASE_CALLS_PER_CREDIT = 7200n;
+
+/** Rounds a decimal to its first digits other than zero: 0.0006944444 becomes 0.0006944. */
+export function brief(text, digits = DIGITS) {
+  const match = /^(\d+)\.(0*)(\d+)$/.exec(text);
+  if (!match) return group(text);
+  const [, whole, zeros, fraction] = match;
+  const used = whole === "0" ? 0 : whole.length;
+  const kept = Math.max(digits - used, 0);
+  // Zeros after a whole part count as digits too.
+  const places = whole === "0" ? zeros.length + kept : kept;
+  const all = zeros + fraction;
+  if (all.length <= places) return group(text);
+  const scaled = BigInt(whole + all.slice(0, places)) + (all[places] >= "5" ? 1n : 0n);
+  const padded = String(scaled).padStart(places + 1, "0");
+  const rounded = places === 0 ? padded : `${padded.slice(0, -places)}.${padded.slice(-places)}`;
+  return group(places === 0 ? rounded : rounded.replace(/\.?0+$/, ""));
+}
+
+const credits = (text) => (text === "1" ? "credit" : "credits");
+
+/** The price on an operation's row. */
+export function priceTag(operation) {
+  const price = operation["x-price"];
+  if (!price || price.credits === "0") return h("span", { class: "price free" }, "Free");
+  const from = price.tiers ? "from " : "";
+  const per = price.per === "connection" ? " per connection" : "";
+  return h("span", { class: "price", title: `${from}${price.credits} credits per ${price.per}` }, from, h("span", { class: "figure" }, brief(price.credits)), ` ${credits(price.credits)}${per}`);
+}
+
+/** The price of a request with these parameters, in credits; for a price that depends on one, `null` while it has no value. */
+export function priceFor(price, values) {
+  if (!price.tiers) return price.credits;
+  const value = values.get(price.param) ?? "";
+  if (!/^\d+$/.test(value)) return null;
+  return (price.tiers.find((tier) => BigInt(value) <= BigInt(tier.max_seconds)) ?? price.beyond).credits;
+}
+
+/** The price in full: exact, and how often it can be paid with a credit. */
+export function priceInFull(operation) {
+  const price = operation["x-price"];
+  if (!price || price.credits === "0") return null;
+  if (price.tiers) return h("div", { class: "price-facts" }, h("p", {}, "The price depends on ", h("code", {}, price.param), ":"), tiers(price));
+  const unit = /^\d+$/.test(price.base_calls) && BASE_CALLS_PER_CREDIT % BigInt(price.base_calls) === 0n ? String(BASE_CALLS_PER_CREDIT / BigInt(price.base_calls)) : null;
+  const often = unit && unit !== "1" ? ` A credit buys ${group(unit)} ${price.per}s.` : "";
+  return h("p", { class: "price-facts" }, h("strong", {}, `${group(price.credits)} ${credits(price.credits)}`), ` per ${price.per}.${often}`);
+}
+
+function tiers({ tiers, beyond }) {
+  const row = (seconds, { credits: amount }) => h("tr", {}, h("th", { scope: "row" }, seconds), h("td", { class: "number" }, group(amount)));
+  const last = tiers.at(-1).max_seconds;
+  return h(
+    "div",
+    { class: "table-frame price-table" },
+    h(
+      "table",
+      { class: "data" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Seconds"), h("th", { scope: "col", class: "number" }, "Credits"))),
+      h("tbody", {}, ...tiers.map((tier) => row(`up to ${group(String(tier.max_seconds))}`, tier)), row(`above ${group(String(last))}`, beyond)),
+    ),
+  );
+}

@@ -1,0 +1,240 @@
+//! The metered routes of the catalogue as operations.
+
+use std::collections::BTreeSet;
+
+use metering_core::Catalogue;
+use metering_core::catalogue::{Param, ParamLocation, ParamType, Pricing, Route};
+use serde_json::Value;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required};
+
+use super::bounds;
+use super::operation_id::operation_id;
+use super::price;
+
+/// Adds the routes of a catalogue to a document.
+pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
+    let own = document.paths.paths.values_mut().flat_map(bounds::operations);
+    let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();
+    let mut groups: Vec<Value> = Vec::new();
+    for route in catalogue.routes() {
+        let Some(method) = method(&route.method) else { continue };
+        if let Some(group) = route.group.as_deref().map(Value::from).filter(|group| !groups.contains(group)) {
+            groups.push(group);
+        }
+        let item = PathItem::new(method, operation(route, operation_id(route, &mut ids)));
+        match document.paths.paths.get_mut(&*route.template) {
+            Some(known) => known.merge_operations(item),
+            None => drop(document.paths.paths.insert(route.template.to_string(), item)),
+        }
+    }
+    // Paths are sorted, so the order of the groups would be lost.
+    if !groups.is_empty() {
+        document.extensions.get_or_insert_default().insert("x-groups".to_owned(), groups.into());
+    }
+}
+
+fn method(name: &str) -> Option<HttpMethod> {
+    Some(match name {
+        "GET" => HttpMethod::Get,
+        "POST" => HttpMethod::Post,
+        "PUT" => HttpMethod::Put,
+        "DELETE" => HttpMethod::Delete,
+        "PATCH" => HttpMethod::Patch,
+        "OPTIONS" => HttpMethod::Options,
+        "HEAD" => HttpMethod::Head,
+        "TRACE" => HttpMethod::Trace,
+        _ => return None,
+    })
+}
+
+/// The header that makes a request safe to retry.
+fn idempotency_key() -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(258));
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
+        ))
+        .schema(Some(schema.build()))
+        .build()
+}
+
+fn operation(route: &Route, id: String) -> Operation {
+    let mut operation = OperationBuilder::new()
+        .tag("metered")
+        .summary(Some(route.description.clone()))
+        .description(Some(price::sentence(route)))
+        .operation_id(Some(id))
+        .extensions(extensions(route));
+    for param in &route.params {
+        operation = operation.parameter(parameter(param, &route.pricing));
+    }
+    let media = if route.sse { "text/event-stream" } else { "application/json" };
+    let served = ResponseBuilder::new().description("The upstream's response").content(media, content(route));
+    operation = operation.response("200", served.build());
+    let refusals: &[(&str, &str)] = if route.metered {
+        operation = operation.parameter(idempotency_key());
+        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
+        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
+        &[
+            ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
+            ("401", "`unauthorized`"),
+            ("402", "`insufficient_credits`, with the plans"),
+            ("409", "`request_in_progress`, `idempotency_key_used`; not charged again"),
+            ("422", "`idempotency_key_reused`; nothing was charged"),
+            ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
+            ("502", "`upstream_unreachable`; refunded"),
+            (
+                "503",
+                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; \
+                 `outcome_unknown`: send it again with the same `Idempotency-Key`",
+            ),
+            ("504", "`upstream_timeout`; refunded"),
+        ]
+    } else {
+        &[
+            ("400", "`invalid_parameter`, `invalid_path`"),
+            ("502", "`upstream_unreachable`"),
+            ("504", "`upstream_timeout`"),
+        ]
+    };
+    for (status, description) in refusals {
+        let schema = if *status == "402" { shortage() } else { error_body() };
+        let body = ContentBuilder::new().schema(Some(schema)).build();
+        let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        operation = operation.response(*status, refusal.build());
+    }
+    let upstream = ResponseBuilder::new().description("Any other response of the upstream, such as 404; it is charged");
+    operation = operation.response("default", upstream.build());
+    operation.build()
+}
+
+fn error_body() -> RefOr<Schema> {
+    RefOr::Ref(Ref::from_schema_name("ErrorBody"))
+}
+
+/// The 402 error, which includes the plans.
+fn shortage() -> RefOr<Schema> {
+    let plans = RefOr::Ref(Ref::from_schema_name("PlansDocument"));
+    let both = AllOfBuilder::new().item(error_body()).item(plans).build();
+    RefOr::T(Schema::AllOf(both))
+}
+
+fn extensions(route: &Route) -> Option<Extensions> {
+    let price = route.metered.then(|| ("x-price", price::document(route)));
+    let group = route.group.as_ref().map(|group| ("x-group", Value::from(group.as_str())));
+    let members: Vec<_> = [price, group].into_iter().flatten().collect();
+    (!members.is_empty()).then(|| members.into_iter().collect())
+}
+
+/// The body of a response: its schema and example as the catalogue has them.
+fn content(route: &Route) -> Content {
+    let mut content = ContentBuilder::new().build();
+    content.example.clone_from(&route.example);
+    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written as it is. OpenAPI 3.1
+    // has no keyword for the events of a stream; `itemSchema` is that of 3.2.
+    let keyword = if route.sse { "x-event-schema" } else { "schema" };
+    content.extensions = route.response.as_ref().map(|schema| [(keyword, schema.clone())].into_iter().collect());
+    content
+}
+
+fn parameter(param: &Param, pricing: &Pricing) -> Parameter {
+    // A look-back is a number of seconds, which the catalogue's type does not say.
+    let is_lookback = matches!(pricing, Pricing::PerLookback { param: lookback, .. } if **lookback == *param.name);
+    let place = match param.location {
+        ParamLocation::Path => ParameterIn::Path,
+        ParamLocation::Query => ParameterIn::Query,
+    };
+    let schema = match param.kind {
+        ParamType::String => {
+            let pattern = if param.location == ParamLocation::Path { bounds::SEGMENT } else { bounds::TEXT };
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).pattern(Some(pattern))
+        }
+        ParamType::Integer => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(is_lookback.then_some(0)),
+        ParamType::Number => ObjectBuilder::new().schema_type(Type::Number),
+        ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
+    };
+    let required = param.required || param.location == ParamLocation::Path;
+    ParameterBuilder::new()
+        .name(&param.name)
+        .parameter_in(place)
+        .description(Some(&param.description).filter(|description| !description.is_empty()))
+        .example(param.example.as_deref().map(|example| example_value(param.kind, example)))
+        .required(if required { Required::True } else { Required::False })
+        .schema(Some(schema))
+        .build()
+}
+
+/// A parameter's example as a value of its type.
+fn example_value(kind: ParamType, text: &str) -> Value {
+    match kind {
+        ParamType::String => text.into(),
+        ParamType::Boolean => (text == "1" || text.eq_ignore_ascii_case("true")).into(),
+        ParamType::Integer | ParamType::Number => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::openapi::document;
+
+    fn described(route: &str) -> Value {
+        let text = format!(r#"{{"market":"M","version":1,"endpoints":[{route}]}}"#);
+        let document = document(&Catalogue::from_json(&text).unwrap());
+        serde_json::to_value(document).unwrap()["paths"]["/x"]["get"].clone()
+    }
+
+    #[test]
+    fn response_example_and_group_are_the_catalogues() {
+        let schema = json!({"type": "object", "properties": {"a": {"const": 1, "multipleOf": 1}}});
+        let route = json!({"path": "/x", "method": "GET", "metered": true, "group": "Prices", "response": schema,
+            "example": {"a": 1}, "params": [{"name": "q", "in": "query", "type": "integer", "description": "How many",
+            "example": 7}, {"name": "deep", "in": "query", "type": "boolean", "example": true}]});
+        let operation = described(&route.to_string());
+        let content = &operation["responses"]["200"]["content"]["application/json"];
+        assert_eq!((&content["schema"], &content["example"]), (&schema, &json!({"a": 1})));
+        assert_eq!((&operation["x-group"], &operation["tags"]), (&json!("Prices"), &json!(["metered"])));
+        let [q, deep, ..] = &**operation["parameters"].as_array().unwrap() else { panic!("{operation}") };
+        assert_eq!((&q["example"], &q["description"]), (&json!(7), &json!("How many")));
+        assert_eq!(deep["example"], true);
+        assert_eq!(deep["description"], Value::Null);
+    }
+
+    #[test]
+    fn groups_are_in_the_catalogues_order() {
+        let route = |path, group| format!(r#"{{"path":"{path}","method":"GET","metered":true,"group":{group}}}"#);
+        let routes =
+            [route("/b", "\"Second\""), route("/c", "null"), route("/a", "\"First\""), route("/d", "\"Second\"")];
+        let text = format!(r#"{{"market":"M","version":1,"endpoints":[{}]}}"#, routes.join(","));
+        let document = document(&Catalogue::from_json(&text).unwrap());
+        assert_eq!(serde_json::to_value(document).unwrap()["x-groups"], json!(["Second", "First"]));
+    }
+
+    #[test]
+    fn a_streams_schema_is_that_of_an_event() {
+        let route = r#"{"path": "/x", "method": "GET", "metered": true, "sse": true, "response": {"type": "object"},
+            "example": {}}"#;
+        let operation = described(route);
+        let content = &operation["responses"]["200"]["content"]["text/event-stream"];
+        assert_eq!((&content["x-event-schema"], &content["schema"]), (&json!({"type": "object"}), &Value::Null));
+    }
+
+    #[test]
+    fn a_free_route_has_no_price() {
+        let operation = described(r#"{"path": "/x", "method": "GET", "metered": false}"#);
+        assert_eq!((&operation["x-price"], &operation["description"]), (&Value::Null, &json!("Not metered.")));
+    }
+}

@@ -1,0 +1,273 @@
+// Scenes on the API reference: prices, code to copy, and requests with the key of the tab.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { checkPage, shows } from "./browser.mjs";
+import { call, signIn } from "./steps.mjs";
+
+const BLOCK = "#get_mpp_eth_price_by_block_number";
+const STREAM = "#get_mpp_stream_all_trades";
+const SERIES = "#get_mpp_time_series_by_token_address_pool_address_time_interval_step_seconds";
+/** The most that the page may weigh on its way, in bytes. */
+const WEIGHT_MOST = 150_000;
+
+async function openReference(page) {
+  await page.goto(`${page.base}/docs`);
+  await page.waitForSelector(".operation");
+}
+
+async function open(page, id) {
+  await page.click(`${id} > summary`);
+  await page.waitForSelector(`${id} .operation-body`);
+}
+
+const price = (page, id) => page.locator(`${id} > summary .price`).innerText();
+const fact = (page, id, name) => page.locator(`${id} [data-fact=${name}]`).innerText();
+const code = (page, id) => page.locator(`${id} [role=tabpanel]`).innerText();
+
+/** The balance, to its last digit. */
+async function balance(page, key) {
+  const text = await (await call(page, "/credits/balance", key)).text();
+  return /"credit_balance":([\d.-]+)/.exec(text)[1];
+}
+
+/** Exact decimals of up to ten places. */
+const units = (text) => {
+  const [whole, fraction = ""] = text.split(".");
+  return BigInt(whole + fraction.padEnd(10, "0"));
+};
+
+/** The account was charged this price since it had that balance. Balances are rounded, so it may seem to be off by one. */
+async function assertCharged(page, key, before, price) {
+  const charged = units(before) - units(await balance(page, key));
+  const off = charged - units(price);
+  assert.ok(off >= -1n && off <= 1n, `${charged} instead of ${price}`);
+}
+
+export const reference = {
+  /** A visitor without a key reads prices and code. */
+  async reference(visitor) {
+    const page = await visitor.window();
+    await openReference(page);
+    const sizes = await page.evaluate(() => performance.getEntries().filter((entry) => "encodedBodySize" in entry).map(({ name, encodedBodySize }) => [name, encodedBodySize]));
+    const weight = sizes.reduce((sum, [, size]) => sum + size, 0);
+    assert.ok(sizes.some(([name]) => name.endsWith("/openapi.json")) && weight < WEIGHT_MOST, `${weight} bytes: ${sizes.join(" ")}`);
+
+    assert.match(await page.title(), /^API reference · Acme Data$/);
+    const rows = await page.locator(".operation > summary").allInnerTexts();
+    assert.ok(rows.every((row) => /\bcredits?\b|Free/.test(row)), rows.join("\n"));
+    assert.equal(await price(page, "#get_mpp_eth_price"), "0.0006944 credits");
+    assert.equal(await price(page, STREAM), "0.01 credits per connection");
+    assert.equal(await price(page, SERIES), "from 0.0006944 credits");
+    assert.equal(await price(page, "#balance"), "Free");
+    const headings = await page.locator(".group > h2").allInnerTexts();
+    assert.deepEqual(headings.slice(0, 6), ["Pools and tokens", "Prices", "Snapshots", "Trades", "Volume and activity", "Account"]);
+    for (const hidden of ["/internal/", "/metrics", "/ready"]) assert.ok(!rows.some((row) => row.includes(hidden)), hidden);
+    await checkPage(page, "reference", { top: "header" });
+
+    await page.fill("#filter", "ethprice");
+    assert.equal(await page.locator(".operation:visible").count(), 2);
+    assert.equal(await page.textContent("#docs-status"), "2 endpoints");
+    await page.fill("#filter", "");
+
+    await open(page, BLOCK);
+    assert.ok(page.url().endsWith(BLOCK));
+    assert.match(await page.locator(`${BLOCK} .price-facts`).innerText(), /^0\.0013888889 credits per request\. A credit buys 720 requests\.$/);
+    assert.equal(await page.inputValue(`${BLOCK} input`), "19000001");
+    assert.match(await page.locator(`${BLOCK} .example`).innerText(), /"price_usd": "\d/);
+    assert.equal(await page.locator(`${BLOCK} [data-action=send]`).count(), 0, "without a key nothing can be sent");
+    assert.equal(await page.getAttribute(`${BLOCK} [data-needs=key] a`, "href"), "/metering/account");
+    await open(page, SERIES);
+    assert.match(await page.locator(`${SERIES} .price-table`).innerText(), /up to 1,800\s+0\.0013888889[\s\S]*above 604,800\s+1\.4222222222/);
+    await open(page, "#quote");
+    assert.match(await code(page, "#quote"), /-X POST[\s\S]*"agent_name"/);
+
+    // The free one can be sent without a key.
+    await open(page, "#plans");
+    await page.click("#plans [data-action=send]");
+    await page.waitForSelector("#plans .response-body");
+    assert.equal(await page.locator("#plans [data-fact=cost]").count(), 0);
+
+    // A link opens its operation.
+    const linked = await visitor.window();
+    await linked.goto(`${linked.base}/docs${STREAM}`);
+    await linked.waitForSelector(`${STREAM}[open] .operation-body`);
+    console.log(`the page weighs ${(weight / 1000).toFixed(1)} kB in ${sizes.length} responses`);
+  },
+
+  /** The code is copied, and runs: with curl, Node.js, and Python if there is one with httpx. */
+  async samples(visitor, { key, python }) {
+    const page = await visitor.window();
+    await page.addInitScript(() => {
+      globalThis.__copied = [];
+      navigator.clipboard.writeText = async (text) => globalThis.__copied.push(text);
+    });
+    await openReference(page);
+    await open(page, BLOCK);
+    await page.fill(`${BLOCK} input`, "19000007");
+    const runs = { curl: ["bash", ["-c"]], typescript: ["node", ["--input-type=module", "-e"]], ...(python ? { python: [python, ["-c"]] } : {}) };
+    for (const language of ["curl", "python", "typescript"]) {
+      await page.click(`${BLOCK} [data-language=${language}]`);
+      await page.click(`${BLOCK} .code-tabs button:has-text("Copy")`);
+      await page.waitForSelector(`${BLOCK} .code-tabs button:has-text("Copied")`);
+      const copied = (await page.evaluate(() => globalThis.__copied)).at(-1);
+      assert.equal(copied.trim(), (await code(page, BLOCK)).trim());
+      assert.ok(copied.includes("/mpp/ethPrice/19000007") && copied.includes("API_KEY") && !copied.includes("sk_live"), copied);
+      await page.waitForSelector(`${BLOCK} .code-tabs button:has-text("Copy")`);
+      const [program, args] = runs[language] ?? [];
+      if (!program) continue;
+      const before = await balance(page, key);
+      const printed = execFileSync(program, [...args, copied], { env: { ...process.env, API_KEY: key }, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+      assert.match(printed, /19000007/, language);
+      await assertCharged(page, key, before, "0.0013888889");
+      await page.waitForTimeout(2_600);
+    }
+    // Other operations show the language that was chosen last.
+    await open(page, STREAM);
+    assert.match(await code(page, STREAM), /TextDecoderStream/);
+    await page.click(`${STREAM} [data-language=curl]`);
+    assert.match(await code(page, BLOCK), /^curl /);
+    assert.match(await code(page, STREAM), /^curl -N /);
+  },
+
+  /** A request with the key of the tab costs the route's price, and shows it. */
+  async tryIt(visitor, { key }) {
+    const page = await visitor.window({ expected: [404, 402] });
+    await signIn(page, key);
+    await openReference(page);
+    assert.ok(!(await shows(page, key)), "the key is not in the page");
+    await open(page, BLOCK);
+    const before = await balance(page, key);
+    await page.click(`${BLOCK} [data-action=send]`);
+    await page.waitForSelector(`${BLOCK} .response-body`);
+    assert.equal(await fact(page, BLOCK, "status"), "200 OK");
+    assert.equal(await fact(page, BLOCK, "cost"), "0.0013888889");
+    await assertCharged(page, key, before, "0.0013888889");
+    let left = await balance(page, key);
+    assert.equal(await fact(page, BLOCK, "balance"), left);
+    assert.match(await page.locator(`${BLOCK} .response-body`).innerText(), /^\{\n {2}"sample": true,[\s\S]*"block_number": 19000001/);
+    await checkPage(page, "reference-try", { top: BLOCK });
+
+    // A price that depends on a parameter is that of its value.
+    await open(page, SERIES);
+    const cost = () => page.locator(`${SERIES} [data-cost]`).innerText();
+    const interval = `${SERIES} input[id$=time_interval]`;
+    assert.match(await cost(), /: 0\.002778 credits$/);
+    for (const [seconds, text] of [["600", ": 0.0006944 credits"], ["700000", ": 1.422 credits"], ["", "from 0.0006944 credits"]]) {
+      await page.fill(interval, seconds);
+      assert.ok((await cost()).endsWith(text), `${seconds}: ${await cost()}`);
+    }
+    await page.fill(interval, "601");
+    await page.click(`${SERIES} [data-action=send]`);
+    await page.waitForSelector(`${SERIES} .response-body`);
+    assert.equal(await fact(page, SERIES, "cost"), "0.0013888889");
+    left = await balance(page, key);
+
+    // A missing value costs nothing; a refusal of the upstream is shown, and charged.
+    await page.fill(`${BLOCK} input`, "");
+    await page.click(`${BLOCK} [data-action=send]`);
+    assert.equal(await page.locator(`${BLOCK} .field-error:visible`).innerText(), "Enter a value.");
+    assert.equal(await balance(page, key), left);
+    await page.fill(`${BLOCK} input`, "99999999999");
+    await page.click(`${BLOCK} [data-action=send]`);
+    await page.waitForFunction((id) => document.querySelector(`${id} [data-fact=status]`)?.textContent.startsWith("404"), BLOCK);
+    assert.equal(await fact(page, BLOCK, "cost"), "0.0013888889");
+    await checkPage(page);
+
+    // Signed out in the meantime: nothing is sent.
+    await page.evaluate(() => sessionStorage.clear());
+    await page.click(`${BLOCK} [data-action=send]`);
+    await page.waitForSelector(`${BLOCK} .try-result [data-needs=key]`);
+  },
+
+  /** Events are shown as they arrive, until the visitor stops the stream. */
+  async tryStream(visitor, { key }) {
+    const page = await visitor.window();
+    await signIn(page, key);
+    await openReference(page);
+    await open(page, STREAM);
+    const before = await balance(page, key);
+    await page.click(`${STREAM} [data-action=send]`);
+    await page.waitForFunction((id) => Number(document.querySelector(`${id} [data-count]`)?.dataset.count) >= 3, STREAM);
+    assert.equal(await fact(page, STREAM, "cost"), "0.01");
+    assert.match(await page.locator(`${STREAM} .events > li`).first().innerText(), /"block_number": \d+/);
+    await checkPage(page, "reference-stream", { top: STREAM });
+    await page.focus(`${STREAM} [data-action=stop]`);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`${STREAM} [data-ended=stopped]`);
+    const seen = await page.locator(`${STREAM} [data-count]`).getAttribute("data-count");
+    await page.waitForTimeout(700);
+    assert.equal(await page.locator(`${STREAM} [data-count]`).getAttribute("data-count"), seen, "no event arrives after stopping");
+    await assertCharged(page, key, before, "0.01");
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "send");
+    assert.ok(await page.isHidden(`${STREAM} [data-action=stop]`));
+  },
+
+  /** With the keyboard alone: open, choose a language, change a value, send. */
+  async keyboard(visitor, { key }) {
+    const page = await visitor.window();
+    await signIn(page, key);
+    await openReference(page);
+    const focused = () => page.evaluate(() => [document.activeElement.closest(".operation")?.id, document.activeElement.dataset.action ?? document.activeElement.dataset.language ?? document.activeElement.tagName]);
+    const tabTo = async (wanted) => {
+      for (let presses = 0; presses < 60; presses += 1) {
+        await page.keyboard.press("Tab");
+        const [id, what] = await focused();
+        if (`#${id}` === BLOCK && what === wanted) return;
+      }
+      assert.fail(`${wanted} cannot be reached with Tab`);
+    };
+    await page.focus("#filter");
+    await tabTo("SUMMARY");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`${BLOCK} .operation-body`);
+    await tabTo("INPUT");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("19000003");
+    await tabTo("curl");
+    await page.keyboard.press("ArrowRight");
+    assert.match(await code(page, BLOCK), /import httpx[\s\S]*19000003/);
+    await page.keyboard.press("End");
+    assert.deepEqual(await focused(), [BLOCK.slice(1), "typescript"]);
+    await tabTo("send");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`${BLOCK} .response-body`);
+    assert.match(await page.locator(`${BLOCK} .response-body`).innerText(), /19000003/);
+    await page.waitForFunction((id) => /Charged 0\.0013888889 credits/.test(document.querySelector(`${id} [role=status]`).textContent), BLOCK);
+    assert.deepEqual(await focused(), [BLOCK.slice(1), "send"], "the focus stays");
+  },
+
+  /** Both schemes, on a phone and a desktop, with one of each kind of operation open. */
+  async referenceLooks(visitor, { key }) {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [375, 1280]) {
+        const page = await visitor.window({ colorScheme, viewport: { width, height: 900 } });
+        await signIn(page, key);
+        await openReference(page);
+        for (const id of [SERIES, STREAM, "#get_mpp_daily_active_pools", "#quote", "#usage_summary"]) await open(page, id);
+        await page.click("#get_mpp_daily_active_pools [data-action=send]");
+        await page.waitForSelector("#get_mpp_daily_active_pools .response-body");
+        await page.locator("#errors summary").click();
+        for (const summary of await page.locator(".operation[open] .refusals > summary").all()) await summary.click();
+        await checkPage(page, `reference-${colorScheme}-${width}`, { top: SERIES });
+      }
+    }
+  },
+
+  /** The metered routes have another origin than the pages, which may call them. */
+  async otherOrigin(visitor, { key, api }) {
+    const page = await visitor.window();
+    await signIn(page, key);
+    await openReference(page);
+    assert.equal(await page.locator("#base-url code").innerText(), api);
+    await open(page, BLOCK);
+    assert.ok((await code(page, BLOCK)).includes(`${api}/mpp/ethPrice/19000001`));
+    await page.click(`${BLOCK} [data-action=send]`);
+    await page.waitForSelector(`${BLOCK} .response-body`);
+    assert.equal(await fact(page, BLOCK, "cost"), "0.0013888889");
+    await open(page, "#balance");
+    await page.click("#balance [data-action=send]");
+    await page.waitForSelector("#balance .response-body");
+    await checkPage(page);
+  },
+};

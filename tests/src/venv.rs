@@ -1,0 +1,21 @@
+//! Python packages for the tests: virtual environments that `./test.sh` creates in the target directory.
+
+use std::path::{Path, PathBuf};
+
+/// A program of the virtual environment `name`, such as `python`.
+///
+/// # Panics
+/// If the environment does not exist.
+#[track_caller]
+#[must_use]
+pub fn program(name: &str, program: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a running program has a path");
+    let found = own.ancestors().find_map(|folder| program_in(&folder.join("tools").join(name), program));
+    found.unwrap_or_else(|| panic!("tools/{name} is missing in the target directory: run ./test.sh to create it"))
+}
+
+fn program_in(environment: &Path, program: &str) -> Option<PathBuf> {
+    let folder = environment.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let file = folder.join(format!("{program}{}", std::env::consts::EXE_SUFFIX));
+    file.is_file().then_some(file)
+}

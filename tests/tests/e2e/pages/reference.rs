@@ -1,0 +1,68 @@
+//! The API reference in a real browser: scenes of `tests/browser/reference.mjs`.
+
+use std::net::TcpListener;
+
+use metering_tests::{skipped, venv};
+use serde_json::json;
+
+use super::{account, play};
+use crate::signup::server;
+use metering_tests::site::Site;
+
+#[test]
+fn reference_lists_prices_and_needs_a_key_to_try() {
+    let site = Site::new();
+    play("reference", &server(&site, &[("METERING_BRAND__NAME", "Acme Data")]), json!({}));
+}
+
+#[test]
+fn samples_are_copied_and_run() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    // The environment of the generated client has httpx, which the Python sample uses.
+    let python = (!skipped::by("METERING_TESTS_SKIP_CLIENTS")).then(|| venv::program("clients-venv", "python"));
+    play("samples", &server, json!({"key": account(&site, "holder", "2"), "python": python}));
+    site.verify();
+}
+
+#[test]
+fn trying_a_route_charges_its_price_once() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("tryIt", &server, json!({"key": account(&site, "holder", "2")}));
+    site.verify();
+}
+
+#[test]
+fn stream_shows_events_until_stopped() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_SAMPLE__BLOCK_TIME", "200ms")]);
+    play("tryStream", &server, json!({"key": account(&site, "holder", "2")}));
+    site.verify();
+}
+
+#[test]
+fn reference_works_with_the_keyboard_alone() {
+    let site = Site::new();
+    play("keyboard", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
+fn reference_is_accessible_in_both_schemes_and_widths() {
+    let site = Site::new();
+    play("referenceLooks", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
+fn reference_calls_routes_of_another_origin() {
+    let site = Site::new();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [pages, api] = ["account", "api"].map(|name| format!("http://{name}.localhost:{port}"));
+    let server = site
+        .server_at(&format!("127.0.0.1:{port}"))
+        .set("METERING_PAGES_URL", &pages)
+        .set("METERING_PUBLIC_URL", &api)
+        .start();
+    play("otherOrigin", &server, json!({"base": pages, "api": api, "key": account(&site, "holder", "2")}));
+    site.verify();
+}
