@@ -1,5 +1,6 @@
 //! Top-ups: proof of who paid, and that each payment counts once.
 
+use metering_core::{Clock, SystemClock};
 use metering_tests::chain::Chain;
 use serde_json::json;
 
@@ -39,6 +40,30 @@ fn payment_from_an_unlinked_wallet_needs_its_signature_once() {
         assert_eq!(challenge.expect(404).error(), "no_linked_wallet");
         shop.site.verify();
     }
+}
+
+#[test]
+fn new_store_for_the_same_recipient_credits_no_earlier_payment() {
+    let now = u64::try_from(SystemClock.now().unix_millis()).unwrap() / 1_000;
+    let Some(shop) = Shop::with(Chain::setup().genesis_time(now - 3_600), "1", "not_before = 0") else { return };
+    let wallet = shop.chain.wallet();
+    let customer = shop.customer();
+    let key = shop.site.account("1").api_key;
+    let paid = shop.pay(Kind::Token, &customer, STARTER);
+    let refused = shop.top_up(&key, Kind::Token, &paid, None).expect(403);
+    let signature = wallet.sign_message(&customer, refused.json()["message"].as_str().unwrap());
+    let _ = shop.top_up(&key, Kind::Token, &paid, Some(&signature)).expect(200);
+    assert_eq!(shop.balance(&key), "11.5");
+
+    let shop = shop.on_a_new_store("1");
+    let key = shop.site.account("1").api_key;
+    let refused = shop.top_up(&key, Kind::Token, &paid, Some(&signature)).expect(400);
+    assert_eq!(refused.error(), "payment_mismatch");
+    assert!(refused.member("message").contains("predates"), "{refused:?}");
+    let quote = shop.quote(Kind::Token, &customer.address());
+    assert_eq!(shop.claim(&quote, &paid).expect(400).error(), "payment_mismatch");
+    assert_eq!((shop.balance(&key), shop.accounts()), ("1".to_owned(), 1));
+    shop.site.verify();
 }
 
 #[test]

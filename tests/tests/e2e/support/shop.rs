@@ -155,6 +155,13 @@ impl Shop {
         Self { chain, site, server, token, recipient, settings }
     }
 
+    /// Ends the server, and opens the shop again on a new, empty store: on the same chain, for the same recipient.
+    pub(crate) fn on_a_new_store(self, depth: &str) -> Self {
+        let Self { chain, token, .. } = self;
+        let urls = format!("'{}'", chain.url());
+        Self::selling_for(&token, Site::new(), chain, &urls, depth, "")
+    }
+
     pub(crate) fn client(&self) -> Client {
         self.server.client()
     }
