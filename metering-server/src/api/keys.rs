@@ -17,7 +17,7 @@ use crate::operations::metrics::counted;
 /// once, so send an `Idempotency-Key` of at least 32 random characters, and keep it until you have stored the new key: if
 /// the response is lost, the same request, with the old key and the same `Idempotency-Key`, returns the same new key.
 #[utoipa::path(post, path = "/keys/current/rotate", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("Idempotency-Key" = Option<String>, Header, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
+    ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
 ), responses(
     (status = 200, description = "The new key", body = VerifyResponse),
     (status = 400, description = "`validation_failed`: the `Idempotency-Key` is too short or malformed", body = ErrorBody),

@@ -35,7 +35,7 @@ pub(crate) async fn receipts(app: &App, request: Request) -> Result<Reply, Probl
 ///
 /// `/metering/receipt?number=...` is the page to print.
 #[utoipa::path(get, path = "/credits/receipt", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("number" = String, Query, description = "The receipt's number", example = "R-8453-9F86D081884C7D65"),
+    ("number" = String, Query, description = "The receipt's number", pattern = "^[Rr]-(0|[1-9][0-9]{0,18})-[0-9A-Fa-f]{16}$", example = "R-8453-9F86D081884C7D65"),
 ), responses(
     (status = 200, description = "The receipt", body = ReceiptDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),

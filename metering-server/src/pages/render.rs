@@ -113,7 +113,9 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         ("/metering".to_owned(), page("metering.html", guest.as_ref(), "")?),
         ("/verify".to_owned(), page("verify.html", guest.as_ref(), "")?),
         ("/metering/account".to_owned(), page("account.html", None, "")?),
+        ("/metering/receipt".to_owned(), page("receipt.html", None, "")?),
         ("/docs".to_owned(), page("docs.html", None, "")?),
+        ("/docs/mcp".to_owned(), page("mcp.html", None, "")?),
     ]);
     if let Some(text) = terms_text(config)? {
         by_path.insert(own_terms_path(config), page("terms.html", None, &text)?);

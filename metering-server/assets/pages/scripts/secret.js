@@ -2,12 +2,12 @@
 
 import { h } from "/assets/dom.js";
 
-/** A button that copies a text and confirms it. */
+/** A button that copies a text, or what a function returns, and confirms it. */
 export function copyButton(text, label = "Copy", kind = "button") {
   const button = h("button", { class: kind, type: "button" }, label);
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
       button.textContent = "Copied";
     } catch {
       button.textContent = "Copying failed: select the text instead";
