@@ -2,11 +2,18 @@
 
 import assert from "node:assert/strict";
 import { checkPage, storedData } from "./browser.mjs";
-import { KEY, call, signIn, tabTo } from "./steps.mjs";
+import { KEY, LOOKS, call, signIn, tabTo } from "./steps.mjs";
 
 export const keys = {
   /** The key replaces itself, with the keyboard alone; a lost response loses no key. */
   async replace(visitor, { key }) {
+    for (const options of LOOKS) {
+      const look = await visitor.window(options);
+      await signIn(look, key);
+      await look.click("#tab-rotate");
+      await look.click("[data-action=replace]");
+      await checkPage(look, null);
+    }
     const page = await visitor.window({ expected: [401, "ERR_FAILED"] });
     await signIn(page, key);
     await page.focus("#tab-usage");
