@@ -6,9 +6,11 @@ pub(crate) mod account;
 pub(crate) mod credentials;
 pub(crate) mod invisible;
 pub(crate) mod key;
+pub(crate) mod succession;
 
 pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use credentials::Credentials;
 pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};
+pub use succession::{ROTATION_KEY_MIN, ShortRotationKey};

@@ -6,6 +6,7 @@
 
 pub(crate) mod address;
 pub(crate) mod chain;
+pub(crate) mod explorer;
 pub(crate) mod signature;
 pub(crate) mod transaction;
 pub(crate) mod units;
@@ -15,6 +16,7 @@ pub use chain::{
     AccountCode, Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
     PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
 };
+pub use explorer::known_explorer;
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use transaction::{TxHash, TxHashError, TxRef};
 pub use units::{TokenUnits, TokenUnitsError};

@@ -3,6 +3,7 @@
 //! Rules take `now` as an argument; only programs read a [`Clock`]. So a test can run every rule at midnight.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -215,6 +216,23 @@ impl Day {
     }
 }
 
+/// The text is not a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a day such as 2026-11-21")]
+pub struct DayError;
+
+impl FromStr for Day {
+    type Err = DayError;
+
+    fn from_str(text: &str) -> Result<Self, DayError> {
+        let date: jiff::civil::Date = text.parse().map_err(|_| DayError)?;
+        let day =
+            date.to_zoned(jiff::tz::TimeZone::UTC).map(|start| Timestamp(start.timestamp().as_millisecond()).day());
+        // One spelling per day.
+        day.ok().filter(|day| day.to_string() == text).ok_or(DayError)
+    }
+}
+
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.start().0) {
@@ -233,6 +251,15 @@ impl Serialize for Day {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_have_one_spelling() {
+        assert_eq!("1970-01-02".parse(), Ok(Day::from_unix_days(1)));
+        assert_eq!("2026-11-21".parse(), Ok(Day::from_unix_days(20_778)));
+        for text in ["", "2026-11-31", "2026-2-1", "20261121", "2026-11-21T00:00:00Z", "+002026-11-21", " 2026-11-21"] {
+            assert_eq!(text.parse::<Day>(), Err(DayError), "{text}");
+        }
+    }
 
     #[test]
     fn instants_print_as_rfc_3339_with_milliseconds() {

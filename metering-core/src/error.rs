@@ -88,6 +88,9 @@ pub enum Error {
     /// A quote, a claim or a top-up was refused.
     #[error(transparent)]
     Payment(Box<PaymentError>),
+    /// The account has no receipt with this number.
+    #[error("This account has no receipt with this number.")]
+    NoSuchReceipt,
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
@@ -202,6 +205,7 @@ impl Error {
             Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
+            Self::NoSuchReceipt => ErrorCode::NotFound,
             Self::Recovery(error) => error.code(),
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,

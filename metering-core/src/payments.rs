@@ -8,6 +8,7 @@ pub(crate) mod payment;
 pub(crate) mod plan;
 pub(crate) mod proof;
 pub(crate) mod quote;
+pub(crate) mod receipt;
 pub(crate) mod recipient;
 pub(crate) mod recovery;
 
@@ -19,5 +20,6 @@ pub use payment::{
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use proof::payer_proof_message;
 pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, draw_amount};
+pub use receipt::{ReceiptNumber, ReceiptNumberError, purchase_parts};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;

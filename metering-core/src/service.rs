@@ -9,12 +9,15 @@ mod gate;
 mod payments;
 mod position;
 mod quotes;
+mod receipts;
 mod recipients;
 mod recovery;
 mod refund;
 mod reports;
+mod rotation;
 mod settlement;
 mod signups;
+mod statements;
 mod templates;
 mod topups;
 mod unreadable;
@@ -29,6 +32,7 @@ pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
 pub use gate::{Admission, AdmissionKind, Found, RequestHead};
 pub use payments::PaymentSettings;
+pub use receipts::Seller;
 pub use refund::RefundResult;
 pub use settlement::SettlementReport;
 pub use signups::SignupSettings;
@@ -86,12 +90,15 @@ pub struct ServiceConfig {
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
+    /// Who sells the credits, for receipts.
+    pub seller: Seller,
 }
 
 impl Default for ServiceConfig {
     fn default() -> Self {
-        let (public_url, links, terms_url, terms_version, chains) = Default::default();
-        Self { public_url, links, terms_url, terms_version, chains, delivery_lease: Duration::from_secs(60) }
+        let (public_url, links, terms_url, terms_version, chains, seller) = Default::default();
+        let delivery_lease = Duration::from_secs(60);
+        Self { public_url, links, terms_url, terms_version, chains, delivery_lease, seller }
     }
 }
 

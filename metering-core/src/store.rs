@@ -5,6 +5,7 @@
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 pub mod backend;
+mod error;
 pub(crate) mod memory;
 mod payments;
 mod signups;
@@ -24,6 +25,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 pub use signups::{SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
+pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
@@ -116,6 +118,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// quote whose key nobody has claimed, the quote then counts as claimed.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
+    /// Replaces a key that is live, as [`Store::replace_key`] does. `None`, and nothing changes, when `old` is not live:
+    /// of several callers that replace the same key, one succeeds.
+    async fn replace_live_key(
+        &self,
+        old: &KeyHash,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, StoreError>;
+
     /// The usage of a range of days, and the account, as one consistent read. The cost depends on the number of days
     /// and distinct routes, not on the number of requests. An error when the credits added in those days exceed the
     /// range of [`Credits`].
@@ -129,6 +140,19 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Ledger entries of all accounts in the order written, at most `limit` after `after`.
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError>;
+
+    /// The ledger entries of one account in the order written, at most `limit` after `after`. A cursor of this list is
+    /// the number of an entry ([`LedgerEntry::id`]). Empty when there is no such account.
+    async fn account_ledger(
+        &self,
+        id: &AccountId,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LedgerEntry>, StoreError>;
+
+    /// The daily totals of one account in a range of days, as one consistent read: by day, then route, method and
+    /// source, in ascending order. Empty when there is no such account.
+    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>, StoreError>;
 
     /// Daily totals of all accounts, oldest day first, at most `limit` after `after`.
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;
@@ -342,48 +366,4 @@ pub struct Discrepancy {
     pub recorded: Credits,
     /// The sum of ledger and usage.
     pub computed: Credits,
-}
-
-/// A failure of a backend.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The operation is not possible now, and nothing happened. A retry may work.
-    #[error("the store is unavailable: {0}")]
-    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The commit itself failed, so the operation may or may not have happened. The store can still be used.
-    #[error("the commit failed, and may or may not have happened: {0}")]
-    OutcomeUnknown(String),
-    /// A flush to disk failed during the commit, or the file is gone: the operation may or may not have happened. The
-    /// process must stop and open the store again, because retrying a failed fsync can report success for lost data.
-    #[error("the store failed while writing to disk and must be opened again: {0}")]
-    Broken(String),
-    /// An earlier failure closed the store; nothing happened. The process must stop and open it again.
-    #[error("the store can no longer be used and must be opened again: {0}")]
-    Closed(String),
-    /// The data is corrupt, or is not a store.
-    #[error("the store cannot be used: {0}")]
-    Corrupt(String),
-    /// The data was written by a newer version of this software.
-    #[error("the data has schema version {found}, but this program supports up to {supported}; use a newer program")]
-    NewerVersion {
-        /// The data's version.
-        found: i64,
-        /// The newest version that this program supports.
-        supported: i64,
-    },
-}
-
-impl StoreError {
-    /// Whether the operation may have happened despite the error. After any other error nothing happened.
-    #[must_use]
-    pub const fn outcome_is_unknown(&self) -> bool {
-        matches!(self, Self::OutcomeUnknown(_) | Self::Broken(_))
-    }
-
-    /// Whether the process must stop and open the store again.
-    #[must_use]
-    pub const fn must_reopen(&self) -> bool {
-        matches!(self, Self::Broken(_) | Self::Closed(_))
-    }
 }

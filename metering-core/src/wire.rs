@@ -30,9 +30,11 @@ mod error_code;
 mod headers;
 mod payment;
 mod plans;
+mod receipt;
 mod recovery;
 mod secret;
 mod signup;
+mod statement;
 mod usage;
 
 pub use account::BalanceDocument;
@@ -45,9 +47,11 @@ pub use headers::{
 };
 pub use payment::{ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest, TopUpResponse};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
+pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};
+pub use statement::{DailyUsageDocument, DailyUsageEntry, LedgerDocument, LedgerEntryDocument};
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,
 };

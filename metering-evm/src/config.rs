@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use metering_core::chains::{Address, Chain};
+use metering_core::chains::{Address, Chain, known_explorer};
 use metering_core::payments::NotBefore;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
@@ -51,6 +51,10 @@ pub struct ChainConfig {
     /// An RPC URL that is published to clients; never the operator's own.
     #[serde(default)]
     pub public_rpc_url: String,
+    /// The block explorer that receipts link to, without a trailing slash; empty for none. Well-known chains have a
+    /// default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explorer_url: Option<String>,
     /// The address that receives payments.
     pub recipient: Address,
     /// When a payment is credited: after a number of confirmations, or once its block is `safe` or `finalized`. By
@@ -108,6 +112,7 @@ impl ChainConfig {
             public_rpc_url: self.public_rpc_url.clone(),
             recipient: self.recipient,
             confirmations: self.confirmations.map_or(CONFIRMATIONS_MIN, Finality::confirmations_hint),
+            explorer_url: self.explorer_url.as_deref().or(known_explorer(self.chain_id)).unwrap_or_default().to_owned(),
         }
     }
 
@@ -126,6 +131,9 @@ impl ChainConfig {
         }
         if !self.public_rpc_url.is_empty() && !is_public(&self.public_rpc_url) {
             return wrong("public_rpc_url", "must be an http:// or https:// URL without user and password, or empty");
+        }
+        if self.explorer_url.as_ref().is_some_and(|url| !url.is_empty() && !is_public(url)) {
+            return wrong("explorer_url", "must be an http:// or https:// URL without user and password, or empty");
         }
         let distinct: HashSet<_> = self.rpc_urls.iter().map(RpcUrl::expose).collect();
         if distinct.len() < self.rpc_urls.len() {

@@ -5,6 +5,7 @@ mod limits;
 mod list;
 mod load;
 mod mcp;
+mod operator;
 mod payments;
 mod proxies;
 mod quota;
@@ -29,6 +30,7 @@ pub use list::List;
 pub(crate) use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
+pub use operator::{OperatorConfig, PostalAddress};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
@@ -89,6 +91,8 @@ pub struct Config {
     pub terms: TermsConfig,
     /// Name, texts and accent colour of the browser pages.
     pub brand: BrandConfig,
+    /// Who operates the service: the seller named on receipts.
+    pub operator: OperatorConfig,
     /// The built-in sample feed.
     pub sample: SampleConfig,
     /// The chains that plans are paid on, by short name.
@@ -235,6 +239,7 @@ impl Default for Config {
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
             brand: BrandConfig::default(),
+            operator: OperatorConfig::default(),
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),
         }

@@ -7,6 +7,7 @@ mod compression;
 mod connection;
 mod connections;
 mod cross_origin;
+pub(crate) mod csv;
 mod descriptors;
 mod event_stream;
 mod json;

@@ -212,6 +212,11 @@ impl Store for SqliteStore {
         self.writer.write(move |connection| accounts::replace_key(connection, &id, key, now)).await
     }
 
+    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let old = *old;
+        self.writer.write(move |connection| accounts::replace_live_key(connection, &old, key, now)).await
+    }
+
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         let id = id.clone();
         self.read(move |connection| daily_totals::report(connection, &id, days)).await
@@ -230,6 +235,16 @@ impl Store for SqliteStore {
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
         let after = after.cloned();
         self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
+    }
+
+    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        let (id, after) = (id.clone(), after.cloned());
+        self.read(move |connection| ledger::list_of(connection, &id, after.as_ref(), limit)).await
+    }
+
+    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+        let id = id.clone();
+        self.read(move |connection| daily_totals::of_account(connection, &id, days)).await
     }
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {

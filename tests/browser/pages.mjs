@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { storedData, shows, checkPage, withBrowser } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
+import { account } from "./account.mjs";
+import { agents } from "./agents.mjs";
 import { failures } from "./failures.mjs";
+import { keys } from "./keys.mjs";
+import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
@@ -35,7 +39,11 @@ const contrast = (one, other) => {
 };
 
 const scenes = {
+  ...account,
+  ...agents,
   ...failures,
+  ...keys,
+  ...receipts,
   ...reference,
 
   /** A new user goes from the front page to a key and a first call. */
@@ -108,7 +116,7 @@ const scenes = {
   },
 
   /** The dashboard, with usage through the gateway. */
-  async account(visitor, { key, empty }) {
+  async dashboard(visitor, { key, empty }) {
     const page = await visitor.window({ expected: [401] });
     await page.goto(`${page.base}/metering/account`);
     await checkPage(page, "account-sign-in");
@@ -125,7 +133,7 @@ const scenes = {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
     const exact = JSON.parse(await (await call(page, "/credits/balance", key)).text(), (name, value, context) => context?.source ?? value);
-    assert.ok(text.includes(exact.credit_balance), `the balance ${exact.credit_balance} to its last digit`);
+    assert.equal(await page.getAttribute("#balance", "data-exact"), String(exact.credit_balance), "the balance to its last digit");
     await checkPage(page, "account");
     assert.ok(await page.evaluate((wanted) => Object.values(sessionStorage).some((value) => value.includes(wanted)), key));
     assert.ok(!(await page.evaluate((wanted) => JSON.stringify({ ...localStorage }).includes(wanted), key)));
@@ -231,6 +239,7 @@ const scenes = {
     await checkPage(page, "top-up-done");
 
     await page.click("#tab-rotate");
+    await page.click("#rotate summary");
     await page.click("#rotate [data-action=rotate]");
     await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#rotate").innerText), KEY.source);
     const fresh = (await page.locator("#rotate").innerText()).match(KEY)[0];

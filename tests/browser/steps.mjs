@@ -1,5 +1,7 @@
 // Steps that many scenes share.
 
+import assert from "node:assert/strict";
+
 export const KEY = /sk_live_[0-9A-Za-z]{38}/;
 
 /** Fills the signup form and sends it. */
@@ -18,3 +20,33 @@ export async function signIn(page, key) {
 }
 
 export const call = (page, path, key) => fetch(page.base + path, { headers: { authorization: `Bearer ${key}` } });
+
+/** Both schemes at the width of a phone and of a desktop. */
+export const LOOKS = [375, 1280].flatMap((width) => ["light", "dark"].map((colorScheme) => ({ viewport: { width, height: 812 }, colorScheme })));
+export const look = ({ viewport, colorScheme }) => `${viewport.width}-${colorScheme}`;
+
+/** What a module of this page exports, called in the page. */
+export const inModule = (page, name, work, argument) =>
+  page.evaluate(`(async () => {
+    const links = [...document.querySelectorAll("link[rel=modulepreload]")];
+    const { href } = links.find(({ href }) => href.includes("/${name}."));
+    return (${work})(await import(href), ${JSON.stringify(argument)});
+  })()`);
+
+/** Remembers what the page puts into the clipboard. */
+export const watchClipboard = (page) =>
+  page.addInitScript(() => {
+    Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => (globalThis.__copied = text) } });
+    addEventListener("copy", (event) => (globalThis.__copied = event.clipboardData.getData("text/plain")));
+  });
+/** What the page put there last. */
+export const copied = (page) => page.evaluate(() => globalThis.__copied);
+
+/** Presses Tab until the focus is on `selector`. */
+export async function tabTo(page, selector) {
+  for (let presses = 0; presses < 80; presses += 1) {
+    if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`the keyboard does not reach ${selector}`);
+}

@@ -64,6 +64,8 @@ def filter_failure(context, failure, case, response):
         or any("floating point" in problem for problem in fields.values())
         # At most six decimals. `multipleOf` would say so, but is not exact in validators that compute with floats.
         or {"credit_weight", "history_multiplier"} & fields.keys()
+        # The first day of a statement must not be after the last, nor a year before it.
+        or "from" in fields
         # Invisible characters.
         or "email" in fields and not _email_of(case).isascii()
     )

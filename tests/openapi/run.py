@@ -213,6 +213,8 @@ def run(options: argparse.Namespace, more: list[str], folder: Path, chain_url: s
         tool = [options.tool, "--config-file", settings, "run", base + "/openapi.json", "--no-color"]
         tool += ["--seed", str(options.seed), "--max-examples", str(options.examples)]
         tool += ["--generation-database", "none", "--continue-on-failure"]
+        # It would replace the key that all other requests are sent with.
+        tool += ["--exclude-path", "/keys/current/rotate"]
         if options.reports:
             tool += ["--report", "ndjson,json", "--report-dir", options.reports.resolve(), "--output-sanitize", "false"]
         code = subprocess.run([*tool, *more], env=environment, cwd=folder).returncode

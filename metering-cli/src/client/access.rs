@@ -2,6 +2,7 @@
 //! line or in full on the screen.
 
 pub(crate) mod config;
+mod current_key;
 pub(crate) mod home;
 pub(crate) mod private_file;
 pub(crate) mod profile;

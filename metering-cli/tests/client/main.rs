@@ -10,6 +10,7 @@ mod home;
 mod mcp;
 mod plans;
 mod profiles;
+mod rotate;
 mod routes;
 mod signup;
 mod stand_in;

@@ -41,6 +41,7 @@ impl MemoryChain {
             public_rpc_url: String::new(),
             recipient: Address::from_bytes([0x5E; 20]),
             confirmations: 1,
+            explorer_url: String::new(),
         }
     }
 

@@ -26,6 +26,7 @@ use crate::clock::Timestamp;
 ///     public_rpc_url: "https://mainnet.base.org".to_owned(),
 ///     recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".parse()?,
 ///     confirmations: 12,
+///     explorer_url: "https://basescan.org".to_owned(),
 /// };
 /// let config = ServiceConfig { chains: vec![base], ..ServiceConfig::default() };
 /// assert_eq!(config.chains[0].name, "Base");
@@ -44,6 +45,9 @@ pub struct Chain {
     /// How many confirmations a payment needs before it is credited; its own block counts. The chain's reader may have
     /// a more accurate number: see [`ChainReader::confirmations`].
     pub confirmations: u32,
+    /// The block explorer to show transactions in, without a trailing slash; may be empty.
+    #[serde(default)]
+    pub explorer_url: String,
 }
 
 /// Reads one chain.

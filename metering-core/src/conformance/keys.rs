@@ -78,3 +78,18 @@ pub async fn live_keys_are_returned_in_order(store: Arc<dyn Store>) {
     let results = store.live_keys(&many).await.unwrap();
     assert!(results.iter().copied().eq((0..1_500).map(|n| n % 3 == 0)));
 }
+
+/// The holder of a live key replaces it; the old key cannot do so again.
+pub async fn a_live_key_is_replaced_once(store: Arc<dyn Store>) {
+    let (customer, other) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
+    let (new, later) = (new_key(), new_key());
+    let replaced = store.replace_live_key(&customer.key, new, NOON).await.unwrap().expect("the key is live");
+    assert_eq!(replaced, account(&*store, &customer.id).await);
+    assert_eq!(store.replace_live_key(&customer.key, later, NOON).await.unwrap(), None);
+    assert_eq!(store.replace_live_key(&later, new_key(), NOON).await.unwrap(), None, "nobody has this key");
+    assert_eq!(store.live_keys(&[customer.key, new, later, other.key]).await.unwrap(), [false, true, false, true]);
+    assert!(store.replace_live_key(&new, other.key, NOON).await.is_err(), "another account has the new key");
+    assert_eq!(store.live_keys(&[new, other.key]).await.unwrap(), [true, true]);
+    store.revoke_account(&customer.id, NOON).await.unwrap();
+    assert_eq!(store.replace_live_key(&new, later, NOON).await.unwrap(), None, "the account is revoked");
+}

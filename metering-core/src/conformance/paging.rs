@@ -80,6 +80,42 @@ pub async fn ledger_is_paged_in_write_order(store: Arc<dyn Store>) {
     }
 }
 
+/// An account's ledger has its own entries only, in the order of writing. Any entry's number can be a cursor.
+pub async fn an_accounts_ledger_is_paged_in_write_order(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 1).await, customer(&*store, 1).await);
+    for n in 0..24_u32 {
+        let id = if n % 2 == 0 { &first.id } else { &second.id };
+        post(&*store, id, adjustment(i64::from(n)), NOON).await;
+    }
+    let full = store.account_ledger(&first.id, None, 1_000).await.unwrap();
+    assert_eq!((full.items.len(), &full.next), (13, &None));
+    let all = store.ledger(None, 1_000).await.unwrap().items;
+    assert!(all.iter().filter(|entry| entry.account == first.id).eq(&full.items));
+    for size in SIZES {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.account_ledger(&first.id, after.as_ref(), size).await.unwrap();
+            assert!(page.items.len() <= size as usize, "no page is longer than the limit");
+            listed.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_same(&listed, &full.items, size);
+    }
+    for entry in &all {
+        let after = Cursor::new(entry.id.to_string());
+        let page = store.account_ledger(&first.id, Some(&after), 1_000).await.unwrap();
+        assert!(page.items.iter().eq(full.items.iter().filter(|later| later.id > entry.id)), "after {}", entry.id);
+    }
+    let none = Page { items: Vec::new(), next: None };
+    assert_eq!(store.account_ledger(&super::scene::new_id(), None, 5).await.unwrap(), none);
+    for text in NOT_CURSORS {
+        assert!(store.account_ledger(&first.id, Some(&Cursor::new(text)), 5).await.is_err(), "{text:?}");
+    }
+}
+
 /// Daily totals of all accounts are listed in ascending order of days, and within a day in a stable order.
 pub async fn daily_totals_are_paged_by_ascending_day(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);

@@ -194,6 +194,21 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
     assert_eq!(store.live_keys(&[customer.key]).await.unwrap(), [false]);
 }
 
+/// 16 callers replace the same live key: one succeeds, and its key is the live one.
+pub async fn a_live_key_is_replaced_by_one_caller(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
+    let mut tasks = JoinSet::new();
+    for key in keys.clone() {
+        let (store, old) = (Arc::clone(&store), customer.key);
+        tasks.spawn(async move { (key, store.replace_live_key(&old, key, NOON).await.unwrap().is_some()) });
+    }
+    let replaced: Vec<_> = tasks.join_all().await.into_iter().filter(|(_, replaced)| *replaced).collect();
+    assert_eq!(replaced.len(), 1);
+    let live: Vec<_> = keys.iter().map(|key| *key == replaced[0].0).collect();
+    assert_eq!(store.live_keys(&keys).await.unwrap(), live);
+}
+
 /// A report read during writes is consistent: its account, days and endpoints agree.
 pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;

@@ -63,6 +63,11 @@ async fn ledger_agrees(store: &dyn FullStore, model: &Model) {
     });
     let expected = model.ledger.iter().map(|(owner, entry)| (model.id(*owner), entry.clone()));
     assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "the ledger");
+    let written = store.ledger(None, u32::MAX).await.unwrap().items;
+    for owner in &model.owners {
+        let own = store.account_ledger(&owner.made.id, None, u32::MAX).await.unwrap().items;
+        assert!(own.iter().eq(written.iter().filter(|entry| entry.account == owner.made.id)), "an account's ledger");
+    }
 }
 
 /// Calls and atoms of some events.
@@ -92,6 +97,14 @@ async fn daily_totals_agree(store: &dyn FullStore, model: &Model) {
         .collect();
     assert_eq!(found.len(), count, "each row is listed once");
     assert_eq!(found, expected, "the daily totals");
+    for owner in &model.owners {
+        let listed = store.account_daily_totals(&owner.made.id, ALWAYS).await.unwrap();
+        let found = listed.into_iter().map(|total| {
+            ((total.account, total.day, total.line), (total.calls, i128::from(total.credits_used.atoms())))
+        });
+        let own = expected.iter().filter(|((account, ..), _)| *account == owner.made.id);
+        assert!(found.eq(own.map(|(key, sum)| (key.clone(), *sum))), "an account's daily totals");
+    }
 }
 
 async fn report_agrees(store: &dyn FullStore, owner: &Owner, range: DayRange) {

@@ -6,7 +6,7 @@ use crate::clock::Day;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::store::Store;
-use crate::usage::{ClientSource, DayRange, DayUsage, EndpointUsage, UsageLine};
+use crate::usage::{ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine};
 
 use super::scene::{
     ALWAYS, BASE, DAY, NOON, accepted, account, adjustment, all_daily_totals, atoms, charge, charge_on, commit,
@@ -159,6 +159,29 @@ pub async fn out_of_range_additions_are_an_error(store: Arc<dyn Store>) {
     assert!(store.usage_report(&customer.id, ALWAYS).await.is_err());
     post(&*store, &customer.id, adjustment(-1), NOON).await;
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.credits_added, Credits::MAX);
+}
+
+/// The totals of one account are those of its days and lines, in order, and nobody else's.
+pub async fn an_accounts_daily_totals_are_listed_in_order(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
+    let lines =
+        [line("/b"), line("/a"), line_by("/a", "POST", ClientSource::Direct), line_by("/a", "GET", ClientSource::Cli)];
+    for day in [1, 0, 2, 1] {
+        let charges = |key| lines.iter().map(move |line| charge_on(key, 3, line.clone()));
+        commit(&*store, charges(first.key).chain(charges(second.key)).collect(), NOON.saturating_add(DAY * day)).await;
+    }
+    let listed = store.account_daily_totals(&first.id, ALWAYS).await.unwrap();
+    assert_eq!(listed.len(), 12);
+    let key = |total: &DailyTotal| (total.day, total.line.clone());
+    assert!(listed.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])), "in order, each once: {listed:?}");
+    let mut expected = all_daily_totals(&*store).await;
+    expected.retain(|total| total.account == first.id);
+    expected.sort_by_key(key);
+    assert_eq!(listed, expected);
+    let range = DayRange { first: NOON.saturating_add(DAY).day(), last: NOON.saturating_add(DAY).day() };
+    expected.retain(|total| range.contains(total.day));
+    assert_eq!(store.account_daily_totals(&first.id, range).await.unwrap(), expected);
+    assert_eq!(store.account_daily_totals(&super::scene::new_id(), ALWAYS).await.unwrap(), []);
 }
 
 /// There is one daily total per account, day, route, method and source, over all commits.

@@ -1,6 +1,5 @@
-//! Key rotation: replaces a lost key when the wallet that paid for the account signs a challenge.
+//! Key recovery: replaces a lost key when the wallet that paid for the account signs a challenge.
 
-use crate::access::account::Account;
 use crate::access::key::ApiKey;
 use crate::chains::address::Address;
 use crate::chains::signature::{WalletSignature, signer, signing_digest};
@@ -10,6 +9,7 @@ use crate::payments::recovery::Challenge;
 use crate::random::random_digits;
 use crate::service::Service;
 use crate::service::fields::Fields;
+use crate::service::rotation::rotated;
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: nobody can guess another wallet's challenge and use it up.
@@ -102,16 +102,9 @@ impl Service {
             return Err(RecoveryError::InvalidSignature.into());
         }
         let key = ApiKey::generate(&*self.payments.randomness);
-        let rotated = self.payments.store()?.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
-        let account: Account = rotated.ok_or(RecoveryError::UnknownChallenge)?;
-        Ok(VerifyResponse {
-            status: "ok",
-            rotated: true,
-            api_key: key.into(),
-            org_id: account.id.to_string(),
-            credit_balance: account.totals.balance,
-            rate_limits: account.limits,
-        })
+        let account = self.payments.store()?.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
+        let account = account.ok_or(RecoveryError::UnknownChallenge)?;
+        Ok(rotated(&account, key))
     }
 
     /// Whether the wallet signed the challenge's text: with its private key, or by its contract (EIP-1271), which is

@@ -137,7 +137,7 @@ impl Service {
     }
 }
 
-fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
+pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
     if (1..=most).contains(&value) {
         Ok(value)
     } else {

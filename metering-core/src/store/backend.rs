@@ -1,9 +1,11 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
 //! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
-//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), how a path is stored
+//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), how an
+//! account's days are listed ([`AccountDays`]), how a path is stored
 //! ([`StoredPath`]), and where a page ends ([`page`]).
 
+mod account_days;
 mod books;
 mod page;
 mod path;
@@ -20,6 +22,7 @@ pub mod decision {
 use crate::money::credits::Credits;
 use crate::store::StoreError;
 
+pub use account_days::AccountDays;
 pub use books::Books;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
 pub use path::StoredPath;

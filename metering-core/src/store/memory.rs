@@ -105,6 +105,15 @@ impl Store for MemoryStore {
         self.state()?.replace_key(id, key, now)
     }
 
+    async fn replace_live_key(
+        &self,
+        old: &KeyHash,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, StoreError> {
+        self.state()?.replace_live_key(old, key, now)
+    }
+
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError> {
         self.state()?.usage_report(id, days)
     }
@@ -115,6 +124,19 @@ impl Store for MemoryStore {
 
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError> {
         self.state()?.ledger_page(after, limit)
+    }
+
+    async fn account_ledger(
+        &self,
+        id: &AccountId,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LedgerEntry>, StoreError> {
+        self.state()?.account_ledger_page(id, after, limit)
+    }
+
+    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>, StoreError> {
+        self.state()?.account_daily_totals(id, days)
     }
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {

@@ -85,6 +85,9 @@ pub struct ChainDocument {
     /// How many confirmations a payment needs to be credited: configured, or derived from the chain's measured block
     /// time.
     pub confirmations: u32,
+    /// A block explorer for the chain, without a trailing slash; empty when none is known. A transaction's page is
+    /// `/tx/` and its hash.
+    pub explorer_url: String,
 }
 
 /// The value of a credit in requests of weight 1.
@@ -158,6 +161,7 @@ impl From<&Chain> for ChainDocument {
             rpc_url: chain.public_rpc_url.clone(),
             recipient: chain.recipient.to_checksummed(),
             confirmations: chain.confirmations,
+            explorer_url: chain.explorer_url.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rotating a key with the wallet that paid.
+//! Rotating a key: with the wallet that paid, or with the key itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ pub struct VerifyRequest {
     pub signature: Option<String>,
 }
 
-/// The response to `POST /api-key/recover/verify`.
+/// The response to `POST /api-key/recover/verify` and `POST /keys/current/rotate`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyResponse {

@@ -13,3 +13,4 @@ mod meter;
 mod money;
 mod payments;
 mod signups;
+mod statements;

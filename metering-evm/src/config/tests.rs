@@ -16,6 +16,10 @@ fn a_minimal_section_gets_the_defaults() {
     let chain = config.chain("mainnet");
     assert_eq!((chain.chain_id, chain.name.as_str(), chain.confirmations), (1, "mainnet", 2));
     assert_eq!(chain.public_rpc_url, "");
+    assert_eq!(chain.explorer_url, "https://etherscan.io", "of a well-known chain");
+    let own = section("explorer_url = \"https://scan.example.com\"").unwrap();
+    assert_eq!(own.chain("mainnet").explorer_url, "https://scan.example.com");
+    assert_eq!(section("explorer_url = \"\"").unwrap().chain("mainnet").explorer_url, "");
 }
 
 #[test]
@@ -110,6 +114,7 @@ fn invalid_values_are_refused_with_their_key() {
         ("confirmations = 13\nfinality = 12", "confirmations"),
         ("public_rpc_url = \"public.example.com\"", "public_rpc_url"),
         ("public_rpc_url = \"https://me:hidden@public.example.com\"", "public_rpc_url"),
+        ("explorer_url = \"scan.example.com\"", "explorer_url"),
     ];
     for (lines, key) in table {
         let config = section(lines).unwrap();

@@ -18,6 +18,7 @@ pub(crate) fn config(urls: &[String]) -> ChainConfig {
         name: None,
         rpc_urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
         public_rpc_url: String::new(),
+        explorer_url: None,
         recipient: crate::node::address(0x70),
         confirmations: Some("12".parse().unwrap()),
         finality: None,

@@ -188,6 +188,19 @@ pub(crate) async fn replace_key(
     }
 }
 
+/// Replaces a key that is live. Other writes wait, so it stays live until then.
+pub(crate) async fn replace_live_key(
+    write: &SerializedWrite<'_>,
+    old: &KeyHash,
+    key: KeyHash,
+    now: Timestamp,
+) -> Result<Option<Account>> {
+    match by_key(write.client(), old).await? {
+        Some(account) => replace_key(write, &account.id, key, now).await,
+        None => Ok(None),
+    }
+}
+
 /// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
 pub(crate) async fn write_key(write: &SerializedWrite<'_>, changes: KeyChanges<i64>) -> Result<Account> {
     let (client, KeyChanges { row, account, key, replaced_at }) = (write.client(), changes);

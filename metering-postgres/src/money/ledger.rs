@@ -4,7 +4,7 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{Cursor, Page};
-use metering_core::{Account, Credits, Timestamp};
+use metering_core::{Account, AccountId, Credits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
@@ -60,6 +60,23 @@ pub(crate) async fn list<C: GenericClient>(
         "SELECT {COLUMNS} FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > $1 ORDER BY l.id LIMIT $2"
     );
     let rows = all(client, &sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
+    Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
+}
+
+/// Entries of one account after an id, at most `limit`.
+pub(crate) async fn list_of<C: GenericClient>(
+    client: &C,
+    account: &AccountId,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<LedgerEntry>> {
+    // An account's entries are numbered in the order of their ids, and that number is in the index.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM account a JOIN ledger l ON l.account = a.id WHERE a.org_id = $1 AND l.id > $2 \
+         AND l.entry > coalesce((SELECT e.entry FROM ledger e WHERE e.id = $2 AND e.account = a.id), 0) \
+         ORDER BY l.entry LIMIT $3"
+    );
+    let rows = all(client, &sql, &[&account.as_str(), &row_of_cursor(after)?, &one_more_than(limit)]).await?;
     Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
 }
 

@@ -96,6 +96,11 @@ impl Store for PostgresStore {
         .await
     }
 
+    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let old = *old;
+        self.write(move |write| Box::pin(async move { accounts::replace_live_key(write, &old, key, now).await })).await
+    }
+
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         self.read_at_once(|transaction| {
             let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
@@ -121,6 +126,22 @@ impl Store for PostgresStore {
         self.read(|client| {
             let after = after.cloned();
             Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        self.read(|client| {
+            let (id, after) = (id.clone(), after.cloned());
+            Box::pin(async move { ledger::list_of(client, &id, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+        self.read_at_once(|transaction| {
+            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+            Box::pin(async move { report::days(transaction, &known, &id, days).await })
         })
         .await
     }

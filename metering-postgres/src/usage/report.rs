@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use metering_core::backend::UsageSums;
-use metering_core::usage::{DayRange, UsageReport};
+use metering_core::backend::{AccountDays, UsageSums};
+use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day};
 
 use crate::access::accounts;
@@ -31,19 +31,41 @@ pub(crate) async fn report<C: GenericClient>(
     Ok(Some(sums.report(account, credits_added, &lines)?))
 }
 
+/// The daily totals of an account in a range of days.
+pub(crate) async fn days<C: GenericClient>(
+    client: &C,
+    known: &Known,
+    id: &AccountId,
+    days: DayRange,
+) -> Result<Vec<DailyTotal>> {
+    let Some((row, _)) = accounts::by_id(client, id).await? else { return Ok(Vec::new()) };
+    let mut sums = AccountDays::default();
+    for (day, line, calls, atoms) in parts(client, row, days).await? {
+        sums.add(day, known.line(client, line).await?, calls, atoms);
+    }
+    Ok(sums.totals(id)?)
+}
+
 async fn sums<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
-    let sql = "SELECT day, line, calls, amount FROM usage_daily WHERE account = $1 AND day BETWEEN $2 AND $3";
     let mut sums = UsageSums::default();
+    for (day, line, calls, atoms) in parts(client, account, days).await? {
+        sums.add(day, line, calls, atoms);
+    }
+    Ok(sums)
+}
+
+/// The account's usage: day, line, calls and atoms. A day's usage of a line may have a part in the tail.
+async fn parts<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<Vec<(Day, i64, u64, i128)>> {
+    let sql = "SELECT day, line, calls, amount FROM usage_daily WHERE account = $1 AND day BETWEEN $2 AND $3";
+    let mut parts = Vec::new();
     for row in all(client, sql, &[&account, &days.first.unix_days(), &days.last.unix_days()]).await? {
         let atoms: i64 = row.try_get(3)?;
-        sums.add(Day::from_unix_days(row.try_get(0)?), row.try_get(1)?, unsigned(&row, 2)?, atoms.into());
+        parts.push((Day::from_unix_days(row.try_get(0)?), row.try_get(1)?, unsigned(&row, 2)?, atoms.into()));
     }
     let tail = one(client, "SELECT tail_day, tail FROM meter WHERE account = $1", &[&account]).await?;
     let tail = Tail::of_row(&tail, 0)?;
     if let Some(day) = tail.day.map(Day::from_unix_days).filter(|day| days.contains(*day)) {
-        for (line, (calls, atoms)) in tail.totals()? {
-            sums.add(day, line, calls, atoms);
-        }
+        parts.extend(tail.totals()?.into_iter().map(|(line, (calls, atoms))| (day, line, calls, atoms)));
     }
-    Ok(sums)
+    Ok(parts)
 }

@@ -81,7 +81,7 @@ pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Rep
 }
 
 /// Authenticates first, so that a caller without a live key gets 401 before any other error.
-async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
+pub(super) async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
     let key = match credentials::key(headers) {
         Ok(key) => key,
         Err(refused) => return refused.into(),

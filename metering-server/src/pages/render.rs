@@ -116,7 +116,9 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         ("/metering".to_owned(), page("metering.html", challenged, "")?),
         ("/verify".to_owned(), page("verify.html", challenged, "")?),
         ("/metering/account".to_owned(), page("account.html", nothing, "")?),
+        ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
         ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
+        ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
     ]);
     if let Some(text) = terms_text(config)? {
         by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);

@@ -40,7 +40,9 @@ fn attributes(html: &str, name: &str) -> Vec<String> {
 #[test]
 fn the_pages_are_where_the_protocol_says() {
     let pages = pages_of("");
-    for path in ["/metering", "/metering/account", "/verify", "/agents-tos/1", "/docs"] {
+    let paths =
+        ["/metering", "/metering/account", "/metering/receipt", "/verify", "/agents-tos/1", "/docs", "/docs/mcp"];
+    for path in paths {
         let reply = get(&pages, path);
         assert_eq!(reply.status(), StatusCode::OK, "{path}");
         assert!(body(&reply).starts_with("<!doctype html>"), "{path}");
@@ -150,7 +152,10 @@ fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
 fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
     for (path, asset) in pages_of("").assets.iter().filter(|(path, _)| !path.contains("/altcha")) {
         let text = std::str::from_utf8(asset.body()).unwrap();
-        let sites = text.matches("://").count() - text.matches("http://www.w3.org/2000/svg").count();
+        // The install link of an MCP client opens a program, not a site.
+        let known: usize =
+            ["http://www.w3.org/2000/svg", "cursor://"].map(|url| text.matches(url).count()).iter().sum();
+        let sites = text.matches("://").count() - known;
         assert_eq!(sites, 0, "{path} names another site");
         for danger in [
             "innerHTML",

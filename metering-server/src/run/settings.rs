@@ -44,7 +44,8 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
     // The response head and the first byte of the body may take upstream_timeout each.
     let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
-    ServiceConfig { public_url: public.clone(), links, terms_url, terms_version, chains, delivery_lease }
+    let seller = config.operator.seller(&config.brand);
+    ServiceConfig { public_url: public.clone(), links, terms_url, terms_version, chains, delivery_lease, seller }
 }
 
 pub(super) fn payments(config: &Config) -> PaymentSettings {

@@ -190,6 +190,19 @@ pub(crate) fn replace_key(
     changes.map(|changes| write_key(connection, changes)).transpose()
 }
 
+/// Replaces a key that is live.
+pub(crate) fn replace_live_key(
+    connection: &Snapshot<'_>,
+    old: &KeyHash,
+    key: KeyHash,
+    now: Timestamp,
+) -> Result<Option<Account>> {
+    match by_key(connection, old)? {
+        Some(account) => replace_key(connection, &account.id, key, now),
+        None => Ok(None),
+    }
+}
+
 /// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
 pub(crate) fn write_key(connection: &Connection, changes: KeyChanges<i64>) -> Result<Account> {
     let KeyChanges { row, account, key, replaced_at } = changes;

@@ -4,7 +4,7 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{Cursor, Page};
-use metering_core::{Credits, Timestamp};
+use metering_core::{AccountId, Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, store_error};
@@ -49,6 +49,22 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let rows = all(&mut statement, [row_of_cursor(after)?, one_more_than(limit)], entry)?;
     Ok(page_of_rows(rows, limit))
+}
+
+/// Entries of one account after an id, at most `limit`.
+pub(crate) fn list_of(
+    connection: &Connection,
+    account: &AccountId,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<LedgerEntry>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM ledger l JOIN account a ON a.id = l.account \
+         WHERE l.account = (SELECT id FROM account WHERE org_id = ?1) AND l.id > ?2 ORDER BY l.id LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let values = params![account.as_str(), row_of_cursor(after)?, one_more_than(limit)];
+    Ok(page_of_rows(all(&mut statement, values, entry)?, limit))
 }
 
 /// Reads an entry and its id.

@@ -1,11 +1,12 @@
 //! Daily totals: the usage report of an account, and the list of all totals.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use metering_core::backend::{UsageSums, credits, one_more_than, page, unknown_cursor};
+use metering_core::backend::{AccountDays, UsageSums, credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
-use metering_core::{AccountId, Day};
+use metering_core::{AccountId, Day, UsageLine};
 use rusqlite::{Connection, Row};
 
 use crate::access::accounts;
@@ -25,8 +26,32 @@ pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) 
     sums.report(account, credits_added, &lines).map(Some)
 }
 
-/// The account's usage per line. Takes one seek per day of the range, no matter how much other usage those days have.
+/// The daily totals of an account in a range of days.
+pub(crate) fn of_account(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+    let Some((row, _)) = accounts::by_id(connection, id)? else { return Ok(Vec::new()) };
+    let (mut sums, mut lines) = (AccountDays::default(), HashMap::new());
+    for (day, number, calls, atoms) in parts(connection, row, days)? {
+        let line = match lines.entry(number) {
+            Entry::Occupied(known) => UsageLine::clone(known.get()),
+            Entry::Vacant(place) => place.insert(usage_line(connection, number)?).clone(),
+        };
+        sums.add(day, line, calls, atoms);
+    }
+    sums.totals(id)
+}
+
+/// The account's usage by day and by line.
 fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
+    let mut sums = UsageSums::default();
+    for (day, line, calls, atoms) in parts(connection, account, days)? {
+        sums.add(day, line, calls, atoms);
+    }
+    Ok(sums)
+}
+
+/// The account's usage: day, line, calls and atoms. A day's usage of a line may have several parts. Takes one seek per
+/// day of the range, no matter how much other usage those days have.
+fn parts(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Vec<(Day, i64, u64, i128)>> {
     // Two separate subqueries: for min and max in one query, SQLite would read the whole table.
     let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
                 min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
@@ -36,19 +61,18 @@ fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Usage
         statement.query_row(window, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).map_err(store_error)?;
     let sql = "SELECT line, calls, amount FROM usage_daily WHERE day = ?1 AND account = ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut sums = UsageSums::default();
+    let mut parts: Vec<(Day, i64, u64, i128)> = Vec::new();
     for day in (first..=last).rev() {
-        let total = |row: &Row<'_>| Ok(Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs(), row.get::<_, i64>(2)?)));
-        for (line, calls, atoms) in all(&mut statement, [day, account], total)? {
-            sums.add(Day::from_unix_days(day), line, calls, atoms.into());
-        }
+        let total = |row: &Row<'_>| {
+            let (line, calls, atoms) = (row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs(), row.get::<_, i64>(2)?);
+            Ok(Ok((Day::from_unix_days(day), line, calls, atoms.into())))
+        };
+        parts.extend(all(&mut statement, [day, account], total)?);
     }
-    for (day, usage) in connection.unfolded()?.usage_of(account) {
-        if days.contains(day) {
-            sums.add(day, usage.line(), usage.added_calls(), usage.added_atoms().into());
-        }
-    }
-    Ok(sums)
+    let unfolded = connection.unfolded()?;
+    let newer = unfolded.usage_of(account).filter(|(day, _)| days.contains(*day));
+    parts.extend(newer.map(|(day, usage)| (day, usage.line(), usage.added_calls(), usage.added_atoms().into())));
+    Ok(parts)
 }
 
 /// A day, and the row numbers of an account and a line.

@@ -8,6 +8,7 @@ mod provider_faults;
 mod races;
 mod rate_limit_retries;
 mod rate_limits;
+mod receipts;
 mod startup;
 mod topups;
 mod watcher;

@@ -6,4 +6,5 @@ mod idempotency;
 mod overload;
 mod prices;
 mod refunds;
+mod statements;
 mod usage;

@@ -70,7 +70,7 @@ fn every_accent_gives_readable_texts() {
 fn account_page_shows_usage() {
     let site = Site::new();
     let server = server(&site, &[]);
-    play("account", &server, json!({"key": account(&site, "holder", "2"), "empty": account(&site, "holder", "0")}));
+    play("dashboard", &server, json!({"key": account(&site, "holder", "2"), "empty": account(&site, "holder", "0")}));
     site.verify();
 }
 
@@ -219,4 +219,51 @@ fn declining_or_silent_wallet_loses_nothing() {
     let more = json!({"key": key, "node": shop.chain.url(), "account": customer.checksummed()});
     play("walletFailures", &shop.server, more);
     shop.site.verify();
+}
+
+#[test]
+fn rounded_figures_keep_their_exact_value() {
+    let site = Site::new();
+    play("figures", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
+fn runway_needs_enough_days() {
+    let site = Site::new();
+    play("runway", &server(&site, &[]), json!({"key": account(&site, "holder", "2")}));
+}
+
+#[test]
+fn account_page_shows_history_and_downloads_it() {
+    let site = Site::new();
+    play("history", &server(&site, &[]), json!({"key": account(&site, "holder", "2"), "name": "holder"}));
+}
+
+#[test]
+fn month_of_usage_fits_phones_and_desktops() {
+    let site = Site::new();
+    play("looks", &server(&site, &[]), json!({"key": account(&site, "holder", "60")}));
+}
+
+#[test]
+fn key_replaces_itself_even_if_the_response_is_lost() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("replace", &server, json!({"key": account(&site, "holder", "2")}));
+    assert!(!server.log().contains("sk_live_"));
+    site.verify();
+}
+
+#[test]
+fn agents_are_connected_with_each_client() {
+    let site = Site::new();
+    play("connect", &server(&site, &[]), json!({"key": account(&site, "holder", "2"), "tools": 24}));
+}
+
+#[test]
+fn receipt_is_shown_and_printed() {
+    let seller = "[operator]\nname = 'Acme Data Ltd'\naddress = '''\n1 High Street\nLondon\n'''\ntax_id = 'GB 123'";
+    let Some(shop) = Shop::with(Chain::setup(), "1", seller) else { return };
+    let key = shop.signed_up(Kind::Token, &shop.customer());
+    play("receipt", &shop.server, json!({"key": key, "seller": "Acme Data Ltd"}));
 }

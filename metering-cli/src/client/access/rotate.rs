@@ -1,13 +1,15 @@
-//! `metering rotate`: replaces an account's key; the wallet that paid for the account proves who owns it.
+//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key does.
 
 use std::io::Write;
 
 use clap::Args;
 use metering_client::ClientError;
 use metering_core::chains::Address;
+use metering_core::charging::IdempotencyKey;
 use metering_evm::Wallet;
 use serde::{Deserialize, Serialize};
 
+use crate::client::access::current_key;
 use crate::client::payments::payment::consent::Consent;
 use crate::client::payments::payment::paid::Issued;
 use crate::client::payments::payment::proof::{Request, printable};
@@ -16,7 +18,7 @@ use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
 
-/// Replace a lost key by proving that you own the wallet that paid.
+/// Replace a key: a lost one with the wallet that paid, or the profile's own with --current.
 ///
 /// The new key is stored in the profile; the old one stops working immediately.
 #[derive(Debug, Args)]
@@ -24,6 +26,7 @@ use crate::output::{Format, json_line, notice};
 Examples:
   metering rotate
   metering rotate --keystore wallet.json --yes
+  metering rotate --current
 
 With a wallet whose key is not on this machine, such as a contract wallet:
   metering rotate --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --challenge-only
@@ -31,6 +34,12 @@ With a wallet whose key is not on this machine, such as a contract wallet:
 pub(crate) struct RotateArgs {
     #[command(flatten)]
     profile: ProfileArgs,
+    /// Replace the profile's key with the key itself as proof; needs no wallet.
+    #[arg(long, conflicts_with = "address")]
+    current: bool,
+    /// Get the key of a rotation whose response was lost; the error message has the value.
+    #[arg(long, value_name = "KEY", requires = "current", value_parser = IdempotencyKey::parse)]
+    idempotency_key: Option<IdempotencyKey>,
     /// The wallet's address; required if its key is not on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Address>,
@@ -70,6 +79,7 @@ impl RotateArgs {
             return self.write_challenge(&Challenge::request(&session, address).await?, address, out);
         }
         let issued = match (self.address, &self.nonce, &self.signature) {
+            _ if self.current => current_key::replaced(&session, self.idempotency_key.as_ref()).await?,
             (Some(address), Some(nonce), Some(signature)) => {
                 self.check_same_account(&session, address).await?;
                 verify(&session, address, nonce, signature).await?

@@ -80,7 +80,7 @@ fn read_method(text: &str) -> Result<Method, &'static str> {
 }
 
 /// A random idempotency key.
-fn generate_key() -> IdempotencyKey {
+pub(crate) fn generate_key() -> IdempotencyKey {
     let mut bytes = [0; 16];
     SystemRandomness.fill(&mut bytes);
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,6 +1,6 @@
 //! Paged lists. A cursor is the position of the page's last item, so later writes do not shift the pages.
 
-use crate::access::account::Account;
+use crate::access::account::{Account, AccountId};
 use crate::clock::Day;
 use crate::money::ledger::LedgerEntry;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
@@ -23,6 +23,18 @@ impl State {
     pub(super) fn ledger_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError> {
         let after: Option<i64> = after.map(read).transpose()?;
         let entries = self.ledger.iter().filter(|entry| after.is_none_or(|after| entry.id > after));
+        Ok(page(entries, limit, |entry| Cursor::new(entry.id.to_string())).map(LedgerEntry::clone))
+    }
+
+    pub(super) fn account_ledger_page(
+        &self,
+        id: &AccountId,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LedgerEntry>, StoreError> {
+        let after: Option<i64> = after.map(read).transpose()?;
+        let entries = self.ledger.iter().filter(|entry| entry.account == *id);
+        let entries = entries.filter(|entry| after.is_none_or(|after| entry.id > after));
         Ok(page(entries, limit, |entry| Cursor::new(entry.id.to_string())).map(LedgerEntry::clone))
     }
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use crate::access::account::AccountId;
 use crate::money::ledger::LedgerEntry;
-use crate::store::backend::{Books, UsageSums, credits};
+use crate::store::backend::{AccountDays, Books, UsageSums, credits};
 use crate::store::{Discrepancy, StoreError, Verification};
-use crate::usage::{Activity, ActivityKind, DayRange, UsageReport};
+use crate::usage::{Activity, ActivityKind, DailyTotal, DayRange, UsageReport};
 
 use super::state::{Record, State};
 
@@ -24,6 +24,17 @@ impl State {
         let added = self.entries_of(id).filter(|entry| days.contains(entry.created_at.day()));
         let added = credits(added.map(|entry| i128::from(entry.amount.atoms())).sum())?;
         sums.report(record.account.clone(), added, &lines).map(Some)
+    }
+
+    pub(super) fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>, StoreError> {
+        let Some(record) = self.record(id) else {
+            return Ok(Vec::new());
+        };
+        let mut sums = AccountDays::default();
+        for ((day, line), total) in record.usage.iter().filter(|((day, _), _)| days.contains(*day)) {
+            sums.add(*day, line.clone(), total.calls, total.atoms);
+        }
+        sums.totals(id)
     }
 
     pub(super) fn activity(&self, id: &AccountId, limit: u32) -> Vec<Activity> {

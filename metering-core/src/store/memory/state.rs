@@ -197,6 +197,17 @@ impl State {
         Ok(changes.map(|changes| self.write_key(changes)))
     }
 
+    pub(super) fn replace_live_key(
+        &mut self,
+        old: &KeyHash,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, StoreError> {
+        let Some(index) = self.live_account(old) else { return Ok(None) };
+        let id = self.accounts[index].account.id.clone();
+        self.replace_key(&id, key, now)
+    }
+
     pub(super) fn write_key(&mut self, changes: KeyChanges<usize>) -> Account {
         let KeyChanges { row, account, key, replaced_at: _ } = changes;
         self.keys.insert(key, row);

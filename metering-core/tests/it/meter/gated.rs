@@ -95,6 +95,9 @@ impl Store for Gated {
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         self.store.replace_key(id, key, now).await
     }
+    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        self.store.replace_live_key(old, key, now).await
+    }
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         self.store.usage_report(id, days).await
     }
@@ -103,6 +106,12 @@ impl Store for Gated {
     }
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
         self.store.ledger(after, limit).await
+    }
+    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        self.store.account_ledger(id, after, limit).await
+    }
+    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+        self.store.account_daily_totals(id, days).await
     }
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         self.store.daily_totals(after, limit).await

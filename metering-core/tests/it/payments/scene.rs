@@ -239,6 +239,7 @@ fn chain(chain_id: u64) -> Chain {
         public_rpc_url: String::new(),
         recipient: RECIPIENT,
         confirmations: 1,
+        explorer_url: String::new(),
     }
 }
 

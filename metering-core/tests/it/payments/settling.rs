@@ -91,6 +91,24 @@ async fn claim_lost_to_a_reorganisation_is_reversed_with_reason() {
 }
 
 #[tokio::test]
+async fn receipt_says_whether_its_payment_is_reversed() {
+    let scene = Scene::new().await;
+    let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
+    let statuses = async || {
+        let list = scene.service.receipts(Some(&key), None, 10).await.unwrap();
+        list.receipts.into_iter().map(|receipt| (receipt.status, receipt.credits.to_string())).collect::<Vec<_>>()
+    };
+    assert_eq!(statuses().await, [("paid".to_owned(), "10.5".to_owned())]);
+    scene.main.reorganise(hash);
+    settle_until_reversed(&scene).await;
+    assert_eq!(statuses().await, [("reversed".to_owned(), "10.5".to_owned())], "the same receipt");
+    scene.main.mine_again(hash);
+    scene.main.grow(CONFIRMATIONS - 1);
+    assert_eq!(settle(&scene).await.restored, 1);
+    assert_eq!(statuses().await, [("paid".to_owned(), "10.5".to_owned())]);
+}
+
+#[tokio::test]
 async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);

@@ -3,26 +3,35 @@
 import { callApi, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
+import { showConnect } from "/assets/connect.js";
+import { startFigures } from "/assets/figure.js";
+import { showSignedIn } from "/assets/header.js";
+import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, rememberKey, rememberedKey, rememberedPayment } from "/assets/session.js";
+import { forgetEverything, forgetKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
-import { DAYS, showUsage } from "/assets/usage.js";
+import { resetView, showUsage, view } from "/assets/usage.js";
 
 const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
+const PACE_DAYS = 30;
 
 const status = byId("account-status");
 let topUp = null;
 let tabs = null;
 
 async function load(key) {
-  const [balance, summary, activity] = await Promise.all([
+  const summaryOf = (days) => callApi(`/credits/usage/summary?days=${days}`, { key });
+  const [balance, summary, recent, activity, receipts] = await Promise.all([
     callApi("/credits/balance", { key }),
-    callApi(`/credits/usage/summary?days=${DAYS}`, { key }),
+    summaryOf(view.days),
+    // The pace is taken from more than a week.
+    view.days < PACE_DAYS ? summaryOf(PACE_DAYS) : null,
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
+    callApi("/credits/receipts", { key }),
   ]);
-  return { balance, summary, activity, now: summary.date };
+  return { key, balance, summary, recent: recent ?? summary, activity, receipts, now: summary.date };
 }
 
 /** Shows the data. Opens the account with `key` if none is open. */
@@ -31,20 +40,28 @@ function show(key, data) {
   byId("account-name").textContent = balance.agent_name;
   byId("account-facts").replaceChildren(h("code", {}, balance.org_id), balance.email ? ` · ${balance.email}` : "", balance.payer_address ? " · paid by " : "", balance.payer_address ? h("code", {}, balance.payer_address) : "");
   byId("dashboard-notice").replaceChildren(...outOfCredits(balance));
-  showUsage(byId("panel-usage"), data);
+  showUsage(byId("panel-usage"), data, refresh);
+  rememberName(balance.agent_name);
+  showSignedIn();
   byId("sign-in").hidden = true;
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
   if (topUp) return;
   topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
   topUp.start();
-  showRotate(byId("rotate"), {
+  let current = key;
+  showConnect(byId("panel-connect"), () => current);
+  showReplace(byId("rotate"), {
     account: balance,
-    here: () => rememberedKey() === key,
+    key: () => current,
+    here: () => rememberedKey() === current,
     rotated: (newKey) => {
+      current = newKey;
       rememberKey(newKey);
       topUp.useKey(newKey);
-      status.textContent = "";
+      showConnect(byId("panel-connect"), () => current);
+      // The downloads use the key, too.
+      refresh();
     },
   });
   tabs ??= startTabs(byId("tabs"));
@@ -82,7 +99,9 @@ async function refresh() {
   } catch (error) {
     if (late()) return;
     status.textContent = "";
-    if (error.code === "unauthorized") {
+    if (error.code === "unauthorized" && rememberedRotation()) {
+      finishRotation(key);
+    } else if (error.code === "unauthorized") {
       close();
       askForKey("This key is no longer valid. It may have been replaced or revoked.");
     } else {
@@ -91,6 +110,25 @@ async function refresh() {
       byId("dashboard-notice").replaceChildren(h("div", { class: "notice notice-bad", role: "alert", id: "load-error" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
     }
   }
+}
+
+/** The key is not valid any more, and this tab has asked for it to be replaced: what is left is to get the new key. */
+function finishRotation(key) {
+  byId("sign-in").hidden = true;
+  byId("tabs").hidden = true;
+  byId("dashboard").hidden = false;
+  for (const id of ["panel-usage", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
+  byId("panel-rotate").hidden = false;
+  showReplace(byId("rotate"), {
+    account: {},
+    key: () => key,
+    here: () => rememberedKey() === key,
+    rotated: (newKey) => {
+      rememberKey(newKey);
+      const open = h("button", { class: "button", type: "button", on: { click: () => location.reload() } }, "Open account");
+      byId("dashboard-notice").replaceChildren(h("div", { class: "actions", id: "after-rotation" }, open));
+    },
+  });
 }
 
 function askForKey(problem = "") {
@@ -115,10 +153,12 @@ function close() {
   topUp?.end();
   topUp = null;
   forgetKey();
-  for (const id of ["panel-usage", "panel-top-up", "rotate", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  resetView();
+  for (const id of ["panel-usage", "panel-top-up", "panel-connect", "rotate", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
   byId("after-rotation")?.remove();
+  showSignedIn();
 }
 
 function signOut() {
@@ -155,19 +195,21 @@ async function signIn() {
   });
 }
 
-/** Signing out forgets a payment in progress, so ask first. */
+/** Signing out forgets a payment or a rotation in progress, so ask first. */
 function confirmSignOut() {
   const sent = rememberedPayment();
-  if (!sent) {
+  if (!sent && !rememberedRotation()) {
     signOut();
     return;
   }
+  const words = sent
+    ? ["A payment is not registered yet", h("p", {}, "Signing out forgets it here. Save its transaction hash to register it later:"), h("p", { class: "mono" }, sent.tx_hash ?? "not known: check your wallet's activity")]
+    : ["Your new key has not arrived yet", h("p", {}, "The key may have been replaced, and only this tab can get the new one. If you sign out now, it is lost: open the Rotate tab instead.")];
   const dialog = h(
     "dialog",
     { "aria-labelledby": "leave-title" },
-    h("h2", { id: "leave-title" }, "A payment is not registered yet"),
-    h("p", {}, "Signing out forgets it here. Save its transaction hash to register it later:"),
-    h("p", { class: "mono" }, sent.tx_hash ?? "not known: check your wallet's activity"),
+    h("h2", { id: "leave-title" }, words[0]),
+    ...words.slice(1),
     h("form", { method: "dialog", class: "actions" }, h("button", { class: "button", value: "leave" }, "Sign out"), h("button", { class: "button button-quiet", value: "" }, "Stay")),
   );
   dialog.addEventListener("close", () => {
@@ -178,6 +220,7 @@ function confirmSignOut() {
   dialog.showModal();
 }
 
+startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));

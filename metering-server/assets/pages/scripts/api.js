@@ -23,8 +23,14 @@ export class ApiError extends Error {
 }
 
 /** Sends a request. Returns the body of a successful response, numbers as text; `date` is the service's time. */
-export async function callApi(path, { method = "GET", key, body, timeout = 30_000 } = {}) {
-  const headers = { Accept: "application/json" };
+export async function callApi(path, options = {}) {
+  const { text, headers } = await fetchText(path, options);
+  return { ...readExactly(text), date: new Date(headers.get("date") ?? Date.now()) };
+}
+
+/** Sends a request. Returns the text and the headers of a successful response. */
+export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000 } = {}) {
+  const headers = { Accept: "application/json", ...more };
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
   let response;
@@ -48,19 +54,19 @@ export async function callApi(path, { method = "GET", key, body, timeout = 30_00
       slow ? "The service took too long to respond." : "Could not reach the service. Check your connection and try again.",
     );
   }
-  let document;
+  const { status } = response;
+  const isJson = /^application\/json\b/.test(response.headers.get("content-type") ?? "");
+  let document = {};
   try {
-    document = readExactly(text);
+    if (isJson || !response.ok) document = readExactly(text);
   } catch {
-    throw new ApiError("unreadable", `The service sent an unreadable response (${response.status}).`, {
-      status: response.status,
-    });
+    throw new ApiError("unreadable", `The service sent an unreadable response (${status}).`, { status });
   }
   if (!response.ok) {
-    const { error = "unknown", message = `The service responded with ${response.status}.` } = document;
-    throw new ApiError(error, message, { status: response.status, body: document });
+    const { error = "unknown", message = `The service responded with ${status}.` } = document;
+    throw new ApiError(error, message, { status, body: document });
   }
-  return { ...document, date: new Date(response.headers.get("date") ?? Date.now()) };
+  return { text, headers: response.headers };
 }
 
 /** The message to show for an error. */

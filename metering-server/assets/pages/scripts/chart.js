@@ -2,46 +2,50 @@
 
 import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
+import { figure, rounded } from "/assets/figure.js";
 
-const HEIGHT = 240;
 const ABOVE = 12;
 const BELOW = 26;
 const TEN = 10n;
 
 /**
- * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. `total` is the exact total:
- * amounts per day are rounded, so their sum would differ from it.
+ * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. Bars show `measure`, calls or
+ * credits. `total` is the exact total: amounts per day are rounded, so their sum would differ from it.
  */
-export function chart(days, total) {
+export function chart(days, total, measure = "credits") {
   const reading = h("p", { class: "chart-reading soft" });
-  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total) });
+  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total, measure) });
   const frame = h("div", { class: "chart-frame" }, reading, svg);
   const all = `Last ${days.length} days`;
-  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, total))));
+  const draw = () => plot(svg, days, measure, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, total))));
   reading.replaceChildren(...read(all, total));
   new ResizeObserver(draw).observe(frame);
   return frame;
 }
 
 function read(name, { credits, calls }) {
-  return [h("strong", {}, name), ` · ${group(credits)} ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
+  return [h("strong", {}, name), " · ", figure(credits), ` ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
 }
 
-function inWords(days, total) {
-  const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
-  const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
-  return `Bar chart of credits used by day, last ${days.length} days. Total: ${group(total.credits)} ${plural(total.credits, "credit")}.${most} The table below lists each day with usage.`;
+function inWords(days, total, measure) {
+  const noun = measure.slice(0, -1);
+  const text = (amount) => group(measure === "credits" ? rounded(amount) : amount);
+  const busiest = days.reduce((most, day) => (toUnits(day[measure]) > toUnits(most[measure]) ? day : most));
+  const most = toUnits(busiest[measure]) > 0n ? ` Most on ${longDay(busiest.day)}: ${text(busiest[measure])}.` : "";
+  return `Bar chart of ${measure} by day, last ${days.length} days. Total: ${text(total[measure])} ${plural(total[measure], noun)}.${most} The table below lists each day with usage.`;
 }
 
-function plot(svg, days, show) {
+function plot(svg, days, measure, show) {
   const width = Math.max(svg.clientWidth, 200);
-  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-  const values = days.map((day) => toUnits(day.credits));
-  const ticks = ticksFor(values.reduce((most, value) => (value > most ? value : most), 0n));
+  const tall = Math.max(svg.clientHeight, 120);
+  svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
+  const places = measure === "credits" ? PLACES : 0;
+  const values = days.map((day) => toUnits(day[measure], places));
+  const ticks = ticksFor(values.reduce((most, value) => (value > most ? value : most), 0n), places);
   const top = ticks[ticks.length - 1];
-  const labels = ticks.map((tick) => group(fromUnits(tick)));
+  const labels = ticks.map((tick) => group(fromUnits(tick, places)));
   const left = Math.max(...labels.map((label) => label.length)) * 7 + 12;
-  const floor = HEIGHT - BELOW;
+  const floor = tall - BELOW;
   // Ten-thousandths are precise enough for a bar, and fit a plain number.
   const height = (value) => (Number((value * 10_000n) / top) / 10_000) * (floor - ABOVE);
   const step = (width - left) / days.length;
@@ -61,8 +65,8 @@ function plot(svg, days, show) {
     zones.push(zone);
     const parts = [zone];
     if (values[index] > 0n) {
-      const tall = Math.max(height(values[index]), 2);
-      parts.push(s("rect", { class: "bar", x: x + (step - bar) / 2, y: floor - tall, width: bar, height: tall, rx: Math.min(3, bar / 4) }));
+      const size = Math.max(height(values[index]), 2);
+      parts.push(s("rect", { class: "bar", x: x + (step - bar) / 2, y: floor - size, width: bar, height: size, rx: Math.min(3, bar / 4) }));
     }
     return parts;
   });
@@ -72,7 +76,7 @@ function plot(svg, days, show) {
     if (back % every !== 0) return null;
     const x = left + (index + 0.5) * step;
     const end = x > width - 24;
-    return s("text", { x: end ? width : x, y: HEIGHT - 6, "text-anchor": end ? "end" : "middle" }, shortDay(day.day));
+    return s("text", { x: end ? width : x, y: tall - 6, "text-anchor": end ? "end" : "middle" }, shortDay(day.day));
   });
   svg.replaceChildren(...grid.flat(), ...columns.flat(), ...dates.filter(Boolean));
   follow(svg, zones, (index) => show(index === null ? null : days[index]), { left, step });
@@ -98,8 +102,8 @@ function follow(svg, zones, show, { left, step }) {
 }
 
 /** Zero and up to four round steps, the last one at least `most`. */
-function ticksFor(most) {
-  const goal = most > 0n ? most : TEN ** BigInt(PLACES);
+function ticksFor(most, places) {
+  const goal = most > 0n ? most : TEN ** BigInt(places);
   let step = 1n;
   for (let size = 1n; ; size *= TEN) {
     step = [1n, 2n, 5n].map((factor) => factor * size).find((candidate) => candidate * 4n >= goal) ?? 0n;

@@ -48,18 +48,31 @@ export function amount(text, { sign = false } = {}) {
   return h("span", { class: "amount" }, plus + whole, fraction && h("span", { class: "fraction" }, `.${fraction}`));
 }
 
-/** Shows a number as meter drums, one digit each, with at least `places` digits after the point. */
+/** How many digits a meter has. */
+const DRUMS = 6;
+/** What a meter counts in when the number has more whole digits than it has drums. */
+const SCALES = [["", 0], ["million", 6], ["billion", 9]];
+
+/**
+ * Shows a number as meter drums, one digit each: at most six, whole digits first, then up to `places` decimals, cut off.
+ * Returns the word for what it counts in: none, million or billion.
+ */
 export function drums(element, text, places = 0) {
-  const [whole, fraction = ""] = text.split(".");
-  const part = fraction.padEnd(places, "0");
-  const cells = (signs, kind) => [...signs].map((sign) => h("span", { class: /[.,-]/.test(sign) ? "sign" : kind }, sign));
-  const front = cells(group(whole) + (part ? "." : ""), "digit");
+  const [signed, decimals = ""] = text.split(".");
+  const sign = signed.startsWith("-") ? "-" : "";
+  const digits = signed.slice(sign.length);
+  const [unit, shift] = SCALES.findLast(([, size]) => size === 0 || digits.length > Math.max(size, DRUMS)) ?? SCALES[0];
+  const whole = digits.slice(0, digits.length - shift);
+  const fraction = (digits.slice(digits.length - shift) + decimals).slice(0, Math.max(0, Math.min(places, DRUMS - whole.length)));
+  const part = fraction.padEnd(Math.max(0, Math.min(places, DRUMS - whole.length)), "0");
+  const cells = (signs, kind) => [...signs].map((cell) => h("span", { class: /[.,-]/.test(cell) ? "sign" : kind }, cell));
+  const front = cells(sign + group(whole) + (part ? "." : ""), "digit");
   const back = cells(part, "digit part");
   element.replaceChildren(h("span", { class: "drum-group" }, ...front), h("span", { class: "drum-group" }, ...back));
   // The style sheet sizes the drums by their number, so that they fit.
-  element.classList.toggle("long", front.length + back.length > 14);
   element.style.setProperty("--cells", String(front.length + back.length));
-  element.style.setProperty("--widest", String(Math.max(front.length, back.length)));
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", group(text));
+  element.dataset.exact = text;
+  return unit;
 }

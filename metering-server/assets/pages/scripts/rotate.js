@@ -1,4 +1,4 @@
-// The ROTATE tab: replaces the key, with a signature of the wallet that paid for the account.
+// Replaces the key of an account with a signature of the wallet that paid for it. Works without the key, too.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
@@ -15,12 +15,6 @@ export function showRotate(place, visit) {
 
 function content(place, { account = null, here, rotated }) {
   const about = h("p", { class: "soft" }, "A new key replaces the old one, which stops working immediately. Balance, usage and limits stay the same.");
-  if (account && !account.payer_address) {
-    return [
-      about,
-      h("div", { class: "notice" }, h("p", {}, "This account was opened by email, so no wallet can replace its key. Ask the operator to replace it."), h("p", { class: "soft" }, "Accounts that were opened by paying from a wallet can rotate their key here.")),
-    ];
-  }
   if (!provider()) {
     return [
       about,
@@ -60,7 +54,7 @@ function content(place, { account = null, here, rotated }) {
           return;
         }
         rotated(key);
-        place.replaceChildren(...shown(key));
+        place.replaceChildren(...newKey(key));
         place.querySelector("h2").focus();
       } catch (error) {
         failure.textContent = error.code === "no_linked_wallet" ? "This address has not paid for an account here. In your wallet, choose the address that did." : sentence(error);
@@ -88,7 +82,8 @@ async function prove(account, signal, say) {
   return { address, nonce: challenge.nonce, signature };
 }
 
-function shown(key) {
+/** Shows a new key, once. */
+export function newKey(key) {
   return [
     h("h2", { tabindex: "-1" }, "Your new key"),
     h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "The old one has stopped working."),
@@ -98,7 +93,7 @@ function shown(key) {
 }
 
 /** Shows a key that arrived after signing out, since it cannot be shown again. It is not stored. */
-function showElsewhere(key) {
+export function showElsewhere(key) {
   const close = h("form", { method: "dialog", class: "actions" }, h("button", { class: "button" }, "I have saved it"));
   const words = h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "You signed out while it was being created. The old one has stopped working.");
   const dialog = h("dialog", { "aria-labelledby": "late-key-title", id: "late-key" }, h("h2", { id: "late-key-title" }, "Your new key"), words, secret(key), close);

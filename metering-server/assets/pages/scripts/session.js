@@ -1,11 +1,26 @@
-// What this tab remembers, in sessionStorage only: the key, and a payment in progress.
+// What this tab remembers, in sessionStorage only: the key and whose it is, and a payment or a rotation in progress.
 
 const KEY = "metering.key";
+const NAME = "metering.name";
 const PAYMENT = "metering.payment";
+const ROTATION = "metering.rotation";
 
 export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
-export const forgetKey = () => sessionStorage.removeItem(KEY);
+
+export function forgetKey() {
+  sessionStorage.removeItem(KEY);
+  sessionStorage.removeItem(NAME);
+}
+
+/** The name of the signed-in account, once it is known. */
+export const rememberedName = () => sessionStorage.getItem(NAME);
+export const rememberName = (name) => sessionStorage.setItem(NAME, name);
+
+/** The idempotency key of a rotation whose response has not arrived. Whoever has it and the old key has the new key. */
+export const rememberedRotation = () => sessionStorage.getItem(ROTATION);
+export const rememberRotation = (rotation) => sessionStorage.setItem(ROTATION, rotation);
+export const forgetRotation = () => sessionStorage.removeItem(ROTATION);
 
 /** The payment that has not been registered yet, if there is one. */
 export function rememberedPayment() {
@@ -29,4 +44,5 @@ export function replacePayment(payment, known = null) {
 export function forgetEverything() {
   forgetKey();
   forgetPayment();
+  forgetRotation();
 }

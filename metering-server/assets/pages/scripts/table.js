@@ -44,12 +44,12 @@ function cell(column, content) {
 }
 
 /** A table that shows only the first rows until the user asks for all. */
-export function longTable(caption, columns, rows, first) {
-  if (rows.length <= first) return table(caption, columns, rows);
-  const place = h("div", {}, table(caption, columns, rows.slice(0, first)));
+export function longTable(caption, columns, rows, first, options) {
+  if (rows.length <= first) return table(caption, columns, rows, options);
+  const place = h("div", {}, table(caption, columns, rows.slice(0, first), options));
   const more = h("button", { class: "button button-quiet button-small table-more", type: "button" }, `Show all ${rows.length}`);
   more.addEventListener("click", () => {
-    place.replaceChildren(table(caption, columns, rows));
+    place.replaceChildren(table(caption, columns, rows, options));
     place.querySelector("table").tabIndex = -1;
     place.querySelector("table").focus();
   });

@@ -1,0 +1,119 @@
+//! Receipts for purchases: their numbers, and how a purchase splits into credits and bonus.
+//!
+//! A receipt is not stored. It is derived from the ledger entry, the payment's record and the plan, so its number must
+//! depend only on what never changes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::chains::transaction::TxRef;
+use crate::money::credits::Credits;
+use crate::payments::plan::Plan;
+
+/// How many bytes of the transaction's hash are in a number.
+const HASH_BYTES: usize = 8;
+const PREFIX: &str = "R-";
+
+/// The number of a receipt: `R-`, the chain's id, and the first 16 digits of the transaction's hash.
+///
+/// It never changes, also when the store is moved, and two payments never share it by chance: a transaction counts once.
+///
+/// ```
+/// use metering_core::chains::TxRef;
+/// use metering_core::payments::ReceiptNumber;
+///
+/// let hash = "0x9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".parse()?;
+/// let number = ReceiptNumber::of(&TxRef { chain_id: 8453, hash });
+/// assert_eq!(number.to_string(), "R-8453-9F86D081884C7D65");
+/// assert_eq!("r-8453-9f86d081884c7d65".parse(), Ok(number));
+/// # Ok::<(), metering_core::chains::TxHashError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReceiptNumber {
+    chain_id: u64,
+    hash: [u8; HASH_BYTES],
+}
+
+/// The text is not the number of a receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a receipt number such as R-8453-9F86D081884C7D65")]
+pub struct ReceiptNumberError;
+
+impl ReceiptNumber {
+    /// The number of the receipt for a payment.
+    #[must_use]
+    pub fn of(tx: &TxRef) -> Self {
+        let (hash, _) = tx.hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
+        Self { chain_id: tx.chain_id, hash: *hash }
+    }
+}
+
+impl fmt::Display for ReceiptNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}-{}", self.chain_id, hex::encode_upper(self.hash))
+    }
+}
+
+impl FromStr for ReceiptNumber {
+    type Err = ReceiptNumberError;
+
+    fn from_str(text: &str) -> Result<Self, ReceiptNumberError> {
+        let text = text.to_ascii_uppercase();
+        let (chain_id, digits) =
+            text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).ok_or(ReceiptNumberError)?;
+        let chain_id = chain_id.parse().map_err(|_| ReceiptNumberError)?;
+        let mut hash = [0; HASH_BYTES];
+        hex::decode_to_slice(digits, &mut hash).map_err(|_| ReceiptNumberError)?;
+        let number = Self { chain_id, hash };
+        // One spelling per number: no plus sign, no leading zeros.
+        if number.to_string() == text { Ok(number) } else { Err(ReceiptNumberError) }
+    }
+}
+
+/// The credits and the bonus of a purchase of `bought` credits, by its plan as it is now. `None` when the plan no longer
+/// sells that amount: how it was split then is not known.
+///
+/// ```
+/// use metering_core::payments::{Plan, purchase_parts};
+///
+/// let plan: Plan = serde_json::from_str(
+///     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
+///         "bonus_credits": 0.5, "token_amount": "0.002", "token_decimals": 18, "label": "Starter"}"#,
+/// )?;
+/// let (credits, bonus) = purchase_parts("10.5".parse()?, &plan).ok_or("the plan sells 10.5 credits")?;
+/// assert_eq!((credits.to_string(), bonus.to_string()), ("10".to_owned(), "0.5".to_owned()));
+/// assert_eq!(purchase_parts("12".parse()?, &plan), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn purchase_parts(bought: Credits, plan: &Plan) -> Option<(Credits, Credits)> {
+    (plan.credits_in_all() == Some(bought)).then_some((plan.credits, plan.bonus_credits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chains::transaction::TxHash;
+
+    #[test]
+    fn numbers_have_one_spelling() {
+        let tx = TxRef { chain_id: 1, hash: TxHash::from_bytes([0xab; 32]) };
+        assert_eq!(ReceiptNumber::of(&tx).to_string(), "R-1-ABABABABABABABAB");
+        let table = [
+            ("R-1-ABABABABABABABAB", true),
+            ("r-1-abababababababab", true),
+            ("R-01-ABABABABABABABAB", false),
+            ("R-+1-ABABABABABABABAB", false),
+            ("R-1-ABABABABABABABA", false),
+            ("R-1-ABABABABABABABABAB", false),
+            ("R-1-ABABABABABABABAG", false),
+            ("R--ABABABABABABABAB", false),
+            ("R-18446744073709551616-ABABABABABABABAB", false),
+            ("1-ABABABABABABABAB", false),
+            ("", false),
+        ];
+        for (text, valid) in table {
+            assert_eq!(text.parse() == Ok(ReceiptNumber::of(&tx)), valid, "{text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Receipts for account holders, made from the ledger, the payments' records and the plans.
+
+use std::collections::VecDeque;
+
+use crate::access::account::Account;
+use crate::access::key::ApiKey;
+use crate::chains::explorer::transaction_url;
+use crate::error::Error;
+use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
+use crate::payments::payment::{PaymentRecord, PaymentSettlement};
+use crate::payments::plan::Plan;
+use crate::payments::receipt::{ReceiptNumber, purchase_parts};
+use crate::service::Service;
+use crate::service::reports::within;
+use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
+
+/// The most receipts in one response.
+const MAX_RECEIPTS: u32 = 100;
+/// How many ledger entries are read at a time.
+const PAGE: u32 = 1_000;
+
+/// Who sells the credits, for receipts.
+///
+/// ```
+/// use metering_core::ServiceConfig;
+/// use metering_core::service::Seller;
+///
+/// let seller = Seller {
+///     name: "Acme Data Ltd".to_owned(),
+///     address: vec!["1 High Street".to_owned(), "London".to_owned()],
+///     ..Seller::default()
+/// };
+/// let config = ServiceConfig { seller, ..ServiceConfig::default() };
+/// assert_eq!(config.seller.tax_id, None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seller {
+    /// The name.
+    pub name: String,
+    /// The postal address, line by line.
+    pub address: Vec<String>,
+    /// The tax number, if any.
+    pub tax_id: Option<String>,
+    /// An email address or URL for questions, if any.
+    pub contact: Option<String>,
+}
+
+impl Service {
+    /// Receipts for the account's purchases, newest first: at most `limit` (1 to 100) of those before the ledger entry
+    /// with the number `before`.
+    ///
+    /// [`Service::receipt`] has an example.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
+    pub async fn receipts(
+        &self,
+        key: Option<&ApiKey>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<ReceiptsDocument, Error> {
+        let account = self.authenticate(key).await?;
+        let limit = within("limit", limit, MAX_RECEIPTS)?;
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        // The newest so far, and one more, which shows whether others precede them.
+        let mut newest: VecDeque<(LedgerEntry, PaymentRef)> = VecDeque::new();
+        self.each_purchase(&account, |entry, payment| {
+            if before.is_some_and(|before| entry.id >= before) {
+                return false;
+            }
+            newest.push_back((entry, payment));
+            if newest.len() > most + 1 {
+                newest.pop_front();
+            }
+            true
+        })
+        .await?;
+        let more = newest.len() > most;
+        if more {
+            newest.pop_front();
+        }
+        let next = newest.front().filter(|_| more).map(|(entry, _)| entry.id);
+        let mut receipts = Vec::with_capacity(newest.len());
+        if !newest.is_empty() {
+            let plans = self.payments.store()?.plans().await?;
+            for (entry, payment) in newest.iter().rev() {
+                receipts.push(self.receipt_of(&account, entry, payment, &plans).await?);
+            }
+        }
+        Ok(ReceiptsDocument { org_id: account.id.to_string(), receipts, next })
+    }
+
+    /// The receipt with this number.
+    ///
+    /// With the shop of the example `sell_a_plan`, for a customer who has bought a plan there:
+    ///
+    /// ```
+    /// # mod in_memory {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));
+    /// # }
+    /// # mod shop {
+    /// #     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/shop.rs"));
+    /// # }
+    /// # use in_memory::{CHAIN_ID, MemoryChain, Wallet};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let chain = Arc::new(MemoryChain::default());
+    /// # let (shop, customer) = (shop::open(&chain).await?, Wallet::of(7));
+    /// # let request = serde_json::from_value(serde_json::json!({
+    /// #     "agent_name": "my-agent", "plan_id": "starter", "chain_id": CHAIN_ID, "token_symbol": "USDC",
+    /// #     "payer_address": customer.address(),
+    /// # }))?;
+    /// # let quote = shop.quote(&request).await?;
+    /// # let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
+    /// # let claim = serde_json::json!({"signup_nonce": quote.signup_nonce, "tx_hash": payment});
+    /// # let claimed = shop.claim(&serde_json::from_value(claim)?).await?;
+    /// # let key = claimed.api_key.key();
+    /// let list = shop.receipts(Some(key), None, 10).await?;
+    /// let receipt = shop.receipt(Some(key), &list.receipts[0].number).await?;
+    /// assert_eq!(receipt.plan_id.as_deref(), Some("starter"));
+    /// assert_eq!(receipt.payment.token_amount, Some(quote.amount_human));
+    /// assert_eq!(receipt.status, "paid");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Service::receipts`].
+    pub async fn receipt(&self, key: Option<&ApiKey>, number: &str) -> Result<ReceiptDocument, Error> {
+        let account = self.authenticate(key).await?;
+        let number: ReceiptNumber = number.parse().map_err(|problem| Error::field("number", problem))?;
+        let mut found = None;
+        self.each_purchase(&account, |entry, payment| {
+            if ReceiptNumber::of(&payment.tx) == number {
+                found = Some((entry, payment));
+            }
+            found.is_none()
+        })
+        .await?;
+        let (entry, payment) = found.ok_or(Error::NoSuchReceipt)?;
+        let plans = self.payments.store()?.plans().await?;
+        self.receipt_of(&account, &entry, &payment, &plans).await
+    }
+
+    /// Calls `visit` with every purchase of the account, oldest first, until it returns `false`.
+    async fn each_purchase(
+        &self,
+        account: &Account,
+        mut visit: impl FnMut(LedgerEntry, PaymentRef) -> bool,
+    ) -> Result<(), Error> {
+        let mut after = None;
+        loop {
+            let page = self.store.account_ledger(&account.id, after.as_ref(), PAGE).await?;
+            for entry in page.items {
+                let Some(payment) = entry.payment.clone().filter(|_| LedgerKind::PURCHASES.contains(&entry.kind))
+                else {
+                    continue;
+                };
+                if !visit(entry, payment) {
+                    return Ok(());
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn receipt_of(
+        &self,
+        account: &Account,
+        entry: &LedgerEntry,
+        payment: &PaymentRef,
+        plans: &[Plan],
+    ) -> Result<ReceiptDocument, Error> {
+        let record = self.payments.store()?.payment(&payment.tx).await?;
+        // Written in the same transaction as the entry, and never deleted.
+        let record = record.ok_or(Error::Internal)?;
+        let bought = plans.iter().find(|plan| {
+            plan.chain_id == payment.tx.chain_id && payment.plan_id.as_ref().is_some_and(|id| *id == plan.id)
+        });
+        let reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
+        let Seller { name, address, tax_id, contact } = self.config.seller.clone();
+        Ok(ReceiptDocument {
+            number: ReceiptNumber::of(&payment.tx).to_string(),
+            status: if reversed { "reversed" } else { "paid" }.to_owned(),
+            issued_at: entry.created_at.to_string(),
+            seller: SellerDocument { name, address, tax_id, contact },
+            customer: CustomerDocument {
+                org_id: account.id.to_string(),
+                agent_name: account.agent_name.to_string(),
+                email: account.email.as_ref().map(ToString::to_string),
+            },
+            plan_id: payment.plan_id.clone(),
+            plan_label: bought.map(|plan| plan.label.clone()),
+            credits: entry.amount,
+            bonus_credits: bought.and_then(|plan| purchase_parts(entry.amount, plan)).map(|(_, bonus)| bonus),
+            payment: self.payment_document(&record, plans),
+        })
+    }
+
+    fn payment_document(&self, record: &PaymentRecord, plans: &[Plan]) -> PaymentDocument {
+        let payment = &record.payment;
+        let chain_id = payment.tx.chain_id;
+        let chain = self.config.chains.iter().find(|chain| chain.chain_id == chain_id);
+        let priced = plans.iter().find(|plan| plan.chain_id == chain_id && plan.token_contract == payment.token);
+        PaymentDocument {
+            chain_id,
+            chain_name: chain.map(|chain| chain.name.clone()),
+            tx_hash: payment.tx.hash.to_string(),
+            explorer_url: chain.and_then(|chain| transaction_url(&chain.explorer_url, &payment.tx.hash)),
+            payer: payment.payer.to_checksummed(),
+            recipient: payment.recipient.to_checksummed(),
+            token_symbol: priced.map(|plan| plan.token_symbol.clone()),
+            token_contract: payment.token.to_string(),
+            token_amount: priced.map(|plan| payment.amount.to_human(plan.token_decimals)),
+            amount_atomic: payment.amount.to_string(),
+            mined_at: payment.mined_at.to_string(),
+        }
+    }
+}

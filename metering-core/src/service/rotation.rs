@@ -1,0 +1,75 @@
+//! Key rotation by the holder of the key. Works for every account; [`recovery`](super::recovery) is for those whose key
+//! is lost.
+
+use crate::access::account::Account;
+use crate::access::key::{ApiKey, KeyFault};
+use crate::charging::delivery::IdempotencyKey;
+use crate::error::Error;
+use crate::service::Service;
+use crate::wire::VerifyResponse;
+
+impl Service {
+    /// Replaces a live key. The old key is refused from then on.
+    ///
+    /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
+    /// live, also from another node. Without one, a lost response is a lost key.
+    ///
+    /// ```
+    /// use metering_core::charging::IdempotencyKey;
+    /// use metering_core::{MemoryStore, Service};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, old_key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let rotation = IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?;
+    /// let rotated = service.rotate_key(Some(&old_key), Some(&rotation)).await?;
+    /// let new_key = rotated.api_key.key();
+    /// assert!(service.balance(Some(&old_key)).await.is_err());
+    /// assert_eq!(service.balance(Some(new_key)).await?.org_id, rotated.org_id);
+    ///
+    /// // The response was lost: the same request gets it again.
+    /// let again = service.rotate_key(Some(&old_key), Some(&rotation)).await?;
+    /// assert_eq!(again.api_key.key().hash(), new_key.hash());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key; [`Error::ValidationFailed`] when the idempotency key is too short; or
+    /// when the store fails. After [`Error::OutcomeUnknown`], retry with the same idempotency key.
+    pub async fn rotate_key(
+        &self,
+        key: Option<&ApiKey>,
+        rotation: Option<&IdempotencyKey>,
+    ) -> Result<VerifyResponse, Error> {
+        let key = key.ok_or(Error::Unauthorized)?;
+        let new = match rotation.map(|rotation| key.successor(rotation)) {
+            Some(Ok(successor)) => successor,
+            Some(Err(problem)) => {
+                self.authenticate(Some(key)).await?;
+                return Err(Error::field("Idempotency-Key", problem));
+            }
+            None => ApiKey::generate(&*self.payments.randomness),
+        };
+        let account = match self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await? {
+            Some(account) => account,
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this successor.
+            None => self.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,
+        };
+        Ok(rotated(&account, new))
+    }
+}
+
+/// The response that has an account's new key.
+pub(super) fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
+    VerifyResponse {
+        status: "ok",
+        rotated: true,
+        api_key: key.into(),
+        org_id: account.id.to_string(),
+        credit_balance: account.totals.balance,
+        rate_limits: account.limits,
+    }
+}

@@ -1,0 +1,101 @@
+//! Receipts for purchases.
+
+use serde::Serialize;
+
+use crate::money::credits::Credits;
+
+/// The response to `GET /credits/receipts`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReceiptsDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// A receipt for each purchase, newest first.
+    pub receipts: Vec<ReceiptDocument>,
+    /// The value of `before` for the receipts that follow; null when there are none.
+    pub next: Option<i64>,
+}
+
+/// The receipt for a purchase, and the response to `GET /credits/receipt`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReceiptDocument {
+    /// The receipt's number. It never changes and is unique among the receipts of this service.
+    pub number: String,
+    /// `paid`, or `reversed` while a chain reorganisation has removed the payment and its credits are taken back.
+    pub status: String,
+    /// When the credits were added, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub issued_at: String,
+    /// Who sold the credits.
+    pub seller: SellerDocument,
+    /// Who bought them.
+    pub customer: CustomerDocument,
+    /// The plan that was bought; null for a payment that the operator assigned without a plan.
+    pub plan_id: Option<String>,
+    /// The plan's name for people; null when the plan no longer exists.
+    pub plan_label: Option<String>,
+    /// Credits added in all, bonus included.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Credits,
+    /// The bonus in `credits`; null when the plan has changed since, so that it is no longer known.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub bonus_credits: Option<Credits>,
+    /// The payment.
+    pub payment: PaymentDocument,
+}
+
+/// Who sold the credits, as the operator configured it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SellerDocument {
+    /// The name.
+    pub name: String,
+    /// The postal address, line by line.
+    pub address: Vec<String>,
+    /// The tax number, if any.
+    pub tax_id: Option<String>,
+    /// An email address or URL for questions, if any.
+    pub contact: Option<String>,
+}
+
+/// Who bought the credits.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CustomerDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// The name its owner gave it.
+    pub agent_name: String,
+    /// Its owner's email address, if any.
+    pub email: Option<String>,
+}
+
+/// The payment of a purchase.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PaymentDocument {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The chain's name; null when it is no longer configured.
+    pub chain_name: Option<String>,
+    /// The transaction.
+    pub tx_hash: String,
+    /// The transaction's page of a block explorer, if one is known for the chain.
+    pub explorer_url: Option<String>,
+    /// The wallet that paid (EIP-55).
+    pub payer: String,
+    /// The address that was paid (EIP-55).
+    pub recipient: String,
+    /// The token's symbol; null when no plan is paid in it any more.
+    pub token_symbol: Option<String>,
+    /// The token's contract, in lower case; the zero address for the native coin.
+    pub token_contract: String,
+    /// The amount in tokens, as a string; null when the token's decimals are not known any more.
+    pub token_amount: Option<String>,
+    /// The amount in the token's smallest unit, as a string of digits.
+    pub amount_atomic: String,
+    /// When the payment was mined, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub mined_at: String,
+}

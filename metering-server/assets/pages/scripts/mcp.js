@@ -1,0 +1,7 @@
+// The page about MCP: the same instructions as in the account, for everybody.
+
+import { showConnect } from "/assets/connect.js";
+import { byId } from "/assets/dom.js";
+import { rememberedKey } from "/assets/session.js";
+
+showConnect(byId("connect"), rememberedKey);

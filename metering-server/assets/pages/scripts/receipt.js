@@ -1,0 +1,74 @@
+// The page of one receipt, to read, print and download.
+
+import { callApi, fetchText, sentence } from "/assets/api.js";
+import { group } from "/assets/decimal.js";
+import { byId, h } from "/assets/dom.js";
+import { save } from "/assets/download.js";
+import { paid } from "/assets/purchases.js";
+import { rememberedKey } from "/assets/session.js";
+
+const number = new URLSearchParams(location.search).get("number") ?? "";
+const path = `/credits/receipt?number=${encodeURIComponent(number)}`;
+const longDay = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "long", year: "numeric" });
+
+async function start() {
+  const key = rememberedKey();
+  if (!key) {
+    say("This receipt belongs to an account. Open the account in this tab, then come back.", h("a", { class: "button", href: "/metering/account" }, "Open account"));
+    return;
+  }
+  try {
+    show(await callApi(path, { key }));
+  } catch (error) {
+    say(sentence(error), h("a", { class: "button button-quiet", href: "/metering/account" }, "Back to the account"));
+    return;
+  }
+  byId("receipt-actions").hidden = false;
+  byId("print").addEventListener("click", () => print());
+  byId("download").addEventListener("click", async () => {
+    try {
+      const { text } = await fetchText(path, { key });
+      save(`${number}.json`, [text], "application/json");
+    } catch (error) {
+      byId("receipt-status").textContent = sentence(error);
+    }
+  });
+}
+
+function say(text, action) {
+  byId("receipt").replaceChildren(h("h1", {}, "Receipt"), h("p", {}, text), h("p", {}, action));
+}
+
+function show(receipt) {
+  const { payment, seller, customer } = receipt;
+  document.title = `Receipt ${receipt.number} · ${seller.name}`;
+  const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
+  const bonus = receipt.bonus_credits !== null && receipt.bonus_credits !== "0" ? `${group(receipt.bonus_credits)} of them as a bonus` : "";
+  const hash = payment.explorer_url ? h("a", { href: payment.explorer_url, rel: "noopener noreferrer", target: "_blank" }, payment.tx_hash) : payment.tx_hash;
+  const parts = [
+    h(
+      "header",
+      { class: "receipt-head" },
+      h("div", {}, h("h1", {}, "Receipt"), h("p", { class: "mono", id: "receipt-number" }, receipt.number)),
+      h("address", { id: "seller" }, h("strong", {}, seller.name), ...seller.address.flatMap((text) => [h("br"), text]), seller.tax_id && [h("br"), `Tax number ${seller.tax_id}`], seller.contact && [h("br"), seller.contact]),
+    ),
+    receipt.status === "reversed" && h("p", { class: "notice notice-bad", id: "reversed" }, h("strong", {}, "Reversed. "), "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again."),
+    h("p", { class: "receipt-sum" }, h("strong", {}, paid(payment)), h("span", { class: "soft" }, ` paid on ${longDay.format(new Date(payment.mined_at))}`)),
+    h(
+      "dl",
+      { class: "facts" },
+      line("Date", longDay.format(new Date(receipt.issued_at)), h("span", { class: "soft" }, `, ${receipt.issued_at.slice(11, 19)} UTC`)),
+      line("Plan", receipt.plan_label ?? receipt.plan_id ?? "Assigned by the operator"),
+      line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
+      line("Customer", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
+      line("Amount", paid(payment)),
+      line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
+      line("Transaction", h("span", { class: "mono" }, hash)),
+      line("Paid from", h("span", { class: "mono" }, payment.payer)),
+      line("Paid to", h("span", { class: "mono" }, payment.recipient)),
+    ),
+  ];
+  byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+start();

@@ -1,0 +1,41 @@
+// The tiles above the chart: balance, lifetime use and rate limits.
+
+import { drums, group, plural } from "/assets/decimal.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+import { runway } from "/assets/runway.js";
+
+/** The tiles of an account. `recent` is a summary of at least the last eight days. */
+export function tiles(balance, recent, now) {
+  const meter = h("p", { class: "drums", id: "balance", tabindex: "0" });
+  const unit = drums(meter, balance.credit_balance, 4);
+  const { requests_per_minute: minute, requests_per_day: day } = balance.rate_limits;
+  const cap = (count, window) => (count === "0" ? `No limit per ${window}` : `${group(count)} a ${window}`);
+  const [bought, granted] = [balance.total_credits_purchased, balance.total_credits_granted];
+  return h(
+    "div",
+    { class: "tiles" },
+    tile(
+      "Balance",
+      "balance-title",
+      h("p", { class: "meter-line" }, meter, h("span", { class: "soft" }, `${unit} ${plural(balance.credit_balance, "credit")}`.trim())),
+      h("p", { class: "soft", id: "runway" }, runway(balance.credit_balance, recent.by_day, now)),
+    ),
+    tile(
+      "Lifetime used",
+      "used-title",
+      h("p", { class: "figure", id: "lifetime-used" }, figure(balance.total_credits_used)),
+      h("p", { class: "soft" }, "of ", figure(bought), " bought and ", figure(granted), " granted"),
+    ),
+    tile(
+      "Rate limits",
+      "limits-title",
+      h("p", { class: "figure", id: "rate-limits" }, cap(minute, "minute")),
+      h("p", { class: "soft" }, cap(day, "UTC day")),
+    ),
+  );
+}
+
+function tile(title, id, ...content) {
+  return h("section", { class: "tile", "aria-labelledby": id }, h("h2", { id }, title), ...content);
+}
