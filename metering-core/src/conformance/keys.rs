@@ -83,8 +83,11 @@ pub async fn live_keys_are_returned_in_order(store: Arc<dyn Store>) {
 pub async fn a_live_key_is_replaced_once(store: Arc<dyn Store>) {
     let (customer, other) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
     let (new, later) = (new_key(), new_key());
+    accepted(&*store, charge(customer.key, BASE), NOON).await;
     let replaced = store.replace_live_key(&customer.key, new, NOON).await.unwrap().expect("the key is live");
     assert_eq!(replaced, account(&*store, &customer.id).await);
+    assert_eq!(refused(&*store, charge(customer.key, BASE), NOON).await, Refusal::UnknownKey);
+    assert_eq!(accepted(&*store, charge(new, BASE), NOON).await.account, customer.id);
     assert_eq!(store.replace_live_key(&customer.key, later, NOON).await.unwrap(), None);
     assert_eq!(store.replace_live_key(&later, new_key(), NOON).await.unwrap(), None, "nobody has this key");
     assert_eq!(store.live_keys(&[customer.key, new, later, other.key]).await.unwrap(), [false, true, false, true]);

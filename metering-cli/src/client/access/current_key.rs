@@ -11,6 +11,7 @@ use crate::client::charging::call::generate_key;
 use crate::client::payments::payment::paid::Issued;
 use crate::client::session::Session;
 use crate::failure::Failure;
+use crate::output::notice;
 
 /// How often a request without a response is sent before the user is asked to try later.
 const ATTEMPTS: u32 = 3;
@@ -19,26 +20,34 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The new key. `given` is the idempotency key of an earlier run whose response was lost.
 pub(super) async fn replaced(session: &Session, given: Option<&IdempotencyKey>) -> Result<Issued, Failure> {
     let rotation = given.cloned().unwrap_or_else(generate_key);
-    let client = session.client()?.with_idempotency_key(rotation.clone());
-    let mut attempt = 1;
-    loop {
-        let error = match client.post("/keys/current/rotate", &json!({})).await {
-            Ok(response) => return Ok(response.json()?),
+    let again = format!("metering rotate --current --idempotency-key {}", rotation.as_str());
+    notice(&format!("If this is interrupted, keep the old key and get the new one with `{again}`."));
+    let client = session.client()?.with_idempotency_key(rotation);
+    let mut is_begun = given.is_some();
+    for attempt in 1.. {
+        let error = match client.post("/keys/current/rotate", &json!({})).await.and_then(|response| response.json()) {
+            Ok(issued) => return Ok(issued),
             Err(error) => error,
         };
-        if !is_uncertain(&error) {
+        // Once an attempt may have replaced the key, only a key that is not live says that there is no new one to get.
+        let is_over = if is_begun { is_unauthorized(&error) } else { !is_uncertain(&error) };
+        if is_over {
             return Err(error.into());
         }
+        is_begun = true;
         if attempt == ATTEMPTS {
             return Err(Failure::TryLater(format!(
                 "the response was lost ({error}): the key may have been replaced. To get the new key, keep the old one \
-                 and run `metering rotate --current --idempotency-key {}`",
-                rotation.as_str()
+                 and run `{again}`"
             )));
         }
-        attempt += 1;
         tokio::time::sleep(PAUSE).await;
     }
+    unreachable!("the last attempt returns")
+}
+
+fn is_unauthorized(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(refusal) if refusal.status == 401)
 }
 
 /// Whether the key may have been replaced, or may be by another attempt.

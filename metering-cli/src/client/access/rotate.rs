@@ -52,7 +52,7 @@ pub(crate) struct RotateArgs {
     /// The signature that was made elsewhere.
     #[arg(long, value_name = "HEX", requires_all = ["address", "nonce"])]
     signature: Option<String>,
-    /// Replace the profile's key even if it belongs to another account.
+    /// Replace the profile's key even if it is the key of another account.
     #[arg(long)]
     replace_key: bool,
     /// Never prompt; refuse to sign a message that names another service.
@@ -79,7 +79,10 @@ impl RotateArgs {
             return self.write_challenge(&Challenge::request(&session, address).await?, address, out);
         }
         let issued = match (self.address, &self.nonce, &self.signature) {
-            _ if self.current => current_key::replaced(&session, self.idempotency_key.as_ref()).await?,
+            _ if self.current => {
+                self.check_profile_has_key(&session)?;
+                current_key::replaced(&session, self.idempotency_key.as_ref()).await?
+            }
             (Some(address), Some(nonce), Some(signature)) => {
                 self.check_same_account(&session, address).await?;
                 verify(&session, address, nonce, signature).await?
@@ -120,12 +123,25 @@ impl RotateArgs {
         if self.replace_key || owns_key(session, address).await? != Some(false) {
             return Ok(());
         }
-        Err(Failure::Conflict(format!(
-            "profile {} has the key of another account, which would be lost: choose another profile with --profile, \
-            or add --replace-key",
-            session.profile.name()
-        )))
+        Err(another_key(session))
     }
+
+    /// Refuses to replace a key from the environment if the profile has another one, which the new key would overwrite.
+    fn check_profile_has_key(&self, session: &Session) -> Result<(), Failure> {
+        let settings = &session.profile.settings;
+        let is_other_url = settings.url.as_ref().is_some_and(|url| url != session.url());
+        let key = session.key()?.hash();
+        let is_other = settings.api_key.as_ref().is_some_and(|stored| is_other_url || stored.hash() != key);
+        if is_other && !self.replace_key { Err(another_key(session)) } else { Ok(()) }
+    }
+}
+
+fn another_key(session: &Session) -> Failure {
+    Failure::Conflict(format!(
+        "profile {} has the key of another account, which would be lost: choose another profile with --profile, or \
+         add --replace-key",
+        session.profile.name()
+    ))
 }
 
 /// Whether the profile's key belongs to the account that the wallet paid for; `None` if there is no working key.

@@ -8,7 +8,7 @@ import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
 import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
-import { forgetEverything, forgetKey, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
+import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
@@ -29,7 +29,8 @@ async function load(key) {
     // The pace is taken from more than a week.
     view.days < PACE_DAYS ? summaryOf(PACE_DAYS) : null,
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
-    callApi("/credits/receipts", { key }),
+    // Without its purchases, the account is still worth showing.
+    callApi("/credits/receipts", { key }).catch((error) => ({ error })),
   ]);
   return { key, balance, summary, recent: recent ?? summary, activity, receipts, now: summary.date };
 }
@@ -102,8 +103,7 @@ async function refresh() {
     if (error.code === "unauthorized" && rememberedRotation()) {
       finishRotation(key);
     } else if (error.code === "unauthorized") {
-      close();
-      askForKey("This key is no longer valid. It may have been replaced or revoked.");
+      leaveKey();
     } else {
       const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
       byId("dashboard").hidden = false;
@@ -112,7 +112,12 @@ async function refresh() {
   }
 }
 
-/** The key is not valid any more, and this tab has asked for it to be replaced: what is left is to get the new key. */
+function leaveKey() {
+  close();
+  askForKey("This key is no longer valid. It may have been replaced or revoked.");
+}
+
+/** The key is no longer valid, and this tab has asked for it to be replaced: fetch the new key. */
 function finishRotation(key) {
   byId("sign-in").hidden = true;
   byId("tabs").hidden = true;
@@ -121,6 +126,7 @@ function finishRotation(key) {
   byId("panel-rotate").hidden = false;
   showReplace(byId("rotate"), {
     account: {},
+    ended: leaveKey,
     key: () => key,
     here: () => rememberedKey() === key,
     rotated: (newKey) => {
@@ -140,6 +146,7 @@ function askForKey(problem = "") {
   showRotate(byId("lost-key-rotate"), {
     here: () => !rememberedKey(),
     rotated: (key) => {
+      forgetRotation();
       rememberKey(key);
       const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
       byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));

@@ -30,5 +30,7 @@ export async function exampleCall() {
 /** The tool of a call's route: the one whose name ends like the route's path. */
 export function toolOf({ template }, names) {
   const folded = template.replace(/[^A-Za-z0-9-]+/g, "_").replace(/^_+|_+$/g, "");
-  return names.find((name) => name === folded || name.endsWith(`_${folded}`));
+  // The shortest, since other routes' names can end the same: bds_price, not bds_v2_price.
+  const ending = names.filter((name) => name === folded || name.endsWith(`_${folded}`));
+  return ending.sort((one, other) => one.length - other.length)[0];
 }

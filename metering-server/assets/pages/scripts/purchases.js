@@ -6,11 +6,15 @@ import { downloadButton } from "/assets/download.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
-/** The section. `receipts` is the first part of the list. */
+/** The section. `receipts` is the first part of the list, or why it could not be loaded. */
 export function purchases({ key, receipts }) {
   const ledger = downloadButton("Ledger (CSV)", "ledger.csv", key, () => "/credits/ledger.csv");
   const section = h("section", { "aria-labelledby": "purchases-title", id: "purchases" });
   const head = h("div", { class: "section-head" }, h("h2", { id: "purchases-title" }, "Purchases"), ledger);
+  if (receipts.error) {
+    section.append(head, h("p", { class: "bad", role: "alert" }, sentence(receipts.error)));
+    return section;
+  }
   if (receipts.receipts.length === 0) {
     section.append(head, h("p", { class: "soft" }, "Nothing bought yet. The ledger lists credits that were granted, too."));
     return section;

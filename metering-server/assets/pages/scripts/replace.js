@@ -8,7 +8,8 @@ import { forgetRotation, rememberedRotation } from "/assets/session.js";
 
 /**
  * Fills `place`. `account` is the balance document. `key()` is the key of this visit; `here()` says whether the same user
- * is still on the page, and then `rotated` is called with the new key.
+ * is still on the page, and then `rotated` is called with the new key. `ended()` is called if the key is not live and there
+ * is no new one to get.
  */
 export function showReplace(place, visit) {
   const { account } = visit;
@@ -17,7 +18,12 @@ export function showReplace(place, visit) {
   if (!account.payer_address) return;
   const wallet = h("div", {});
   place.append(h("details", { class: "more" }, h("summary", {}, "Use your wallet instead"), wallet));
-  showRotate(wallet, visit);
+  // The wallet's new key replaces whatever an earlier attempt may have left.
+  const rotated = (key) => {
+    forgetRotation();
+    visit.rotated(key);
+  };
+  showRotate(wallet, { ...visit, rotated });
 }
 
 function first(place, visit) {
@@ -73,6 +79,10 @@ function confirm(place, visit, label) {
         place.querySelector("h2").focus();
       } catch (error) {
         if (!here()) return;
+        if (error.code === "unauthorized" && !rememberedRotation() && visit.ended) {
+          visit.ended();
+          return;
+        }
         showReplace(place, visit);
         const failure = h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, sentence(error));
         place.prepend(failure);

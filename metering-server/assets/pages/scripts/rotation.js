@@ -1,5 +1,5 @@
-// Replaces the key with the key itself as proof. A lost response can be had again, because the request has an idempotency
-// key that this tab remembers until the new key has arrived.
+// Replaces the key with the key itself as proof. The request has an idempotency key, which this tab remembers until the
+// new key has arrived, so a lost response can be recovered.
 
 import { callApi } from "/assets/api.js";
 import { forgetRotation, rememberRotation, rememberedRotation } from "/assets/session.js";
@@ -14,7 +14,7 @@ export async function rotateKey(key) {
     const { api_key: fresh } = await callApi("/keys/current/rotate", { method: "POST", key, headers: { "Idempotency-Key": rotation } });
     return fresh;
   } catch (error) {
-    // With these, the first attempt replaced nothing. Of a later one, only a key that is not live says that it is over.
+    // With these, the first attempt replaced nothing. On a retry, only `unauthorized` is final.
     const isOver = earlier ? ["unauthorized"] : ["unauthorized", "validation_failed", "rate_limited", "storage_unavailable"];
     if (isOver.includes(error.code)) forgetRotation();
     throw error;
