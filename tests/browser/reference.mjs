@@ -95,6 +95,31 @@ export const reference = {
     console.log(`the page weighs ${(weight / 1000).toFixed(1)} kB in ${sizes.length} responses`);
   },
 
+  /** Documents and streams that the sample feed does not have. */
+  async unusual(visitor) {
+    const page = await visitor.window();
+    await openReference(page);
+    const seen = await page.evaluate(async () => {
+      const scripts = [...document.querySelectorAll("link[rel=modulepreload]")].map(({ href }) => href);
+      const script = (name) => scripts.find((href) => new RegExp(`/${name}[^a-z/][^/]*$`).test(href));
+      const [{ groupsOf }, { isFree }, { readEvents }] = await Promise.all(["groups", "price", "events"].map((name) => import(script(name))));
+      const metered = (group) => ({ tags: ["metered"], "x-group": group });
+      const own = { tags: ["plans"] };
+      const paths = { "/a": { get: metered("価格"), head: metered("価格") }, "/b": { get: metered("取引") }, "/c": { get: own, head: own } };
+      const groups = groupsOf({ tags: [{ name: "plans" }], "x-groups": ["価格", "取引"], paths });
+      const tiered = (...prices) => ({ credits: prices[0], tiers: prices.slice(0, -1).map((credits) => ({ credits })), beyond: { credits: prices.at(-1) } });
+      const events = [];
+      await readEvents(new Response(`data: a\u2028b\n\ndata: ${"x".repeat(300_000)}\ndata: more\n\ndata: last\n\n`), ({ data }) => events.push(data));
+      return {
+        ids: new Set(groups.map(({ id }) => id)).size,
+        methods: groups.map(({ operations }) => operations.map(({ method }) => method).join(" ")),
+        free: [undefined, { credits: "0" }, tiered("0", "0", "0"), tiered("0", "1", "2"), tiered("0", "0", "2"), { credits: "1" }].map(isFree),
+        events: [events[0], events[1].length, events[2]],
+      };
+    });
+    assert.deepEqual(seen, { ids: 3, methods: ["get head", "get", "get"], free: [true, true, true, false, false, false], events: ["a\u2028b", 100_000, "last"] });
+  },
+
   /** The code is copied, and runs: with curl, Node.js, and Python if there is one with httpx. */
   async samples(visitor, { key, python }) {
     const page = await visitor.window();

@@ -1,7 +1,7 @@
 //! The names of route tools.
 //!
-//! Some agents drop tools with long names (OpenAI and Anthropic accept 64 characters, and some clients put the server's
-//! name in front), so names are at most [`MAX_CHARS`] long.
+//! Some agents drop tools with long names. Limits differ: OpenAI's API accepts 64 characters, and some clients count the
+//! server's name too or accept fewer. So names are at most [`MAX_CHARS`] long.
 
 use std::fmt;
 use std::str::FromStr;
@@ -97,8 +97,7 @@ pub(super) fn full_name(prefix: &ToolPrefix, route: &Route, shared: bool) -> Str
     format!("{prefix}{}", words.join("_"))
 }
 
-/// The name without as many of the last path parameters as are too many; `None` if even that is too long, or a method
-/// ends the name.
+/// Drops trailing path parameters until the name fits. `None` if it never does, or a method ends the name.
 pub(super) fn without_last_parameters(prefix: &ToolPrefix, route: &Route, shared: bool) -> Option<String> {
     if shared && &*route.method != "GET" {
         return None;

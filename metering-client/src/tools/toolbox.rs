@@ -85,19 +85,28 @@ impl Toolbox {
         let metered: Vec<_> = routes.iter().enumerate().filter(|(_, route)| route.metered).collect();
         let full_names: Vec<_> = metered.iter().map(|(_, route)| toolbox.full_name(route)).collect();
         for ((index, route), name) in metered.iter().zip(&full_names) {
-            if let Some(taken) = toolbox.by_name.insert(name.clone(), Purpose::Route(*index)) {
-                return Err(ToolNameClash { name: name.clone(), first: toolbox.title(taken), second: title(route) });
-            }
+            toolbox.claim(name, *index, route)?;
         }
         // Names that fit never depend on other routes, so they come first.
         let short_names = toolbox.short_names(&metered, &full_names);
         for (((index, route), full), short) in metered.iter().zip(full_names).zip(short_names) {
             let name = short.unwrap_or(full);
-            toolbox.by_name.insert(name.clone(), Purpose::Route(*index));
+            toolbox.claim(&name, *index, route)?;
             toolbox.tools.push(route_tool(name, route));
         }
         toolbox.tools.extend(own.map(|(tool, _)| tool));
         Ok(toolbox)
+    }
+
+    /// Makes a name that of a route, which may have it already.
+    fn claim(&mut self, name: &str, index: usize, route: &Route) -> Result<(), ToolNameClash> {
+        let purpose = Purpose::Route(index);
+        match self.by_name.insert(name.to_owned(), purpose) {
+            Some(taken) if taken != purpose => {
+                Err(ToolNameClash { name: name.to_owned(), first: self.title(taken), second: title(route) })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The short name of each route whose full name is too long. It lacks the last path parameters, unless another tool
@@ -191,4 +200,24 @@ fn plans_tool() -> Tool {
     let about = "The plans for buying credits: credits, price, token, chain and where to pay. Free of \
                  charge. This tool cannot pay.";
     free_tool("list_plans", about, ("plans", json!({"type": "array", "items": {"type": "object"}})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashed_name_that_another_route_has_is_a_clash() {
+        let long = format!("/{}", "word_".repeat(14));
+        let hash = hashed(&format!("bds{}", long.replace('/', "_").trim_end_matches('_')));
+        let same = hash.strip_prefix("bds_").unwrap();
+        let endpoint = |path: &str| json!({"path": path, "method": "GET", "metered": true});
+        let endpoints = json!([endpoint(&long), endpoint(&format!("/{same}"))]);
+        let text = json!({"market": "M", "version": 1, "endpoints": endpoints}).to_string();
+        let clash = Toolbox::new(&Catalogue::from_json(&text).unwrap()).unwrap_err();
+        assert_eq!(
+            clash,
+            ToolNameClash { name: hash.clone(), first: format!("GET /{same}"), second: format!("GET {long}") }
+        );
+    }
 }

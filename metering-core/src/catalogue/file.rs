@@ -83,24 +83,37 @@ fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
     Ok(Route {
         method: method.into(),
         template: path.into(),
-        description: endpoint.get("description")?.unwrap_or_default(),
+        description: documentation(endpoint.get("description"), unknown)?.unwrap_or_default(),
         params,
         metered: endpoint.require("metered")?,
         sse: endpoint.get("sse")?.unwrap_or_default(),
         pricing,
-        group: endpoint.get::<String>("group")?.filter(|group| !group.trim().is_empty()),
+        group: documentation(endpoint.get::<String>("group"), unknown)?.filter(|group| !group.trim().is_empty()),
         response,
         example,
     })
 }
 
+/// A field that only documents. In another server's catalogue, one that cannot be read counts as missing.
+fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
+    match (field, unknown) {
+        (Err(_), UnknownKeys::Ignore) => Ok(None),
+        (field, _) => field,
+    }
+}
+
 /// The schema of a route's response, and an example of one. The example has to fit the schema.
 fn documented_response(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<(Option<Value>, Option<Value>), String> {
-    if let (Some(schema), UnknownKeys::Refuse) = (endpoint.object("response")?, unknown) {
+    // Read as values first, which limits their depth: the checks below are recursive.
+    let response: Option<Value> = documentation(endpoint.get("response"), unknown)?;
+    let example: Option<Value> = documentation(endpoint.get("example"), unknown)?;
+    if unknown == UnknownKeys::Ignore {
+        return Ok((response.filter(Value::is_object), example));
+    }
+    if let Some(schema) = endpoint.object("response")? {
         schema::check(&schema)?;
     }
-    let (response, example): (Option<Value>, Option<Value>) = (endpoint.get("response")?, endpoint.get("example")?);
-    if let (Some(schema), Some(example), UnknownKeys::Refuse) = (&response, &example, unknown) {
+    if let (Some(schema), Some(example)) = (&response, &example) {
         schema::check_example(schema, example, "example")?;
     }
     Ok((response, example))
@@ -114,8 +127,8 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, String>
         location: param.require("in")?,
         kind,
         required: param.get("required")?.unwrap_or_default(),
-        description: param.get("description")?.unwrap_or_default(),
-        example: param_example(param, kind)?,
+        description: documentation(param.get("description"), unknown)?.unwrap_or_default(),
+        example: documentation(param_example(param, kind), unknown)?,
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::object::{Object, UnknownKeys};
 
 /// The keywords of JSON Schema 2020-12 that describe a value. `$...` and `x-...` are accepted too, except `$ref`.
-const KEYWORDS: [&str; 42] = [
+const KEYWORDS: [&str; 51] = [
     "type",
     "enum",
     "const",
@@ -30,9 +30,14 @@ const KEYWORDS: [&str; 42] = [
     "minProperties",
     "maxProperties",
     "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedProperties",
     "items",
     "prefixItems",
+    "unevaluatedItems",
     "contains",
+    "minContains",
+    "maxContains",
     "minItems",
     "maxItems",
     "uniqueItems",
@@ -41,6 +46,7 @@ const KEYWORDS: [&str; 42] = [
     "pattern",
     "contentEncoding",
     "contentMediaType",
+    "contentSchema",
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -50,12 +56,33 @@ const KEYWORDS: [&str; 42] = [
     "anyOf",
     "oneOf",
     "not",
+    "if",
+    "then",
+    "else",
     "discriminator",
     "externalDocs",
 ];
+/// Keywords whose value is a schema, a list of schemas, or schemas by name.
+const ONE_SCHEMA: [&str; 11] = [
+    "items",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contains",
+    "contentSchema",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+const SCHEMA_LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const NAMED_SCHEMAS: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
 /// Checks that a schema has only known keywords, and that those with a structure have the right one.
+///
+/// Recursive: the caller has limited the depth.
 ///
 /// # Errors
 /// The location of the first problem, and what it is.
@@ -66,18 +93,23 @@ pub(super) fn check(schema: &Object<'_>) -> Result<(), String> {
     }
     check_type(schema)?;
     schema.get::<Vec<String>>("required")?;
-    for keyword in ["properties", "patternProperties"] {
+    if let Some(dependent) = schema.object("dependentRequired")? {
+        for (name, _) in dependent.members() {
+            dependent.get::<Vec<String>>(name)?;
+        }
+    }
+    for keyword in NAMED_SCHEMAS {
         let Some(members) = schema.object(keyword)? else { continue };
         for (name, member) in members.members() {
             check_nested(member, &members.location_of(name))?;
         }
     }
-    for keyword in ["items", "additionalProperties", "propertyNames", "contains", "not"] {
+    for keyword in ONE_SCHEMA {
         if let Some(nested) = schema.get::<&RawValue>(keyword)? {
             check_nested(nested, &schema.location_of(keyword))?;
         }
     }
-    for keyword in ["allOf", "anyOf", "oneOf", "prefixItems"] {
+    for keyword in SCHEMA_LISTS {
         let nested: Vec<&RawValue> = schema.get(keyword)?.unwrap_or_default();
         for (index, nested) in nested.into_iter().enumerate() {
             check_nested(nested, &format!("{}[{index}]", schema.location_of(keyword)))?;
@@ -127,8 +159,10 @@ pub(super) fn check_example(schema: &Value, example: &Value, location: &str) -> 
             check_example(&schema["properties"][name], value, &format!("{location}.{name}"))?;
         }
     }
+    let prefix = schema["prefixItems"].as_array().map_or(&[][..], Vec::as_slice);
     for (index, item) in example.as_array().into_iter().flatten().enumerate() {
-        check_example(&schema["items"], item, &format!("{location}[{index}]"))?;
+        let item_schema = prefix.get(index).unwrap_or(&schema["items"]);
+        check_example(item_schema, item, &format!("{location}[{index}]"))?;
     }
     Ok(())
 }
@@ -139,7 +173,8 @@ fn is_of_type(name: &str, value: &Value) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
+        // JSON Schema counts 1.0 and 1e30 as integers.
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         _ => false,
@@ -150,11 +185,12 @@ fn is_of_type(name: &str, value: &Value) -> bool {
 mod tests {
     use crate::Catalogue;
 
+    fn catalogue(fields: &str) -> String {
+        format!(r#"{{"market":"M","version":1,"endpoints":[{{"path":"/x","method":"GET","metered":true,{fields}}}]}}"#)
+    }
+
     fn read(fields: &str) -> Result<Catalogue, String> {
-        let text = format!(
-            r#"{{"market":"M","version":1,"endpoints":[{{"path":"/x","method":"GET","metered":true,{fields}}}]}}"#
-        );
-        Catalogue::from_json(&text).map_err(|error| error.to_string())
+        Catalogue::from_json(&catalogue(fields)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -190,6 +226,13 @@ mod tests {
                 r#""response": {"items": {"properties": {"a": {"type": "integer"}}}}, "example": [{"a": 1.5}]"#,
                 "example[0].a does not fit response: must be integer",
             ),
+            (
+                r#""response": {"prefixItems": [{"type": "string"}], "items": {"type": "integer"}}, "example": [1]"#,
+                "example[0] does not fit response: must be string",
+            ),
+            (r#""response": {"if": {"typ": "null"}}"#, "response.if.typ"),
+            (r#""response": {"dependentSchemas": {"a": {"typ": "null"}}}"#, "response.dependentSchemas.a.typ"),
+            (r#""response": {"dependentRequired": {"a": "b"}}"#, "response.dependentRequired.a"),
             (r#""respond": {}"#, "unknown key respond; did you mean response?"),
             (
                 r#""params": [{"name": "q", "in": "query", "type": "integer", "example": "x"}]"#,
@@ -203,10 +246,51 @@ mod tests {
     }
 
     #[test]
+    fn keywords_and_integers_of_json_schema_are_known() {
+        let fields = [
+            r#""response": {"prefixItems": [{"type": "string"}], "items": {"type": "integer"}}, "example": ["a", 1]"#,
+            r#""response": {"items": {"type": "integer"}}, "example": [1.0, 1e30, 123456789012345678901234567890]"#,
+            r#""response": {"if": {"required": ["a"]}, "then": true, "else": {}, "unevaluatedProperties": false,
+                "unevaluatedItems": {"type": "null"}, "dependentSchemas": {"a": {}}, "dependentRequired": {"a": ["b"]},
+                "contains": {}, "minContains": 1, "maxContains": 2, "contentEncoding": "base64",
+                "contentMediaType": "application/json", "contentSchema": {"type": "object"}}"#,
+        ];
+        for fields in fields {
+            assert_eq!(read(fields).err(), None, "{fields}");
+        }
+    }
+
+    #[test]
+    fn deep_schema_is_an_error() {
+        let error = read(&format!(r#""response": {}"#, deep())).unwrap_err();
+        assert!(error.contains("response: recursion limit exceeded"), "{error}");
+    }
+
+    fn deep() -> String {
+        format!("{}true{}", r#"{"not":"#.repeat(100_000), "}".repeat(100_000))
+    }
+
+    #[test]
     fn newer_schemas_of_other_servers_are_accepted() {
-        let text = r#"{"market":"M","version":1,"endpoints":[{"path":"/x","method":"GET","metered":true,
-            "response": {"notInventedYet": 1}, "example": 1}]}"#;
-        assert!(Catalogue::from_published_json(text).is_ok());
-        assert!(Catalogue::from_json(text).is_err());
+        let deep = format!(r#""response": {}"#, deep());
+        let fields = [
+            r#""response": {"notInventedYet": 1}, "example": 1"#,
+            r#""response": "a schema""#,
+            r#""response": true"#,
+            r#""response": {"properties": 1, "type": 7}"#,
+            r#""response": {"type": "object", "type": "array"}"#,
+            &deep,
+            &deep.replace("response", "example"),
+            r#""group": ["Prices"]"#,
+            r#""description": {"en": "Price"}"#,
+            r#""params": [{"name": "q", "in": "query", "type": "integer", "example": "x"}]"#,
+            r#""params": [{"name": "q", "in": "query", "type": "integer", "description": {"en": "How many"}}]"#,
+        ];
+        for fields in fields {
+            let text = catalogue(fields);
+            let published = Catalogue::from_published_json(&text);
+            assert!(published.is_ok_and(|catalogue| catalogue.routes().len() == 1), "{fields:.80}");
+            assert!(Catalogue::from_json(&text).is_err(), "{fields:.80}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The routes that a server charges for.
 
 use metering_core::Catalogue;
+use metering_core::catalogue::CatalogueError;
+use serde_json::Value;
 
 use crate::api;
 use crate::config::{Config, ConfigError};
@@ -16,7 +18,7 @@ const RESERVED: [&str; 8] = ["assets", "agents-tos", "docs", "mcp", "messages", 
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
-        None => Catalogue::from_json(metering_sample::ROUTES).map_err(|error| invalid(error.to_string()))?,
+        None => built_in(config.upstream.is_none()).map_err(|error| invalid(error.to_string()))?,
         Some(file) => {
             let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
             let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
@@ -31,4 +33,34 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
         return Err(invalid(format!("the first segment of a path must be literal, not {prefix}")));
     }
     Ok(catalogue)
+}
+
+/// The built-in catalogue. Its responses and examples are those of the sample feed, so they are left out if another
+/// upstream serves its routes.
+fn built_in(with_sample: bool) -> Result<Catalogue, CatalogueError> {
+    if with_sample {
+        return Catalogue::from_json(metering_sample::ROUTES);
+    }
+    let mut file: Value = serde_json::from_str(metering_sample::ROUTES)?;
+    for route in file["endpoints"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        route.remove("response");
+        route.remove("example");
+    }
+    Catalogue::from_json(&file.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_of_the_sample_feed_are_left_out_for_another_upstream() {
+        let [sample, other] = [true, false].map(|with_sample| built_in(with_sample).unwrap());
+        assert!(sample.routes().iter().all(|route| route.response.is_some()));
+        assert!(other.routes().iter().all(|route| route.response.is_none() && route.example.is_none()));
+        assert!(!other.json().contains("\"response\""));
+        let prices =
+            |catalogue: &Catalogue| catalogue.routes().iter().map(|route| route.pricing.clone()).collect::<Vec<_>>();
+        assert_eq!(prices(&sample), prices(&other));
+    }
 }

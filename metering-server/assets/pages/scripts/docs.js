@@ -42,7 +42,7 @@ function section(api, group) {
 function errorCodes(api) {
   const [, title, table] = (api.info.description ?? "").split("\n\n");
   if (!table?.startsWith("|")) return [];
-  const about = h("p", { class: "soft" }, "A refusal is JSON with ", h("code", {}, "error"), ", a stable code, and ", h("code", {}, "message"), ", what to do about it.");
+  const about = h("p", { class: "soft" }, "Errors are JSON: ", h("code", {}, "error"), " is a stable code; ", h("code", {}, "message"), " says what to do.");
   const codes = h("details", { class: "table-details" }, h("summary", {}, title.replace(/:$/, "")), ...prose(table));
   return [h("section", { class: "group", id: "errors", "aria-labelledby": "errors-title" }, h("h2", { id: "errors-title" }, "Errors"), about, codes)];
 }

@@ -120,5 +120,5 @@ function refusals(operation) {
   const others = Object.entries(operation.responses ?? {}).filter(([code]) => code >= "400");
   if (others.length === 0) return null;
   const rows = others.map(([code, response]) => h("div", { class: "response" }, h("span", { class: "code" }, code), h("span", {}, ...prose(response.description ?? "", { inline: true }))));
-  return h("details", { class: "table-details refusals" }, h("summary", {}, "Refusals and errors"), h("div", { class: "responses" }, ...rows));
+  return h("details", { class: "table-details refusals" }, h("summary", {}, "Errors"), h("div", { class: "responses" }, ...rows));
 }

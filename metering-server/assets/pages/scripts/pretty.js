@@ -1,4 +1,4 @@
-// JSON with indentation and colours. Numbers keep every digit: they are copied from the text, never parsed.
+// JSON with indentation and colours. Tokens are copied from the text, so that numbers keep every digit.
 
 import { h } from "/assets/dom.js";
 

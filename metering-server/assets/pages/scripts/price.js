@@ -26,10 +26,13 @@ export function brief(text, digits = DIGITS) {
 
 const credits = (text) => (text === "1" ? "credit" : "credits");
 
+/** Whether no request costs anything. A price that depends on a parameter may start at 0 without being free. */
+export const isFree = (price) => !price || [price, ...(price.tiers ?? []), price.beyond ?? price].every(({ credits }) => credits === "0");
+
 /** The price on an operation's row. */
 export function priceTag(operation) {
   const price = operation["x-price"];
-  if (!price || price.credits === "0") return h("span", { class: "price free" }, "Free");
+  if (isFree(price)) return h("span", { class: "price free" }, "Free");
   const from = price.tiers ? "from " : "";
   const per = price.per === "connection" ? " per connection" : "";
   return h("span", { class: "price", title: `${from}${price.credits} credits per ${price.per}` }, from, h("span", { class: "figure" }, brief(price.credits)), ` ${credits(price.credits)}${per}`);
@@ -43,10 +46,10 @@ export function priceFor(price, values) {
   return (price.tiers.find((tier) => BigInt(value) <= BigInt(tier.max_seconds)) ?? price.beyond).credits;
 }
 
-/** The price in full: exact, and how often it can be paid with a credit. */
+/** The price in full: exact, and how many requests a credit buys. */
 export function priceInFull(operation) {
   const price = operation["x-price"];
-  if (!price || price.credits === "0") return null;
+  if (isFree(price)) return null;
   if (price.tiers) return h("div", { class: "price-facts" }, h("p", {}, "The price depends on ", h("code", {}, price.param), ":"), tiers(price));
   const unit = /^\d+$/.test(price.base_calls) && BASE_CALLS_PER_CREDIT % BigInt(price.base_calls) === 0n ? String(BASE_CALLS_PER_CREDIT / BigInt(price.base_calls)) : null;
   const often = unit && unit !== "1" ? ` A credit buys ${group(unit)} ${price.per}s.` : "";

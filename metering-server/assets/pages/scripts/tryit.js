@@ -4,13 +4,14 @@ import { amount } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
 import { readEvents, readText } from "/assets/events.js";
 import { pretty } from "/assets/pretty.js";
-import { priceFor, priceTag } from "/assets/price.js";
+import { isFree, priceFor, priceTag } from "/assets/price.js";
 import { apiOrigin, targetOf } from "/assets/samples.js";
 import { rememberedKey } from "/assets/session.js";
 
 /** The most characters of a response that are shown, and the most events of a stream. */
 const SHOWN_MOST = 200_000;
 const EVENTS_MOST = 50;
+const REDIRECTED = "The API responded with a redirect, which this page does not follow. It may have been charged; see your account.";
 const CHARGED = "x-bds-credit-charged";
 const BALANCE = "x-bds-credit-balance";
 
@@ -46,10 +47,10 @@ export function tryIt(operation, parameters, bodyOf) {
 /** What sending will cost. */
 function costOf(operation, values) {
   const price = operation["x-price"];
-  if (!price || price.credits === "0") return ["Sends a real request. It is free."];
-  const credits = priceFor(price, values);
-  const known = credits === null ? operation : { "x-price": { ...price, credits, tiers: undefined } };
-  return [price.per === "connection" ? "Opens a real stream: " : "Sends a real request: ", priceTag(known)];
+  const credits = price ? priceFor(price, values) : null;
+  const known = credits === null ? price : { ...price, credits, tiers: undefined, beyond: undefined };
+  if (isFree(known)) return ["Sends a real request. It is free."];
+  return [price.per === "connection" ? "Opens a real stream: " : "Sends a real request: ", priceTag({ "x-price": known })];
 }
 
 function signInFirst() {
@@ -79,17 +80,19 @@ async function run({ operation, target, key, body, stop, status, result }) {
     });
     const { element, summary } = factsOf(response, performance.now() - started);
     status.textContent = summary;
-    result.replaceChildren(element, ...outOfCredits(response));
+    result.replaceChildren(element, ...notices(response));
     await showBody(response, result, status);
   } catch (error) {
     if (controller.signal.aborted) {
       result.append(h("p", { class: "hint", "data-ended": "stopped" }, "Stopped."));
       status.textContent = "Stopped.";
     } else {
-      result.append(h("p", { class: "notice notice-bad", role: "alert" }, result.childElementCount > 0 ? "The connection broke off." : "Could not reach the service. Your account page shows whether the request was charged."));
+      result.append(h("p", { class: "notice notice-bad", role: "alert" }, result.childElementCount > 0 ? "The connection was lost." : "Could not reach the service. Your account page shows whether the request was charged."));
       status.textContent = "";
     }
   } finally {
+    // Otherwise a stream that this page no longer reads would stay open.
+    controller.abort();
     if (document.activeElement === stop) stop.previousElementSibling.focus();
     stop.hidden = true;
   }
@@ -109,11 +112,13 @@ function factsOf(response, milliseconds) {
     charged !== null && fact("Cost in credits", amount(charged)),
     balance !== null && fact("Balance", amount(balance)),
   );
-  const costs = charged === null ? "" : ` Charged ${charged} credits, ${balance} are left.`;
-  return { element, summary: `${redirected ? "The API responded with a redirect, which this page does not follow." : `Response ${code}.`}${costs}` };
+  const costs = charged === null ? "" : ` Charged ${charged} credits. Balance: ${balance}.`;
+  return { element, summary: `${redirected ? REDIRECTED : `Response ${code}.`}${costs}` };
 }
 
-function outOfCredits(response) {
+/** What to know about a redirect, or an empty account. */
+function notices(response) {
+  if (response.type === "opaqueredirect") return [h("p", { class: "hint" }, REDIRECTED)];
   if (response.status !== 402) return [];
   return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"))];
 }
@@ -138,19 +143,18 @@ async function showBody(response, result, status) {
       return text.length <= SHOWN_MOST;
     });
   } catch (error) {
-    draw(true);
+    draw(text.length > SHOWN_MOST);
     throw error;
   }
   draw(text.length > SHOWN_MOST);
 }
 
-/** Shows events as they arrive, the newest first. */
+/** Shows events as they arrive, the newest first. Screen readers announce only the response and the end. */
 async function showEvents(response, result, status) {
   const count = h("p", { class: "hint", "data-count": "0" }, "Waiting for events …");
   const list = h("ol", { class: "events", reversed: true, tabindex: "0", "aria-label": "Events" });
   result.append(count, list);
   let total = 0;
-  const facts = status.textContent;
   await readEvents(response, ({ type, data }) => {
     total += 1;
     const cut = data.length > SHOWN_MOST / EVENTS_MOST;
@@ -159,7 +163,7 @@ async function showEvents(response, result, status) {
     if (list.childElementCount > EVENTS_MOST) list.lastElementChild.remove();
     count.textContent = `${total} event${total === 1 ? "" : "s"}, newest first`;
     count.dataset.count = String(total);
-    status.textContent = `${facts} ${count.textContent}`;
   });
   result.append(h("p", { class: "hint", "data-ended": "end" }, "The stream ended."));
+  status.textContent = "The stream ended.";
 }

@@ -125,7 +125,7 @@ fn missing_key_is_explained_and_nothing_starts() {
 }
 
 #[test]
-fn tools_have_the_operators_prefix_here_and_there() {
+fn hosted_and_local_tools_share_the_operators_prefix() {
     let site = Site::new();
     let account = site.account("1");
     let server = site.server().set("METERING_MCP__TOOL_PREFIX", "acme_").start();

@@ -16,6 +16,12 @@ fn reference_lists_prices_and_needs_a_key_to_try() {
 }
 
 #[test]
+fn unusual_documents_and_streams_are_read() {
+    let site = Site::new();
+    play("unusual", &server(&site, &[]), json!({}));
+}
+
+#[test]
 fn samples_are_copied_and_run() {
     let site = Site::new();
     let server = server(&site, &[]);
