@@ -1,4 +1,4 @@
-//! Derives the key that replaces another, so that a lost response can be had again.
+//! Derives the key that replaces another, so that a client can recover a lost response.
 //!
 //! A service stores only the hash of a key, so it cannot repeat a response that has one. A client that sends an
 //! idempotency key with the rotation gets a new key that follows from the old key and that idempotency key: the same

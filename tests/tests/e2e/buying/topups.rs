@@ -58,7 +58,7 @@ fn new_store_for_the_same_recipient_credits_no_earlier_payment() {
     let shop = shop.on_a_new_store("1");
     let key = shop.site.account("1").api_key;
     let refused = shop.top_up(&key, Kind::Token, &paid, Some(&signature)).expect(400);
-    assert_eq!(refused.error(), "payment_mismatch");
+    assert_eq!(refused.error(), "payment_predates_service");
     assert!(refused.member("message").contains("predates"), "{refused:?}");
     let quote = shop.quote(Kind::Token, &customer.address());
     assert_eq!(shop.claim(&quote, &paid).expect(400).error(), "payment_mismatch");
