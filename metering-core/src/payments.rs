@@ -15,11 +15,12 @@ pub(crate) mod recovery;
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
     ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget,
-    PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, UnreadableArrival, decide,
+    PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, SoldPlan, UnreadableArrival,
+    decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use proof::payer_proof_message;
 pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, draw_amount};
-pub use receipt::{ReceiptNumber, ReceiptNumberError, purchase_parts};
+pub use receipt::{ReceiptNumber, ReceiptNumberError};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;

@@ -9,7 +9,7 @@ use metering_core::charging::Posting;
 use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{
-    ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState,
+    ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
     UnreadableArrival,
 };
 use metering_core::signups::{SessionHash, SignupSession};
@@ -165,12 +165,27 @@ fn purchase(kind: LedgerKind, tx: TxRef) -> NewLedgerEntry {
     NewLedgerEntry { payment, ..NewLedgerEntry::new(kind, Credits::from_whole(10).unwrap(), "Plan starter") }
 }
 
+/// The plan of a purchase; every third has none stored, and every other third no bonus.
+fn sold(number: u8) -> Option<SoldPlan> {
+    let bonus_credits = (number % 3 == 1).then_some(Credits::from_atoms(7));
+    let (label, token_symbol) = ("Starter".to_owned(), "USDC".to_owned());
+    let known = !number.is_multiple_of(3);
+    known.then_some(SoldPlan { label, bonus_credits, token_symbol, token_decimals: 6 })
+}
+
 pub(crate) fn claim(number: u8, delivery: KeyDelivery) -> Claim {
     let key = KeyHash::from_bytes([number; 32]);
     let mut account = NewAccount::new(account_id(number), "buyer".parse().unwrap(), key, NOON);
     account.payer = Some(Payer { address: wallet(number), chain_id: 8453 });
     account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx(number))];
-    Claim { nonce: quote(number).nonce, payment: payment(number, tx(number)), account, delivery, now: NOON }
+    Claim {
+        nonce: quote(number).nonce,
+        payment: payment(number, tx(number)),
+        account,
+        sold: sold(number),
+        delivery,
+        now: NOON,
+    }
 }
 
 /// Paid by the wallet of that number, which becomes linked.
@@ -180,6 +195,7 @@ pub(crate) fn top_up(account: u8, number: u8) -> PaymentCredit {
         payment: payment(number, tx(number)),
         used_as: PaymentUse::Topup,
         entry: purchase(LedgerKind::PurchaseTopup, tx(number)),
+        sold: sold(number),
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: NOON,

@@ -51,6 +51,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
         account: new.id.clone(),
         used_as: PaymentUse::PaySignup,
         plan_id: Some(PLAN.to_owned()),
+        sold: claim.sold,
         recorded_at: after(MINUTE * 2),
         settlement: PaymentSettlement::Unsettled,
     };

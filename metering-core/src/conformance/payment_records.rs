@@ -7,12 +7,12 @@ use crate::chains::address::Address;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::ledger::LedgerKind;
-use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SoldPlan};
 use crate::payments::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore};
 
 use super::sale::{
-    Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, tx, tx_on, wallet,
+    Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, sold, tx, tx_on, wallet,
 };
 use super::scene::{BASE, DAY, NOON, assert_verified, customer};
 
@@ -45,11 +45,17 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     for (payment, n) in payments.into_iter().zip(0..) {
         let now = NOON.saturating_add(DAY * n);
         let used_as = if n % 2 == 0 { PaymentUse::Topup } else { PaymentUse::Assigned };
-        credited(&*store, PaymentCredit { now, used_as, ..credit(&customer.id, payment.clone()) }).await;
+        let sold = match n % 3 {
+            0 => None,
+            1 => Some(sold()),
+            _ => Some(SoldPlan { label: String::new(), bonus_credits: None, token_decimals: u8::MAX, ..sold() }),
+        };
+        let credit = PaymentCredit { now, used_as, sold: sold.clone(), ..credit(&customer.id, payment.clone()) };
+        credited(&*store, credit).await;
         let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
         let settlement =
             if payment.block_hash.is_some() { PaymentSettlement::Unsettled } else { PaymentSettlement::Final };
-        records.push(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
+        records.push(PaymentRecord { payment, account, used_as, plan_id, sold, recorded_at: now, settlement });
     }
     for record in &records {
         assert_eq!(store.payment(&record.payment.tx).await.unwrap().as_ref(), Some(record));

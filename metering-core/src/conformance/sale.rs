@@ -8,7 +8,7 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SoldPlan};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::payments::recovery::Challenge;
 use crate::store::{
@@ -83,6 +83,12 @@ pub(super) fn purchase(kind: LedgerKind, amount: i64, tx: TxRef) -> NewLedgerEnt
     NewLedgerEntry { payment, ..entry(kind, amount) }
 }
 
+/// The plan that they buy.
+pub(super) fn sold() -> SoldPlan {
+    let (label, token_symbol) = ("Größer — “x”".to_owned(), "USD₮0".to_owned());
+    SoldPlan { label, bonus_credits: Some(atoms(1)), token_symbol, token_decimals: 6 }
+}
+
 /// A claim of a quote by its owner, who gets the key.
 pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
     let account = NewAccount {
@@ -91,7 +97,14 @@ pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
         entries: vec![purchase(LedgerKind::PurchasePaySignup, SOLD, tx), entry(LedgerKind::SignupBonus, BONUS)],
         ..new_account()
     };
-    Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery: KeyDelivery::Now, now: NOON }
+    Claim {
+        nonce: quote.nonce,
+        payment: payment_of(quote, tx),
+        account,
+        sold: Some(sold()),
+        delivery: KeyDelivery::Now,
+        now: NOON,
+    }
 }
 
 /// A claim of a quote by the watcher, which gives the key to no one.
@@ -106,6 +119,7 @@ pub(super) fn credit(account: &AccountId, payment: Payment) -> PaymentCredit {
         used_as: PaymentUse::Topup,
         entry: purchase(LedgerKind::PurchaseTopup, SOLD, payment.tx),
         payment,
+        sold: Some(sold()),
         link_payer: false,
         quotes: QuotePrecedence::Quote,
         now: NOON,

@@ -66,7 +66,7 @@ pub fn claim_open(
     if tx_used {
         return Ok(Decided::Refused(Claimed::TxUsed));
     }
-    let Claim { nonce, payment, account: new, delivery, now } = claim;
+    let Claim { nonce, payment, account: new, sold, delivery, now } = claim;
     let plan_id = new.entries.iter().find_map(|entry| entry.payment.clone()).and_then(|paid| paid.plan_id);
     let email = new.email.filter(|_| !facts.owner.email_taken);
     let facts = CreateFacts { owner: OwnerFacts { email_taken: false, ..facts.owner }, ..facts };
@@ -77,7 +77,7 @@ pub fn claim_open(
         Decided::Refused(_) => return Ok(Decided::Refused(Claimed::OutOfRange)),
     };
     let (id, tx) = (account.account.id.clone(), payment.tx);
-    let record = PaymentRecord::of_new(payment, id.clone(), PaymentUse::PaySignup, plan_id, now);
+    let record = PaymentRecord::of_new(payment, id.clone(), PaymentUse::PaySignup, (plan_id, sold), now);
     let quote = match delivery {
         KeyDelivery::Now => QuoteState::Claimed { account: id, tx },
         KeyDelivery::Later => QuoteState::Paid { account: id, tx },
@@ -99,7 +99,7 @@ pub fn claim_paid<K>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<KeyCha
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, entry, new_account, payment, purchase, quote, revoked, tx};
+    use super::super::scene::{NOW, account, entry, new_account, payment, purchase, quote, revoked, sold, tx};
     use super::*;
 
     fn claim(delivery: KeyDelivery) -> Claim {
@@ -108,7 +108,7 @@ mod tests {
             entries: vec![purchase(5), entry(1)],
             ..new_account()
         };
-        Claim { nonce: quote().nonce, payment: payment(tx(1)), account, delivery, now: NOW }
+        Claim { nonce: quote().nonce, payment: payment(tx(1)), account, sold: Some(sold()), delivery, now: NOW }
     }
 
     #[test]
@@ -167,6 +167,7 @@ mod tests {
             assert_eq!((account.email.is_none(), account.totals.balance.atoms()), (email_taken, 6));
             assert_eq!((&record.account, record.used_as), (&account.id, PaymentUse::PaySignup));
             assert_eq!(record.plan_id.as_deref(), Some("starter"), "the plan of the first entry with a payment");
+            assert_eq!(record.sold, Some(sold()));
             let id = account.id;
             let expected = match delivery {
                 KeyDelivery::Now => QuoteState::Claimed { account: id, tx: tx(1) },

@@ -48,18 +48,19 @@ pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decide
     if credit.quotes == QuotePrecedence::Quote && facts.pays_quote {
         return Decided::Refused(PaymentCredited::BelongsToQuote);
     }
-    let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes: _, now } = credit;
+    let PaymentCredit { account: id, payment, used_as, entry, sold, link_payer, quotes: _, now } = credit;
     let plan_id = entry.payment.as_ref().and_then(|paid| paid.plan_id.clone());
     let Some(posted) = EntryChanges::of((row, account), entry, now) else {
         return Decided::Refused(PaymentCredited::OutOfRange);
     };
     let link = link_payer.then_some(payment.payer);
-    Decided::Accepted(CreditChanges { posted, record: PaymentRecord::of_new(payment, id, used_as, plan_id, now), link })
+    let record = PaymentRecord::of_new(payment, id, used_as, (plan_id, sold), now);
+    Decided::Accepted(CreditChanges { posted, record, link })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, payment, purchase, record, revoked, tx};
+    use super::super::scene::{NOW, account, payment, purchase, record, revoked, sold, tx};
     use super::*;
     use crate::store::QuotePrecedence::{Account as TheAccount, Quote as TheQuote};
 
@@ -69,6 +70,7 @@ mod tests {
             payment: payment(tx(1)),
             used_as: PaymentUse::Topup,
             entry: purchase(amount),
+            sold: Some(sold()),
             link_payer: false,
             quotes,
             now: NOW,

@@ -8,7 +8,7 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
+use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, SoldPlan};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::NewAccount;
 
@@ -54,6 +54,12 @@ pub(super) fn purchase(atoms: i64) -> NewLedgerEntry {
     NewLedgerEntry { payment, ..NewLedgerEntry::new(LedgerKind::PurchaseTopup, Credits::from_atoms(atoms), "") }
 }
 
+/// The plan of that purchase.
+pub(super) fn sold() -> SoldPlan {
+    let (label, token_symbol) = ("Starter".to_owned(), "USDC".to_owned());
+    SoldPlan { label, bonus_credits: Some(Credits::from_atoms(1)), token_symbol, token_decimals: 6 }
+}
+
 pub(super) fn tx(number: u8) -> TxRef {
     TxRef { chain_id: 1, hash: TxHash::from_bytes([number; 32]) }
 }
@@ -78,6 +84,7 @@ pub(super) fn record(used_as: PaymentUse) -> PaymentRecord {
         account: account().id,
         used_as,
         plan_id: Some("starter".to_owned()),
+        sold: Some(sold()),
         recorded_at: NOW,
         settlement: PaymentSettlement::Unsettled,
     }

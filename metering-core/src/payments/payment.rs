@@ -8,12 +8,14 @@ mod fault;
 mod pending;
 mod record;
 mod settlement;
+mod sold;
 mod unreadable;
 
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentSettlement, PaymentUse};
 pub use settlement::{ChainView, SettlementDecision, SettlementEntry, SettlementStep, decide};
+pub use sold::SoldPlan;
 pub use unreadable::{ArrivalLocation, UnreadableArrival};
 
 use crate::chains::address::Address;

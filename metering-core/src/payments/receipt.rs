@@ -1,14 +1,10 @@
-//! Receipts for purchases: their numbers, and how a purchase splits into credits and bonus.
-//!
-//! A receipt is not stored. It is derived from the ledger entry, the payment's record and the plan, so its number must
-//! depend only on what never changes.
+//! The numbers of receipts. A receipt is not stored: it is derived from the ledger entry and the payment's record, so its
+//! number depends only on what never changes.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::chains::transaction::TxRef;
-use crate::money::credits::Credits;
-use crate::payments::plan::Plan;
 
 /// How many bytes of the transaction's hash are in a number.
 const HASH_BYTES: usize = 8;
@@ -68,26 +64,6 @@ impl FromStr for ReceiptNumber {
         // One spelling per number: no plus sign, no leading zeros.
         if number.to_string() == text { Ok(number) } else { Err(ReceiptNumberError) }
     }
-}
-
-/// The credits and the bonus of a purchase of `bought` credits, by its plan as it is now. `None` when the plan no longer
-/// sells that amount: how it was split then is not known.
-///
-/// ```
-/// use metering_core::payments::{Plan, purchase_parts};
-///
-/// let plan: Plan = serde_json::from_str(
-///     r#"{"id": "starter", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
-///         "bonus_credits": 0.5, "token_amount": "0.002", "token_decimals": 18, "label": "Starter"}"#,
-/// )?;
-/// let (credits, bonus) = purchase_parts("10.5".parse()?, &plan).ok_or("the plan sells 10.5 credits")?;
-/// assert_eq!((credits.to_string(), bonus.to_string()), ("10".to_owned(), "0.5".to_owned()));
-/// assert_eq!(purchase_parts("12".parse()?, &plan), None);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use]
-pub fn purchase_parts(bought: Credits, plan: &Plan) -> Option<(Credits, Credits)> {
-    (plan.credits_in_all() == Some(bought)).then_some((plan.credits, plan.bonus_credits))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentError};
+use crate::payments::payment::{Payment, PaymentError, SoldPlan};
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState};
 use crate::service::Service;
 use crate::service::fields::Fields;
@@ -62,13 +62,13 @@ impl Service {
         let key = ApiKey::generate(&*self.payments.randomness);
         let payment = self.payment_of(&quote, named).await?;
         let mut tx = payment.tx;
-        let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
+        let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now).await?).await?;
         if claimed == Claimed::AlreadyClaimed {
             // While this claim waited, the watcher may have used another payment from the same contract for the quote.
             let quote = self.payments.store()?.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
             let payment = self.payment_of(&quote, named).await?;
             tx = payment.tx;
-            claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
+            claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now).await?).await?;
         }
         let account = match claimed {
             Claimed::Account(account) => account,
@@ -144,7 +144,7 @@ impl Service {
     }
 
     /// Builds the store's claim from a quote, its payment and a key.
-    pub(super) fn claim_of(
+    pub(super) async fn claim_of(
         &self,
         quote: &Quote,
         payment: Payment,
@@ -162,7 +162,11 @@ impl Service {
             entries: self.first_entries(quote, payment.tx).ok_or_else(|| out_of_range(quote))?,
             created_at: now,
         };
-        Ok(Claim { nonce: quote.nonce, payment, account, delivery, now: Timestamp::max(now, quote.created_at) })
+        let plans = self.payments.store()?.plans().await?;
+        let plan = plans.iter().find(|plan| plan.id == quote.plan_id && plan.chain_id == quote.target.chain_id);
+        let sold = plan.map(|plan| SoldPlan::of(plan, quote.bonus_credits));
+        let now = Timestamp::max(now, quote.created_at);
+        Ok(Claim { nonce: quote.nonce, payment, account, sold, delivery, now })
     }
 
     fn first_entries(&self, quote: &Quote, tx: TxRef) -> Option<Vec<NewLedgerEntry>> {

@@ -7,9 +7,9 @@ use crate::access::key::ApiKey;
 use crate::chains::explorer::transaction_url;
 use crate::error::Error;
 use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
-use crate::payments::payment::{PaymentRecord, PaymentSettlement};
+use crate::payments::payment::{PaymentRecord, PaymentSettlement, SoldPlan};
 use crate::payments::plan::Plan;
-use crate::payments::receipt::{ReceiptNumber, purchase_parts};
+use crate::payments::receipt::ReceiptNumber;
 use crate::service::Service;
 use crate::service::reports::within;
 use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
@@ -179,9 +179,6 @@ impl Service {
         let record = self.payments.store()?.payment(&payment.tx).await?;
         // Written in the same transaction as the entry, and never deleted.
         let record = record.ok_or(Error::Internal)?;
-        let bought = plans.iter().find(|plan| {
-            plan.chain_id == payment.tx.chain_id && payment.plan_id.as_ref().is_some_and(|id| *id == plan.id)
-        });
         let reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
         let Seller { name, address, tax_id, contact } = self.config.seller.clone();
         Ok(ReceiptDocument {
@@ -195,9 +192,9 @@ impl Service {
                 email: account.email.as_ref().map(ToString::to_string),
             },
             plan_id: payment.plan_id.clone(),
-            plan_label: bought.map(|plan| plan.label.clone()),
+            plan_label: record.sold.as_ref().map(|sold| sold.label.clone()),
             credits: entry.amount,
-            bonus_credits: bought.and_then(|plan| purchase_parts(entry.amount, plan)).map(|(_, bonus)| bonus),
+            bonus_credits: record.sold.as_ref().and_then(|sold| sold.bonus_credits),
             payment: self.payment_document(&record, plans),
         })
     }
@@ -206,7 +203,9 @@ impl Service {
         let payment = &record.payment;
         let chain_id = payment.tx.chain_id;
         let chain = self.config.chains.iter().find(|chain| chain.chain_id == chain_id);
-        let priced = plans.iter().find(|plan| plan.chain_id == chain_id && plan.token_contract == payment.token);
+        // A payment that was assigned without a plan is of a token that some plan names, or used to name.
+        let named = plans.iter().find(|plan| plan.chain_id == chain_id && plan.token_contract == payment.token);
+        let sold = record.sold.clone().or_else(|| named.map(|plan| SoldPlan::of(plan, plan.bonus_credits)));
         PaymentDocument {
             chain_id,
             chain_name: chain.map(|chain| chain.name.clone()),
@@ -214,9 +213,9 @@ impl Service {
             explorer_url: chain.and_then(|chain| transaction_url(&chain.explorer_url, &payment.tx.hash)),
             payer: payment.payer.to_checksummed(),
             recipient: payment.recipient.to_checksummed(),
-            token_symbol: priced.map(|plan| plan.token_symbol.clone()),
+            token_symbol: sold.as_ref().map(|sold| sold.token_symbol.clone()),
             token_contract: payment.token.to_string(),
-            token_amount: priced.map(|plan| payment.amount.to_human(plan.token_decimals)),
+            token_amount: sold.as_ref().map(|sold| payment.amount.to_human(sold.token_decimals)),
             amount_atomic: payment.amount.to_string(),
             mined_at: payment.mined_at.to_string(),
         }

@@ -8,7 +8,7 @@ use crate::chains::transaction::TxRef;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep};
+use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::proof::payer_proof_message;
 use crate::service::Service;
@@ -141,6 +141,7 @@ impl Service {
             payment,
             used_as: PaymentUse::Topup,
             entry,
+            sold: Some(SoldPlan::of(plan, plan.bonus_credits)),
             link_payer: entitlement.links,
             quotes: entitlement.quotes,
             now: self.clock.now(),

@@ -197,7 +197,7 @@ impl Service {
     async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<ArrivalOutcome>, Error> {
         // This key is never shown; the quote's owner gets another.
         let key = ApiKey::generate(&*self.payments.randomness);
-        let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later)?;
+        let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later).await?;
         Ok(match self.claim_by_nonce(claim).await? {
             Claimed::Account(account) => {
                 tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid; its account was created, unclaimed");

@@ -9,7 +9,7 @@ use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::ledger::NewLedgerEntry;
 use crate::payments::payment::{
-    ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
+    ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, SoldPlan, UnreadableArrival,
 };
 use crate::payments::plan::{Plan, PlanKey};
 use crate::payments::quote::{NonceHash, Quote};
@@ -194,6 +194,8 @@ pub struct Claim {
     pub payment: Payment,
     /// The account to create, with its key, payer and first entries.
     pub account: NewAccount,
+    /// The quote's plan as it is sold; `None` when it no longer exists.
+    pub sold: Option<SoldPlan>,
     /// Whether the key is delivered now.
     pub delivery: KeyDelivery,
     /// The time of the claim.
@@ -237,6 +239,8 @@ pub struct PaymentCredit {
     pub used_as: PaymentUse,
     /// The ledger entry, which names the plan.
     pub entry: NewLedgerEntry,
+    /// That plan as it is sold; `None` without a plan.
+    pub sold: Option<SoldPlan>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
     /// What to do if the payment pays an open quote.

@@ -33,12 +33,13 @@ pub struct ReceiptDocument {
     pub customer: CustomerDocument,
     /// The plan that was bought; null for a payment that the operator assigned without a plan.
     pub plan_id: Option<String>,
-    /// The plan's name for people; null when the plan no longer exists.
+    /// The plan's name for people when it was bought; null when it is not known.
     pub plan_label: Option<String>,
     /// Credits added in all, bonus included.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits: Credits,
-    /// The bonus in `credits`; null when the plan has changed since, so that it is no longer known.
+    /// The bonus in `credits`; null for a payment without a plan, and for one that was
+    /// credited before this service stored bonuses.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub bonus_credits: Option<Credits>,
     /// The payment.

@@ -70,7 +70,7 @@ pub(crate) async fn list_of<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<LedgerEntry>> {
-    // An account's entries are numbered in the order of their ids, and that number is in the index.
+    // `entry` counts up with `id` within an account, and it is in the index.
     let sql = format!(
         "SELECT {COLUMNS} FROM account a JOIN ledger l ON l.account = a.id WHERE a.org_id = $1 AND l.id > $2 \
          AND l.entry > coalesce((SELECT e.entry FROM ledger e WHERE e.id = $2 AND e.account = a.id), 0) \

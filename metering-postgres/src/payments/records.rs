@@ -1,11 +1,11 @@
 //! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
-use metering_core::Timestamp;
 use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::TxRef;
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
+use metering_core::{Credits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::{accounts, wallets};
@@ -17,7 +17,8 @@ use crate::rows::{Values, address, all, execute, first, optional_bytes, parsed, 
 use crate::transactions::serialized::SerializedWrite;
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
-     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at, \
+     p.plan_label, p.bonus_credits, p.token_symbol, p.token_decimals";
 
 pub(crate) fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
@@ -64,11 +65,12 @@ pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -
 /// Inserts a record. `account` is the row number of its account.
 pub(crate) async fn insert(write: &SerializedWrite<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
-               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at, plan_label, bonus_credits, \
+               token_symbol, token_decimals) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
     let id = write.next_id().await?;
     let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &record.payment;
-    let amount = units_column(*amount);
+    let (amount, sold) = (units_column(*amount), record.sold.as_ref());
     let values: Values<'_> = &[
         &id,
         &tx.chain_id.cast_signed(),
@@ -86,6 +88,10 @@ pub(crate) async fn insert(write: &SerializedWrite<'_>, account: i64, record: &P
         &block_hash.as_ref().map(<[u8; 32]>::as_slice),
         &record.settlement.as_str(),
         &record.settlement.reversed_at().map(Timestamp::unix_millis),
+        &sold.map(|sold| sold.label.as_str()),
+        &sold.and_then(|sold| sold.bonus_credits).map(Credits::atoms),
+        &sold.map(|sold| sold.token_symbol.as_str()),
+        &sold.map(|sold| i64::from(sold.token_decimals)),
     ];
     execute(write.client(), sql, values).await.map(drop)
 }
@@ -110,5 +116,15 @@ pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
     let (name, reversed_at): (&str, Option<i64>) = (row.try_get(14)?, row.try_get(15)?);
     let settlement = PaymentSettlement::from_parts(name, reversed_at.map(Timestamp::from_unix_millis));
     let settlement = settlement.ok_or_else(|| corrupt(format_args!("unknown settlement {name:?} of a payment")))?;
-    Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
+    let sold = sold(row)?;
+    Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, sold, recorded_at, settlement }))
+}
+
+fn sold(row: &Row) -> Result<Option<SoldPlan>> {
+    let Some(label) = row.try_get(16)? else { return Ok(None) };
+    let bonus_credits = row.try_get::<_, Option<i64>>(17)?.map(Credits::from_atoms);
+    let decimals: i64 = row.try_get(19)?;
+    let out_of_range = |_| corrupt(format_args!("a token of a payment has {decimals} decimals"));
+    let token_decimals = u8::try_from(decimals).map_err(out_of_range)?;
+    Ok(Some(SoldPlan { label, bonus_credits, token_symbol: row.try_get(18)?, token_decimals }))
 }

@@ -1,11 +1,11 @@
 //! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
-use metering_core::Timestamp;
 use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::TxRef;
-use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
+use metering_core::{Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::access::{accounts, wallets};
@@ -16,7 +16,8 @@ use crate::payments::quotes;
 use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
-     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at, \
+     p.plan_label, p.bonus_credits, p.token_symbol, p.token_decimals";
 
 pub(crate) fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
@@ -60,9 +61,11 @@ pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result
 /// Inserts a record. `account` is the row number of its account.
 pub(crate) fn insert(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
-               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at, plan_label, bonus_credits, \
+               token_symbol, token_decimals) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
     let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &record.payment;
+    let sold = record.sold.as_ref();
     let values = params![
         tx.chain_id.cast_signed(),
         tx.hash.as_bytes(),
@@ -79,6 +82,10 @@ pub(crate) fn insert(connection: &Connection, account: i64, record: &PaymentReco
         block_hash,
         record.settlement.as_str(),
         record.settlement.reversed_at().map(Timestamp::unix_millis),
+        sold.map(|sold| &sold.label),
+        sold.and_then(|sold| sold.bonus_credits).map(Credits::atoms),
+        sold.map(|sold| &sold.token_symbol),
+        sold.map(|sold| sold.token_decimals),
     ];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
@@ -100,12 +107,19 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentReco
     let (plan_id, recorded_at) = (row.get(11)?, timestamp(row, 12)?);
     let (settlement, reversed_at): (String, Option<i64>) = (row.get(14)?, row.get(15)?);
     let reversed_at = reversed_at.map(Timestamp::from_unix_millis);
+    let sold = sold(row)?;
     let read = || {
         let unknown = || corrupt(format_args!("unknown use {used_as:?} of a payment"));
         let (account, used_as) = (parse(&org_id)?, PaymentUse::from_name(&used_as).ok_or_else(unknown)?);
         let not_settled = || corrupt(format_args!("unknown settlement {settlement:?} of a payment"));
         let settlement = PaymentSettlement::from_parts(&settlement, reversed_at).ok_or_else(not_settled)?;
-        Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
+        Ok((id, PaymentRecord { payment, account, used_as, plan_id, sold, recorded_at, settlement }))
     };
     Ok(read())
+}
+
+fn sold(row: &Row<'_>) -> rusqlite::Result<Option<SoldPlan>> {
+    let Some(label) = row.get(16)? else { return Ok(None) };
+    let bonus_credits = row.get::<_, Option<i64>>(17)?.map(Credits::from_atoms);
+    Ok(Some(SoldPlan { label, bonus_credits, token_symbol: row.get(18)?, token_decimals: row.get(19)? }))
 }

@@ -120,7 +120,7 @@ pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, 
     account.email = quote.email.clone();
     account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx)];
     let key = account.key;
-    (Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery, now: NOON }, key)
+    (Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, sold: None, delivery, now: NOON }, key)
 }
 
 /// A payment by the wallet with this number. It also links the wallet.
@@ -130,6 +130,7 @@ pub(crate) fn credit(account: &AccountId, number: u8, tx: TxRef) -> PaymentCredi
         payment: payment_of(&quote(number), tx),
         used_as: PaymentUse::Topup,
         entry: purchase(LedgerKind::PurchaseTopup, tx),
+        sold: None,
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: NOON,

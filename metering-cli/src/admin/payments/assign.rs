@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::Args;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry, PaymentRef};
-use metering_core::payments::{Payment, PaymentRecord, PaymentUse, Plan, PlanKey};
+use metering_core::payments::{Payment, PaymentRecord, PaymentUse, Plan, PlanKey, SoldPlan};
 use metering_core::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
 use metering_core::{AccountId, Credits, PaymentStore};
 
@@ -151,6 +151,7 @@ impl AssignArgs {
                 payment: Some(PaymentRef { tx: payment.tx, plan_id }),
             },
             payment,
+            sold: plan.map(|plan| SoldPlan::of(plan, plan.bonus_credits)),
             link_payer: false,
             quotes: if self.despite_quote { QuotePrecedence::Account } else { QuotePrecedence::Quote },
             now: session.now(),

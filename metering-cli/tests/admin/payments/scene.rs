@@ -183,6 +183,7 @@ fn used_payment(account: AccountId) -> PaymentCredit {
             description: "Plan starter".to_owned(),
             payment: Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) }),
         },
+        sold: None,
         link_payer: true,
         quotes: QuotePrecedence::Quote,
         now: time_of(40),

@@ -14,7 +14,7 @@ use crate::payments::recovery::Challenge;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, QuotePrecedence, SettlementChange};
 
 use super::super::operation::{HASHES, Price, Sale, chain, nonce, target};
-use super::super::sale::{PLAN, SOLD, tx_on, wallet};
+use super::super::sale::{PLAN, SOLD, sold, tx_on, wallet};
 use super::super::scene::{MINUTE, UNCAPPED, atoms};
 use super::{Pair, account_id, assert_agree, email_address, entry};
 
@@ -50,6 +50,7 @@ impl Pair {
                         Some(plan) => paid_entry(entry, payment.tx, plan.then_some(PLAN)),
                     },
                     payment,
+                    sold: assigned.then(sold),
                     link_payer: links,
                     quotes: if yields { QuotePrecedence::Quote } else { QuotePrecedence::Account },
                     now: self.now,
@@ -144,7 +145,7 @@ impl Pair {
             entries: first_entries,
             created_at: self.now,
         };
-        Claim { nonce: quote.nonce, payment, account, delivery: KeyDelivery::Now, now: self.now }
+        Claim { nonce: quote.nonce, payment, account, sold: Some(sold()), delivery: KeyDelivery::Now, now: self.now }
     }
 
     async fn claim_quote(&mut self, claim: Claim) {

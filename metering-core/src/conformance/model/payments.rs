@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{
-    Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep,
+    Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep, SoldPlan,
 };
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, Posted, QuotePrecedence, SettlementChange};
 
@@ -21,6 +21,7 @@ pub(super) struct Used {
     pub(super) owner: usize,
     pub(super) used_as: PaymentUse,
     pub(super) plan_id: Option<String>,
+    pub(super) sold: Option<SoldPlan>,
     pub(super) at: Timestamp,
     /// Every settlement step, and when it was taken.
     pub(super) steps: Vec<(SettlementStep, Timestamp)>,
@@ -105,6 +106,7 @@ impl Model {
             account: self.id(used.owner),
             used_as: used.used_as,
             plan_id: used.plan_id.clone(),
+            sold: used.sold.clone(),
             recorded_at: used.at,
         };
         self.used.iter().map(record).collect()
@@ -132,6 +134,7 @@ impl Model {
                     owner: number,
                     used_as: credit.used_as,
                     plan_id: credit.entry.payment.as_ref().and_then(|paid| paid.plan_id.clone()),
+                    sold: credit.sold.clone(),
                     at: credit.now,
                     steps: Vec::new(),
                     links: credit.link_payer,

@@ -140,6 +140,7 @@ impl Model {
             owner,
             used_as: PaymentUse::PaySignup,
             plan_id: paid.and_then(|paid| paid.plan_id),
+            sold: claim.sold.clone(),
             at: claim.now,
             steps: Vec::new(),
             links: false,

@@ -2,7 +2,7 @@
 
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
-use crate::payments::payment::Payment;
+use crate::payments::payment::{Payment, SoldPlan};
 
 /// What a payment was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +48,8 @@ pub struct PaymentRecord {
     pub used_as: PaymentUse,
     /// The plan that was credited, if any.
     pub plan_id: Option<String>,
+    /// That plan as it was sold; `None` without a plan.
+    pub sold: Option<SoldPlan>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
     /// Whether a reorganisation can still undo it.
@@ -60,11 +62,11 @@ impl PaymentRecord {
         payment: Payment,
         account: AccountId,
         used_as: PaymentUse,
-        plan_id: Option<String>,
+        (plan_id, sold): (Option<String>, Option<SoldPlan>),
         now: Timestamp,
     ) -> Self {
         let settlement = PaymentSettlement::of_new(&payment);
-        Self { payment, account, used_as, plan_id, recorded_at: now, settlement }
+        Self { payment, account, used_as, plan_id, sold, recorded_at: now, settlement }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Imports plans and everything about payments.
 
-use metering_core::Timestamp;
 use metering_core::access::Email;
 use metering_core::chains::TxRef;
 use metering_core::payments::{PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, UnreadableArrival};
 use metering_core::transfer::{Record, ScanMark, WalletLink};
+use metering_core::{Credits, Timestamp};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -14,14 +14,17 @@ use crate::rows::{execute, units_column};
 use crate::transactions::serialized::SerializedWrite;
 
 const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
-     mined_at, account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
+     mined_at, account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at, plan_label, bonus_credits, \
+     token_symbol, token_decimals) \
      SELECT new.id, new.chain_id, new.tx_hash, new.payer, new.recipient, new.token, new.amount, new.block_number, \
-     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at, new.block_hash, new.settlement, new.reversed_at \
+     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at, new.block_hash, new.settlement, new.reversed_at, \
+     new.plan_label, new.bonus_credits, new.token_symbol, new.token_decimals \
      FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BYTEA[], $6::BYTEA[], $7::BYTEA[], \
      $8::BIGINT[], $9::BIGINT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::BIGINT[], $14::BYTEA[], $15::TEXT[], \
-     $16::BIGINT[]) \
+     $16::BIGINT[], $17::TEXT[], $18::BIGINT[], $19::TEXT[], $20::BIGINT[]) \
      AS new (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, org_id, used_as, plan_id, \
-     recorded_at, block_hash, settlement, reversed_at) JOIN account a ON a.org_id = new.org_id";
+     recorded_at, block_hash, settlement, reversed_at, plan_label, bonus_credits, token_symbol, token_decimals) \
+     JOIN account a ON a.org_id = new.org_id";
 
 /// An open quote has no account. The schema checks that every other quote has found its account.
 const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
@@ -79,6 +82,10 @@ pub(super) async fn payments(write: &SerializedWrite<'_>, records: &[Record]) ->
             &column!(records, record => record.payment.block_hash.as_ref().map(<[u8; 32]>::as_slice)),
             &column!(records, record => record.settlement.as_str()),
             &column!(records, record => record.settlement.reversed_at().map(Timestamp::unix_millis)),
+            &column!(records, record => record.sold.as_ref().map(|sold| sold.label.as_str())),
+            &column!(records, record => record.sold.as_ref().and_then(|sold| sold.bonus_credits).map(Credits::atoms)),
+            &column!(records, record => record.sold.as_ref().map(|sold| sold.token_symbol.as_str())),
+            &column!(records, record => record.sold.as_ref().map(|sold| i64::from(sold.token_decimals))),
         ],
     )
     .await

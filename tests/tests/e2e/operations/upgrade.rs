@@ -57,6 +57,16 @@ fn assert_everything_kept(site: &Site, facts: &str) {
     assert_eq!(entries.iter().filter(|entry| entry["type"] == "usage").count(), 123, "122 old and 1 new");
     assert_eq!(entries.iter().filter(|entry| entry["type"] == "purchase_topup").count(), 1);
 
+    // Receipts say what is known of the plan: the bonus of that day is not.
+    let receipts = client("w0").get("/credits/receipts").expect(200).json();
+    let receipts = receipts["receipts"].as_array().unwrap();
+    assert_eq!(receipts.len(), 2, "{receipts:?}");
+    for receipt in receipts {
+        assert_eq!((&receipt["plan_label"], &receipt["bonus_credits"]), (&json!("Coin"), &Value::Null));
+        assert_eq!(receipt["payment"]["token_symbol"], "ETH");
+    }
+    assert_eq!(receipts[0]["payment"]["token_amount"], "0.5");
+
     // The first version's watcher settled this quote; its owner claims the key only now.
     let quote = &facts["unclaimed_quote"];
     let claim = json!({"signup_nonce": quote["signup_nonce"], "tx_hash": quote["tx_hash"]});

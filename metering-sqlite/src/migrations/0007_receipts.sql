@@ -1,0 +1,11 @@
+-- Receipts: the plan of a payment as it was sold. All columns are NULL for a payment without a plan.
+
+ALTER TABLE payment ADD COLUMN plan_label TEXT;
+ALTER TABLE payment ADD COLUMN token_symbol TEXT CHECK ((token_symbol IS NULL) = (plan_label IS NULL));
+ALTER TABLE payment ADD COLUMN token_decimals INTEGER CHECK ((token_decimals IS NULL) = (plan_label IS NULL));
+-- In atoms. NULL as well for payments from before this version: the plan may have changed since they were made.
+ALTER TABLE payment ADD COLUMN bonus_credits INTEGER CHECK (bonus_credits IS NULL OR plan_label IS NOT NULL);
+
+UPDATE payment SET (plan_label, token_symbol, token_decimals) = (
+  SELECT definition ->> 'label', definition ->> 'token_symbol', definition ->> 'token_decimals'
+  FROM plan WHERE plan.id = payment.plan_id AND plan.chain_id = payment.chain_id);
