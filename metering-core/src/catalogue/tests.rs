@@ -279,6 +279,14 @@ fn broken_catalogues_are_refused_by_route() {
             r#""path":"/mpp/x","billing_modifier":{"type":"lookback_multiplier","param":"t","overflow_multiplier":1,"tiers":[{"max_seconds":1,"multiplier":1}]}"#,
             "lookback parameter t",
         ),
+        (
+            r#""path":"/mpp/x","credit_weight":0.000001,"params":[{"name":"t","in":"query","type":"integer","required":true}],"billing_modifier":{"type":"lookback_multiplier","param":"t","overflow_multiplier":1,"tiers":[{"max_seconds":1,"multiplier":0.5}]}"#,
+            "weight times multiplier must have at most six decimals",
+        ),
+        (
+            r#""path":"/mpp/x","credit_weight":0.000001,"params":[{"name":"t","in":"query","type":"integer","required":true}],"billing_modifier":{"type":"lookback_multiplier","param":"t","overflow_multiplier":0.5,"tiers":[{"max_seconds":1,"multiplier":1}]}"#,
+            "weight times multiplier must have at most six decimals",
+        ),
     ];
     for (fields, part) in table {
         let error = Catalogue::from_json(&route(fields)).unwrap_err().to_string();

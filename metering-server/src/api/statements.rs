@@ -24,7 +24,7 @@ use crate::http::{Problem, Reply, json};
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn ledger(app: &App, request: Request) -> Result<Reply, Problem> {
-    Ok(json(StatusCode::OK, &entries(app, &request, 100).await?))
+    Ok(json(StatusCode::OK, &entries(app, &request, 100).await?.0))
 }
 
 /// The ledger as a CSV file
@@ -41,9 +41,9 @@ pub(crate) async fn ledger(app: &App, request: Request) -> Result<Reply, Problem
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn ledger_csv(app: &App, request: Request) -> Result<Reply, Problem> {
-    let document = entries(app, &request, 10_000).await?;
+    let (document, limit) = entries(app, &request, 10_000).await?;
     let columns = ["id", "created_at", "type", "credits", "description", "plan_id", "chain_id", "tx_hash"];
-    let next = document.next.map(|after| format!("/credits/ledger.csv?after={after}"));
+    let next = document.next.map(|after| format!("/credits/ledger.csv?after={after}&limit={limit}"));
     let rows = document.entries.iter().map(|entry| {
         [
             Cell::Value(entry.id.to_string()),
@@ -106,10 +106,13 @@ pub(crate) async fn usage_csv(app: &App, request: Request) -> Result<Reply, Prob
     Ok(csv(&format!("usage-{org_id}-{from}-{to}"), columns, rows, next))
 }
 
-async fn entries(app: &App, request: &Request, default: u32) -> Result<LedgerDocument, Problem> {
+/// A part of the ledger, and the maximum number of entries that was asked for.
+async fn entries(app: &App, request: &Request, default: u32) -> Result<(LedgerDocument, u32), Problem> {
     let key = credentials::key(&request.headers)?;
     match (optional::<EntryNumber>(&request.query, "after"), number(&request.query, "limit", default)) {
-        (Ok(after), Ok(limit)) => Ok(app.service.ledger(key.as_ref(), after.map(|entry| entry.0), limit).await?),
+        (Ok(after), Ok(limit)) => {
+            Ok((app.service.ledger(key.as_ref(), after.map(|entry| entry.0), limit).await?, limit))
+        }
         (Err(error), _) | (_, Err(error)) => Err(after_authentication(app, &request.headers, error).await),
     }
 }

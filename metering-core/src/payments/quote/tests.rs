@@ -9,7 +9,7 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
-use crate::payments::payment::PaymentTarget;
+use crate::payments::payment::{PaymentFault, PaymentTarget};
 use crate::random::SystemRandomness;
 use crate::wire::ErrorCode;
 
@@ -88,6 +88,22 @@ fn payer_and_amount_must_be_the_quotes_exactly() {
         change(&mut seen.transfers[0]);
         assert_eq!(quote().judge(TX, &seen).unwrap_err().code(), code, "{what}");
     }
+}
+
+#[test]
+fn several_transfers_to_the_recipient_pay_nothing() {
+    let mut seen = evidence(QUOTED_AT);
+    for count in [2, 3] {
+        let first = seen.transfers[0];
+        seen.transfers.push(first);
+        let fault = quote().judge(TX, &seen).unwrap_err();
+        assert_eq!(fault, PaymentFault::SeveralTransfers { count });
+    }
+    // Transfers of other tokens and to others do not count.
+    seen.transfers.truncate(1);
+    seen.transfers.push(TokenTransfer { token: THIEF, ..seen.transfers[0] });
+    seen.transfers.push(TokenTransfer { to: THIEF, ..seen.transfers[0] });
+    assert!(quote().judge(TX, &seen).is_ok());
 }
 
 #[test]

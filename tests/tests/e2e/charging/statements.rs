@@ -82,7 +82,7 @@ fn ledger_is_read_in_parts() {
     assert_eq!(lines[0], "id,created_at,type,credits,description,plan_id,chain_id,tx_hash");
     assert!(lines[2].ends_with(",adjustment,0.5,\"Sorry, for \"\"Monday\"\"\",,,"), "{text}");
     assert!(lines[3].contains("\"'=HYPERLINK("), "no formula: {text}");
-    let next = format!("</credits/ledger.csv?after={}>; rel=\"next\"", entries[2]["id"]);
+    let next = format!("</credits/ledger.csv?after={}&limit=3>; rel=\"next\"", entries[2]["id"]);
     assert_eq!(file.header("link"), Some(next.as_str()));
     assert_eq!(file.header("cache-control"), Some("no-store"));
 }
