@@ -33,9 +33,7 @@ struct Aged {
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let before = arguments.charged.get();
     let accounts = if arguments.quick { ACCOUNTS / 100 } else { ACCOUNTS };
-    let mut stores = [Aged::make(arguments, accounts).await?, Aged::make(arguments, accounts).await?];
-    eprintln!("aged: recording {before} charges");
-    stores[1].record(before).await?;
+    let mut stores = [Aged::make(arguments, accounts, 0).await?, Aged::make(arguments, accounts, before).await?];
     let mut rates: Vec<[Vec<f64>; 2]> = arguments.batches.iter().map(|_| Default::default()).collect();
     for round in 0..arguments.rounds.get() {
         eprintln!("aged: round {}", round + 1);
@@ -76,26 +74,23 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
 }
 
 impl Aged {
-    async fn make(arguments: &Arguments, accounts: usize) -> Result<Self, Failure> {
+    /// Makes a store and records `charges` in it. It is closed and opened again, which brings its tables up to date.
+    async fn make(arguments: &Arguments, accounts: usize, charges: usize) -> Result<Self, Failure> {
         let populated = Populated::make(&arguments.data_dir, accounts).await?;
-        let store = populated.open()?;
         let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
-        let recorded = charge_each_once(&store, &keys).await?;
-        Ok(Self { populated, store, keys, chooser: Chooser::new(Spread::Uniform, accounts, SEED), recorded })
-    }
-
-    async fn record(&mut self, charges: usize) -> Result<(), Failure> {
-        let line = line();
-        let mut left = charges;
+        let (store, mut chooser) = (populated.open()?, Chooser::new(Spread::Uniform, accounts, SEED));
+        let recorded = charge_each_once(&store, &keys).await? + charges;
+        eprintln!("aged: recording {charges} charges");
+        let (line, mut left) = (line(), charges);
         while left > 0 {
             interrupt::check()?;
             let batch = left.min(AGEING_BATCH);
-            let postings = (0..batch).map(|_| charge(self.keys[self.chooser.next()], &line)).collect();
-            require_accepted(&self.store.commit(postings, SystemClock.now()).await?, batch)?;
+            let postings = (0..batch).map(|_| charge(keys[chooser.next()], &line)).collect();
+            require_accepted(&store.commit(postings, SystemClock.now()).await?, batch)?;
             left -= batch;
         }
-        self.recorded += charges;
-        Ok(())
+        drop(store);
+        Ok(Self { store: populated.open()?, populated, keys, chooser, recorded })
     }
 
     /// Checks that every charge is on record.
