@@ -63,7 +63,11 @@ async fn bought_account_has_its_free_credits_and_verifies_without() {
     assert_eq!(verified.credits_granted, Credits::ZERO);
     assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
     assert_eq!(code(scene.service.verify_email(&link).await), "link_expired");
-    assert_eq!(scene.service.prepare_mail(&request).await.unwrap().map(|mail| mail.to), None, "nothing is left to verify");
+    assert_eq!(
+        scene.service.prepare_mail(&request).await.unwrap().map(|mail| mail.to),
+        None,
+        "nothing is left to verify"
+    );
 }
 
 #[tokio::test]
