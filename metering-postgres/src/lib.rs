@@ -34,7 +34,8 @@
 //! # How it works
 //!
 //! A batch of charges is one transaction in two round trips, no matter how large it is: the first locks the accounts'
-//! rows, in order, and reads what the charge rule needs; the second writes the decisions and commits. All other writes
+//! rows, in order, and reads what the charge rule needs; the second writes the decisions and commits. A node that was
+//! the last to charge all these accounts needs only the second, which then checks that the rows are unchanged. All other writes
 //! are serialized (see `serialized`), so each sees the effects of all earlier ones. If a `COMMIT` gets no response, its
 //! outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]

@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 use metering_core::StoreError;
 
 use crate::charging::known::SharedKnown;
+use crate::charging::left::LeftMeters;
 use crate::connection::connect::PostgresConfig;
 use crate::connection::session::Pool;
 use crate::migrations;
@@ -40,6 +41,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) known: SharedKnown,
+    pub(crate) left: Arc<LeftMeters>,
     /// The claim for a move to this store, if it was opened for one.
     pub(crate) claim: Option<Arc<Claim>>,
     shown: String,
@@ -117,6 +119,6 @@ impl PostgresStore {
     }
 
     pub(crate) fn new(pool: Pool, config: &PostgresConfig, claim: Option<Arc<Claim>>) -> Self {
-        Self { pool, known: SharedKnown::default(), claim, shown: config.to_string() }
+        Self { pool, known: SharedKnown::default(), left: Arc::default(), claim, shown: config.to_string() }
     }
 }

@@ -5,6 +5,7 @@
 //! difference of interest. Failed work is an error, not a figure: a refused charge costs less than an accepted one.
 
 mod accounts;
+mod aged;
 mod arguments;
 mod background;
 mod bare;
@@ -64,6 +65,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         for part in arguments.parts() {
             match part {
                 Part::Charges => charges::write(arguments, out).await?,
+                Part::Aged => aged::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
                 Part::Deduct => deduct::write(arguments, &tools, out).await?,

@@ -46,6 +46,7 @@ struct Shared {
     commits: [AtomicU32; 2],
     lookups: AtomicU32,
     cuts: AtomicU32,
+    messages: AtomicU32,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -60,7 +61,8 @@ impl DatabaseProxy {
         let address = listener.local_addr().expect("a listener has an address");
         let zero = || AtomicU32::new(0);
         let (mode, open) = (AtomicU8::new(CLEAR), Mutex::default());
-        let shared = Shared { target, mode, commits: [zero(), zero()], lookups: zero(), cuts: zero(), open };
+        let shared =
+            Shared { target, mode, commits: [zero(), zero()], lookups: zero(), cuts: zero(), messages: zero(), open };
         let shared = Arc::new(shared);
         let passing = Arc::clone(&shared);
         thread::spawn(move || {
@@ -105,6 +107,12 @@ impl DatabaseProxy {
     #[must_use]
     pub fn through(&self, url: &str) -> String {
         url.replace(&self.shared.target.to_string(), &self.address.to_string())
+    }
+
+    /// How many messages came from clients so far. Pipelined statements are usually one message.
+    #[must_use]
+    pub fn messages(&self) -> u32 {
+        self.shared.messages.load(Ordering::SeqCst)
     }
 
     /// How many commits were cut.
@@ -170,6 +178,7 @@ fn forward_requests(client: &mut TcpStream, server: &mut TcpStream, shared: &Sha
     let (mut lookup_next, mut silent) = (false, false);
     while let Ok(length @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..length];
+        shared.messages.fetch_add(1, Ordering::SeqCst);
         silent |= shared.is(SILENT);
         if silent {
             continue;

@@ -1,23 +1,29 @@
-//! Commits a batch of charges and refunds: one transaction in two round trips for a batch of any size.
+//! Commits a batch of charges and refunds: one transaction in at most two round trips for a batch of any size.
 //!
 //! The first round trip begins the transaction and locks the meter of every account in the batch, ordered by account
 //! number. A meter row has everything that the charge rule needs, including the live key, and every writer locks the
 //! meter before it changes any of that, so what was read stays valid until the commit. The second round trip writes the
 //! decisions, with one statement per table over arrays, and the row that records the outcome, and commits. What never
 //! changes (which account a key belongs to) is cached; unknown keys are looked up before the transaction.
+//!
+//! A batch without idempotency keys skips the first round trip when this node was the last to commit charges of all its
+//! accounts: it is decided with the meters as that commit left them, and the second round trip begins with the locks and
+//! a check that they are still the same. Refusals are never decided so: only meters that are written are checked.
 
+mod check;
 mod columns;
+mod write;
 
 use std::collections::BTreeMap;
 
-use futures_util::future::{join, join3, join4, try_join_all};
+use futures_util::future::join3;
 use metering_core::access::KeyHash;
-use metering_core::charging::{Changes, MeterState, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
+use metering_core::charging::{Changes, Outcome, Posting, Remembered, Tally};
 use metering_core::{AccountId, Decision, Refusal, RequestId, StoreError, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
-use crate::charging::entry::{Entry, Path};
 use crate::charging::known::{Known, Numbered};
+use crate::charging::left::{LeftMeters, Meter, Meters};
 use crate::charging::tail::{Folds, Tail};
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::Value;
@@ -27,8 +33,7 @@ use crate::rows::{METER_COLUMNS, bytes, meter_state, stored_result};
 use crate::store::PostgresStore;
 use crate::transactions::outcome::{TransactionFailure, TransactionId};
 use crate::transactions::retry::retried;
-use crate::usage::activity::{self, BlockRows};
-use columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
+use write::{fold, write};
 
 impl PostgresStore {
     /// Decides and records a batch. A bad posting fails alone, without the rest of its batch.
@@ -80,7 +85,7 @@ impl PostgresStore {
         let client = self.pool.get().await?;
         let id = TransactionId::draw()?;
         let ended = match within(RESPONSE_TIMEOUT, Batch::resolve(&client, &self.known, postings)).await {
-            Ok(batch) => batch.run(&client, id, now).await,
+            Ok(batch) => batch.run(&client, &self.left, id, now).await,
             Err(failure) => Err(TransactionFailure::NotCommitted(failure)),
         };
         self.end(client, id, now, ended).await
@@ -102,18 +107,10 @@ struct Item<'p> {
 
 type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
 
-/// The state of an account, read under its lock.
-struct Locked {
-    id: AccountId,
-    key: Option<KeyHash>,
-    state: MeterState,
-    entries: i64,
-    tail: Tail,
-}
-
-/// Everything that was read under the locks.
-struct Read {
-    accounts: BTreeMap<i64, Locked>,
+/// What a batch is decided with.
+#[derive(Default)]
+struct Facts {
+    meters: Meters,
     remembered: BTreeMap<(i64, String), Remembered>,
 }
 
@@ -157,27 +154,79 @@ impl<'p> Batch<'p> {
     async fn run(
         &self,
         client: &Client,
+        left: &LeftMeters,
         id: TransactionId,
         now: Timestamp,
     ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
         if self.accounts.is_empty() {
-            let mut nothing_loaded = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
-            return Ok(self.decide(&mut nothing_loaded, now).0);
+            return Ok(self.decide(&Facts::default(), now).0);
         }
-        let mut read = within(RESPONSE_TIMEOUT, self.lock_and_read(client, now)).await?;
-        let (outcomes, changes) = self.decide(&mut read, now);
+        if let Some(ended) = self.run_unread(client, left, id, now).await {
+            return ended;
+        }
+        let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, now)).await?;
+        let (outcomes, changes) = self.decide(&facts, now);
         if changes.is_empty() {
             // All were refused, so there is nothing to write.
             within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
-        let folds = fold(&mut read, &changes.usage, &self.lines(), now)?;
-        let written = within(RESPONSE_TIMEOUT, write(client, id, &read, &changes, &folds, now)).await;
+        let folds = self.update(&mut facts.meters, &changes, now)?;
+        let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
+        if written.is_ok() {
+            left.put(facts.meters);
+        }
         TransactionFailure::of_commit(written, outcomes)
     }
 
+    /// Decides with the meters as this node left them, and checks them with the same round trip that writes. `None` when
+    /// the batch has to be decided with meters that are read.
+    async fn run_unread(
+        &self,
+        client: &Client,
+        left: &LeftMeters,
+        id: TransactionId,
+        now: Timestamp,
+    ) -> Option<Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>>> {
+        if self.requests().next().is_some() {
+            return None;
+        }
+        let mut facts = Facts { meters: left.take(self.accounts.keys().copied())?, ..Facts::default() };
+        let (outcomes, changes) = self.decide(&facts, now);
+        if !outcomes.iter().all(is_accepted) {
+            left.put(facts.meters);
+            return None;
+        }
+        let seen = facts.meters.clone();
+        let folds = match self.update(&mut facts.meters, &changes, now) {
+            Ok(folds) => folds,
+            Err(failure) => return Some(Err(failure.into())),
+        };
+        let written =
+            within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
+        match &written {
+            Ok(()) => left.put(facts.meters),
+            Err(failure) if check::is_stale(failure) => {
+                left.pause();
+                return None;
+            }
+            Err(_) => {}
+        }
+        Some(TransactionFailure::of_commit(written, outcomes))
+    }
+
+    /// Brings the meters to where the changes take them. Returns what must be folded into other tables.
+    fn update(&self, meters: &mut Meters, changes: &Changes<i64, i64>, now: Timestamp) -> Result<Folds> {
+        for (account, state) in &changes.accounts {
+            if let Some(meter) = meters.get_mut(account) {
+                meter.state = *state;
+            }
+        }
+        fold(meters, &changes.usage, &self.lines(), now)
+    }
+
     /// The first round trip: locks and reads.
-    async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Read> {
+    async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Facts> {
         let accounts: Vec<i64> = self.accounts.keys().copied().collect();
         let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
         let lock = format!(
@@ -203,22 +252,20 @@ impl<'p> Batch<'p> {
         self.read(&locked?, &remembered?)
     }
 
-    fn read(&self, locked: &[Row], remembered: &[Row]) -> Result<Read> {
-        let mut read = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
+    fn read(&self, locked: &[Row], remembered: &[Row]) -> Result<Facts> {
+        let mut facts = Facts::default();
         for row in locked {
-            let account: i64 = row.try_get(0)?;
-            let Some(id) = self.accounts.get(&account).cloned() else { continue };
             let key = match row.try_get::<_, Option<&[u8]>>(2)? {
                 Some(_) => Some(KeyHash::from_bytes(bytes(row, 2)?)),
                 None => None,
             };
             let (entries, tail, state) = (row.try_get(1)?, Tail::of_row(row, 3)?, meter_state(row, 5)?);
-            read.accounts.insert(account, Locked { id, key, state, entries, tail });
+            facts.meters.insert(row.try_get(0)?, Meter { key, state, entries, tail });
         }
         for row in remembered {
-            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);
+            facts.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);
         }
-        Ok(read)
+        Ok(facts)
     }
 
     fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
@@ -235,25 +282,27 @@ impl<'p> Batch<'p> {
         self.items.iter().map(|item| (item.line, line(item.posting))).collect()
     }
 
-    fn decide(&self, read: &mut Read, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
+    fn decide(&self, facts: &Facts, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
         let mut tally = Tally::new(now);
-        for (account, locked) in &read.accounts {
-            tally.load(*account, locked.id.clone(), locked.state);
+        for (account, meter) in &facts.meters {
+            if let Some(id) = self.accounts.get(account) {
+                tally.load(*account, id.clone(), meter.state);
+            }
         }
-        let outcomes = self.items.iter().map(|item| item.decide(read, &mut tally)).collect();
+        let outcomes = self.items.iter().map(|item| item.decide(facts, &mut tally)).collect();
         (outcomes, tally.finish())
     }
 }
 
 impl Item<'_> {
-    fn decide(&self, read: &Read, tally: &mut Tally<i64, i64>) -> Outcome {
+    fn decide(&self, facts: &Facts, tally: &mut Tally<i64, i64>) -> Outcome {
         let account = self.account.filter(|account| tally.is_loaded(*account));
         let remembered = || {
             let request = (account?, request_of(self.posting)?.as_str().to_owned());
-            read.remembered.get(&request).copied()
+            facts.remembered.get(&request).copied()
         };
         match self.posting {
-            Posting::Charge(charge) => match account.filter(|account| read.is_live(*account, &charge.key)) {
+            Posting::Charge(charge) => match account.filter(|account| facts.is_live(*account, &charge.key)) {
                 Some(account) => Outcome::Decided(tally.charge(account, self.line, charge.clone(), remembered())),
                 None => Outcome::Decided(Decision::Refused(Refusal::UnknownKey)),
             },
@@ -280,89 +329,12 @@ fn request_of(posting: &Posting) -> Option<&RequestId> {
     }
 }
 
-impl Read {
+fn is_accepted(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Decided(Decision::Accepted(_)) | Outcome::Refunded(Some(_)))
+}
+
+impl Facts {
     fn is_live(&self, account: i64, key: &KeyHash) -> bool {
-        self.accounts.get(&account).is_some_and(|locked| locked.key.as_ref() == Some(key))
+        self.meters.get(&account).is_some_and(|meter| meter.key.as_ref() == Some(key))
     }
-}
-
-/// The second round trip: writes and commits.
-async fn write(
-    client: &Client,
-    id: TransactionId,
-    read: &Read,
-    changes: &Changes<i64, i64>,
-    folds: &Folds,
-    now: Timestamp,
-) -> Result<()> {
-    let prepared = join4(
-        client.prepare(DAILY),
-        client.prepare(activity::BLOCKS),
-        client.prepare(METERS),
-        join(client.prepare(STORED_RESULTS), client.prepare(crate::transactions::outcome::INSERT)),
-    );
-    let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
-    let (daily, blocks, meters, remembered_results, outcome) =
-        (daily?, blocks?, meters?, remembered_results?, outcome?);
-    let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
-    let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(read, changes));
-    let stored_result_rows = StoredResultRows::new(&changes.results);
-    let (marked_at, mark) = (now.unix_millis(), id.bytes());
-    let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
-    let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
-    let stored_result_values = stored_result_rows.values();
-    let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
-    // The statements are pipelined. After one fails, all later ones fail too.
-    let (daily, blocks, meters, (remembered_results, outcome, committed)) = join4(
-        try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
-        async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
-        client.execute(&meters, &meter_values),
-        join3(
-            async {
-                if stored_result_rows.is_empty() {
-                    Ok(0)
-                } else {
-                    client.execute(&remembered_results, &stored_result_values).await
-                }
-            },
-            client.execute(&outcome, &outcome_values),
-            client.batch_execute("COMMIT"),
-        ),
-    )
-    .await;
-    // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
-    daily?;
-    blocks?;
-    meters?;
-    remembered_results?;
-    outcome?;
-    Ok(committed?)
-}
-
-/// Numbers the usage entries and adds them to the tails of their accounts. Returns what must be folded into other
-/// tables.
-fn fold(read: &mut Read, usage: &[UsageChange<i64, i64>], lines: &Lines<'_>, now: Timestamp) -> Result<Folds> {
-    let mut folds = Folds::default();
-    // Usage is sorted, so entries of the same daily total are adjacent.
-    for same in usage.chunk_by(|a, b| (a.account, a.day, a.line) == (b.account, b.day, b.line)) {
-        let UsageChange { account, day, line, .. } = same[0];
-        let Some(locked) = read.accounts.get_mut(&account) else { continue };
-        let template = lines.get(&line).map_or("", |line| &line.route_template);
-        let entry = |(change, number): (_, i64)| {
-            let UsageChange { kind, calls, request_path, .. }: &UsageChange<i64, i64> = change;
-            Entry {
-                number,
-                line,
-                amount: -change.added_credits().atoms(),
-                refund: *kind == UsageKind::Refunded,
-                calls: i64::try_from(*calls).unwrap_or(i64::MAX),
-                created_at: now.unix_millis(),
-                path: Path::of(request_path.as_deref(), template),
-            }
-        };
-        let entries: Vec<Entry<'_>> = same.iter().zip(locked.entries + 1..).map(entry).collect();
-        locked.entries = entries.last().map_or(locked.entries, |last| last.number);
-        locked.tail.push(account, day.unix_days(), &entries, &mut folds)?;
-    }
-    Ok(folds)
 }

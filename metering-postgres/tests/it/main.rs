@@ -8,5 +8,6 @@ mod lost_commits;
 mod opening;
 mod pooler;
 mod recent_activity;
+mod round_trips;
 mod unreachable;
 mod upgrade;

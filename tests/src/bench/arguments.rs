@@ -50,6 +50,10 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,64,1000,8189")]
     pub batches: Vec<NonZeroUsize>,
 
+    /// Charges that the aged store has recorded before it is measured
+    #[arg(long, default_value = "10000000", default_value_if("quick", "true", "20000"))]
+    pub charged: NonZeroUsize,
+
     /// Numbers of API keys to use for HTTP requests
     #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "200"))]
     pub keys: Vec<NonZeroUsize>,
@@ -107,6 +111,8 @@ pub struct Arguments {
 pub enum Part {
     /// Durable charges per second through the store
     Charges,
+    /// Durable charges per second through a store that has recorded many, compared with a fresh one
+    Aged,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
     Http,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
@@ -124,7 +130,7 @@ pub enum Part {
 impl Part {
     /// Whether it needs the server binary.
     pub(super) fn serves(self) -> bool {
-        !matches!(self, Self::Charges)
+        !matches!(self, Self::Charges | Self::Aged)
     }
 }
 

@@ -36,9 +36,9 @@ struct Case {
 }
 
 /// The result of one round of a case.
-struct Round {
-    charges: usize,
-    charges_per_second: f64,
+pub(super) struct Round {
+    pub(super) charges: usize,
+    pub(super) charges_per_second: f64,
     commits: Latencies,
 }
 
@@ -117,7 +117,8 @@ async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Ca
     Ok((cases, charges))
 }
 
-async fn charge_each_once(store: &dyn Store, keys: &[KeyHash]) -> Result<usize, Failure> {
+/// The first charge of a day to each account, which inserts a row; all others update it.
+pub(super) async fn charge_each_once(store: &dyn Store, keys: &[KeyHash]) -> Result<usize, Failure> {
     let line = line();
     for batch in keys.chunks(WARM_UP_BATCH) {
         let postings = batch.iter().map(|key| charge(*key, &line)).collect();
@@ -127,7 +128,7 @@ async fn charge_each_once(store: &dyn Store, keys: &[KeyHash]) -> Result<usize, 
 }
 
 /// Commits batches until the commits have taken `time` in all.
-async fn run(
+pub(super) async fn run(
     store: &dyn Store,
     keys: &[KeyHash],
     chooser: &mut Chooser,

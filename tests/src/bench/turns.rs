@@ -42,7 +42,7 @@ pub(super) fn in_turns<W>(
     Ok(measured)
 }
 
-fn order(round: usize, ways: usize) -> Vec<usize> {
+pub(super) fn order(round: usize, ways: usize) -> Vec<usize> {
     if round.is_multiple_of(2) { (0..ways).collect() } else { (0..ways).rev().collect() }
 }
 

@@ -3,7 +3,7 @@
 use metering_core::RequestId;
 use metering_core::charging::{Changes, Remembered};
 
-use super::Read;
+use crate::charging::left::{Meter, Meters};
 use crate::charging::tail::DailySums;
 use crate::connection::value::Value;
 
@@ -58,10 +58,10 @@ pub(super) struct MeterRows<'r> {
 }
 
 impl<'r> MeterRows<'r> {
-    pub(super) fn new(read: &'r Read, changes: &Changes<i64, i64>) -> Self {
+    pub(super) fn new(meters: &'r Meters, changes: &Changes<i64, i64>) -> Self {
         let mut rows = Self::default();
-        for (account, state) in &changes.accounts {
-            let Some(locked) = read.accounts.get(account) else { continue };
+        for account in changes.accounts.iter().map(|(account, _)| account) {
+            let Some(Meter { state, entries, tail, .. }) = meters.get(account) else { continue };
             let values = [
                 *account,
                 state.totals.balance.atoms(),
@@ -70,13 +70,13 @@ impl<'r> MeterRows<'r> {
                 i64::from(state.minute.count),
                 state.day.index,
                 i64::from(state.day.count),
-                locked.entries,
+                *entries,
             ];
             for (column, value) in rows.numbers.iter_mut().zip(values) {
                 column.push(value);
             }
-            rows.tail_days.push(locked.tail.day);
-            rows.tails.push(&locked.tail.packed);
+            rows.tail_days.push(tail.day);
+            rows.tails.push(&tail.packed);
         }
         rows
     }

@@ -1,0 +1,87 @@
+//! The check that meters are as this node left them, under their locks.
+
+use futures_util::future::join;
+use tokio_postgres::error::SqlState;
+
+use crate::charging::left::Meters;
+use crate::connection::session::{Client, GenericClient, Prepared};
+use crate::connection::value::Value;
+use crate::error::{Failure, Result};
+
+/// Locks the meters in the order of their accounts, as every writer does, and divides by zero unless all columns of all
+/// of them are as they were left. It compares every column, not a version: after a failover that lost commits, a version
+/// could be given out again.
+const CHECK: &str = "SELECT 1 / (count(*) = cardinality($1::BIGINT[]))::INT FROM \
+     (SELECT * FROM meter m WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE) m \
+     JOIN unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BYTEA[], $14::BIGINT[], $15::BYTEA[]) \
+     AS seen (account, requests_per_minute, requests_per_day, balance, purchased, granted, used, minute, minute_count, \
+     day, day_count, entries, key, tail_day, tail) \
+     ON m.account = seen.account AND m.requests_per_minute = seen.requests_per_minute \
+     AND m.requests_per_day = seen.requests_per_day AND m.balance = seen.balance AND m.purchased = seen.purchased \
+     AND m.granted = seen.granted AND m.used = seen.used AND m.minute = seen.minute \
+     AND m.minute_count = seen.minute_count AND m.day = seen.day AND m.day_count = seen.day_count \
+     AND m.entries = seen.entries AND m.key IS NOT DISTINCT FROM seen.key \
+     AND m.tail_day IS NOT DISTINCT FROM seen.tail_day AND m.tail = seen.tail";
+
+/// The columns of the meters, as arrays.
+pub(super) struct Check<'s> {
+    statement: Prepared<'s>,
+    begin: String,
+    numbers: [Vec<i64>; 12],
+    keys: Vec<Option<&'s [u8]>>,
+    tail_days: Vec<Option<i64>>,
+    tails: Vec<&'s [u8]>,
+}
+
+impl<'s> Check<'s> {
+    /// Prepares the statement, so that running it can be pipelined with what follows.
+    pub(super) async fn prepare(client: &'s Client, seen: &'s Meters) -> Result<Self> {
+        let statement = client.prepare(CHECK).await?;
+        let (keys, tail_days, tails) = (Vec::new(), Vec::new(), Vec::new());
+        let mut check = Self { statement, begin: client.begin(), numbers: Default::default(), keys, tail_days, tails };
+        for (account, meter) in seen {
+            let (limits, totals) = (&meter.state.limits, &meter.state.totals);
+            let values = [
+                *account,
+                i64::from(limits.requests_per_minute),
+                i64::from(limits.requests_per_day),
+                totals.balance.atoms(),
+                totals.purchased.atoms(),
+                totals.granted.atoms(),
+                totals.used.atoms(),
+                meter.state.minute.index,
+                i64::from(meter.state.minute.count),
+                meter.state.day.index,
+                i64::from(meter.state.day.count),
+                meter.entries,
+            ];
+            for (column, value) in check.numbers.iter_mut().zip(values) {
+                column.push(value);
+            }
+            check.keys.push(meter.key.as_ref().map(|key| key.as_bytes().as_slice()));
+            check.tail_days.push(meter.tail.day);
+            check.tails.push(&meter.tail.packed);
+        }
+        Ok(check)
+    }
+
+    /// Begins the transaction, locks and checks.
+    ///
+    /// # Errors
+    /// One that [`is_stale`] when a meter is not as it was left. The transaction then does nothing, also in statements
+    /// that are on their way already.
+    pub(super) async fn run(&self, client: &Client) -> Result<()> {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = &self.numbers;
+        let values: [&dyn Value; 15] = [a, b, c, d, e, f, g, h, i, j, k, l, &self.keys, &self.tail_days, &self.tails];
+        let (began, checked) = join(client.batch_execute(&self.begin), client.query(&self.statement, &values)).await;
+        began?;
+        checked?;
+        Ok(())
+    }
+}
+
+/// Whether a failure is that of the check.
+pub(super) fn is_stale(failure: &Failure) -> bool {
+    matches!(failure, Failure::Database(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO))
+}

@@ -1,0 +1,116 @@
+//! The last round trip of a commit: the rows to write, and the transaction's end.
+
+use futures_util::future::{join, join3, join4, try_join_all};
+use metering_core::Timestamp;
+use metering_core::charging::{Changes, UsageChange, UsageKind};
+
+use super::Lines;
+use super::check::Check;
+use super::columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
+use crate::charging::entry::{Entry, Path};
+use crate::charging::left::Meters;
+use crate::charging::tail::Folds;
+use crate::connection::session::{Client, GenericClient};
+use crate::connection::value::Value;
+use crate::error::Result;
+use crate::transactions::outcome::{INSERT, TransactionId};
+use crate::usage::activity::{self, BlockRows};
+
+/// The last round trip: writes and commits. If nothing is locked yet, it begins the transaction, locks, and checks that
+/// the meters are as they were `seen`.
+pub(super) async fn write(
+    client: &Client,
+    id: TransactionId,
+    seen: Option<&Meters>,
+    meters_after: &Meters,
+    changes: &Changes<i64, i64>,
+    folds: &Folds,
+    now: Timestamp,
+) -> Result<()> {
+    let check = match seen {
+        Some(seen) => Some(Check::prepare(client, seen).await?),
+        None => None,
+    };
+    let prepared = join4(
+        client.prepare(DAILY),
+        client.prepare(activity::BLOCKS),
+        client.prepare(METERS),
+        join(client.prepare(STORED_RESULTS), client.prepare(INSERT)),
+    );
+    let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
+    let (daily, blocks, meters, remembered_results, outcome) =
+        (daily?, blocks?, meters?, remembered_results?, outcome?);
+    let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
+    let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
+    let stored_result_rows = StoredResultRows::new(&changes.results);
+    let (marked_at, mark) = (now.unix_millis(), id.bytes());
+    let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
+    let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
+    let stored_result_values = stored_result_rows.values();
+    let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
+    // The statements are pipelined. After one fails, all later ones fail too.
+    let checked = async {
+        match &check {
+            Some(check) => check.run(client).await,
+            None => Ok(()),
+        }
+    };
+    let writing = join4(
+        try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
+        async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
+        client.execute(&meters, &meter_values),
+        join3(
+            async {
+                if stored_result_rows.is_empty() {
+                    Ok(0)
+                } else {
+                    client.execute(&remembered_results, &stored_result_values).await
+                }
+            },
+            client.execute(&outcome, &outcome_values),
+            client.batch_execute("COMMIT"),
+        ),
+    );
+    let (checked, (daily, blocks, meters, (remembered_results, outcome, committed))) = join(checked, writing).await;
+    checked?;
+    // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
+    daily?;
+    blocks?;
+    meters?;
+    remembered_results?;
+    outcome?;
+    Ok(committed?)
+}
+
+/// Numbers the usage entries and adds them to the tails of their accounts. Returns what must be folded into other
+/// tables.
+pub(super) fn fold(
+    meters: &mut Meters,
+    usage: &[UsageChange<i64, i64>],
+    lines: &Lines<'_>,
+    now: Timestamp,
+) -> Result<Folds> {
+    let mut folds = Folds::default();
+    // Usage is sorted, so entries of the same daily total are adjacent.
+    for same in usage.chunk_by(|a, b| (a.account, a.day, a.line) == (b.account, b.day, b.line)) {
+        let UsageChange { account, day, line, .. } = same[0];
+        let Some(meter) = meters.get_mut(&account) else { continue };
+        let template = lines.get(&line).map_or("", |line| &line.route_template);
+        let entry = |(change, number): (_, i64)| {
+            let UsageChange { kind, calls, request_path, .. }: &UsageChange<i64, i64> = change;
+            Entry {
+                number,
+                line,
+                amount: -change.added_credits().atoms(),
+                refund: *kind == UsageKind::Refunded,
+                calls: i64::try_from(*calls).unwrap_or(i64::MAX),
+                created_at: now.unix_millis(),
+                path: Path::of(request_path.as_deref(), template),
+            }
+        };
+        let entries: Vec<Entry<'_>> = same.iter().zip(meter.entries + 1..).map(entry).collect();
+        meter.entries = entries.last().map_or(meter.entries, |last| last.number);
+        meter.tail.push(account, day.unix_days(), &entries, &mut folds)?;
+    }
+    Ok(folds)
+}

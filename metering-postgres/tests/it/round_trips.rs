@@ -1,0 +1,120 @@
+//! Commits that need no reading first: how many messages they take, and that they never trust what they remember.
+
+use metering_core::charging::Outcome;
+use metering_core::money::{LedgerKind, NewLedgerEntry};
+use metering_core::{AccountId, ApiKey, Credits, Decision, NewAccount, RateLimits, Refusal, Store, SystemRandomness};
+use metering_postgres::PostgresStore;
+use metering_tests::database_proxy::DatabaseProxy;
+use metering_tests::postgres::{Cluster, is_skipped};
+
+use crate::lost_commits::{NOON, charge};
+
+/// Two nodes on one database with one account of `credits` atoms; the first node's connection goes through the proxy.
+struct Scene {
+    link: DatabaseProxy,
+    node: PostgresStore,
+    other: PostgresStore,
+    id: AccountId,
+    key: ApiKey,
+}
+
+impl Scene {
+    async fn new(credits: i64) -> Self {
+        let cluster = Cluster::shared();
+        let url = cluster.fresh_schema();
+        let link = DatabaseProxy::to(cluster.address());
+        let other = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let node =
+            PostgresStore::connect(&format!("{}&pool_size=2", link.through(&url)).parse().unwrap()).await.unwrap();
+        let (key, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
+        let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
+        account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_atoms(credits), "Free")];
+        other.create_account(account).await.unwrap();
+        Self { link, node, other, id, key }
+    }
+
+    /// Charges once on a node, and returns the balance after it, or the refusal.
+    async fn charge(&self, node: &PostgresStore) -> Result<i64, Refusal> {
+        match node.commit(vec![charge(&self.key)], NOON).await.unwrap().remove(0) {
+            Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms()),
+            Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+
+    /// The least number of messages that a charge took, of `count`.
+    async fn least_messages(&self, count: usize) -> u32 {
+        let mut least = u32::MAX;
+        for _ in 0..count {
+            let before = self.link.messages();
+            self.charge(&self.node).await.unwrap();
+            least = least.min(self.link.messages() - before);
+        }
+        least
+    }
+
+    async fn verify(&self) {
+        assert_eq!(self.other.verify().await.unwrap().discrepancies, []);
+    }
+}
+
+const PRICE: i64 = Credits::BASE_CALL.atoms();
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_charges_alone_commits_in_one_round_trip() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(1_000 * PRICE).await;
+    // The first commits prepare their statements.
+    let _ = scene.least_messages(3).await;
+    assert_eq!(scene.least_messages(40).await, 1);
+    // Once another node has charged the account, this one reads first for a while.
+    scene.charge(&scene.other).await.unwrap();
+    scene.charge(&scene.node).await.unwrap();
+    assert_eq!(scene.least_messages(40).await, 2);
+    let _ = scene.least_messages(24).await;
+    assert_eq!(scene.least_messages(10).await, 1);
+    scene.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_by_another_node_counts_at_once() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(100 * PRICE).await;
+    // Each change meets a node that would decide without reading.
+    let settled = async |expected| {
+        for _ in 0..70 {
+            let entry = NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(PRICE), "Again");
+            scene.node.post_entry(&scene.id, entry, NOON).await.unwrap();
+            scene.charge(&scene.node).await.unwrap();
+        }
+        scene.charge(&scene.node).await.unwrap();
+        assert_eq!(scene.charge(&scene.node).await, Ok(expected));
+    };
+    settled(98 * PRICE).await;
+    assert_eq!(scene.charge(&scene.other).await, Ok(97 * PRICE));
+    assert_eq!(scene.charge(&scene.node).await, Ok(96 * PRICE));
+
+    settled(94 * PRICE).await;
+    let entry = NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(-90 * PRICE), "Taken back");
+    scene.other.post_entry(&scene.id, entry, NOON).await.unwrap();
+    assert_eq!(scene.charge(&scene.node).await, Ok(3 * PRICE));
+
+    settled(PRICE).await;
+    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 0 };
+    scene.other.set_limits(&scene.id, limits).await.unwrap();
+    assert!(matches!(scene.charge(&scene.node).await, Err(Refusal::RateLimited { .. })));
+    scene.other.set_limits(&scene.id, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await.unwrap();
+    let entry = NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_atoms(9 * PRICE), "Again");
+    scene.other.post_entry(&scene.id, entry, NOON).await.unwrap();
+
+    settled(8 * PRICE).await;
+    let new = ApiKey::generate(&SystemRandomness);
+    scene.other.replace_key(&scene.id, new.hash(), NOON).await.unwrap();
+    assert_eq!(scene.charge(&scene.node).await, Err(Refusal::UnknownKey));
+    scene.verify().await;
+}
