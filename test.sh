@@ -124,6 +124,7 @@ clients_packages() {
 
 mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
 clients_venv=$CARGO_TARGET_DIR/tools/clients-venv
+mail_venv=$CARGO_TARGET_DIR/tools/mail-venv
 spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 
 # venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
@@ -245,6 +246,19 @@ else
   echo
   echo "== mcp: the tests with MCP clients are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
     "is not installed"
+fi
+
+if have_python; then
+  if venv_outdated "$mail_venv" tests/mail; then
+    run mail-venv venv_packages "$mail_venv" tests/mail
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv is not installed; the tests that send mail need it"
+else
+  export METERING_TESTS_SKIP_MAIL=1
+  skipped+=(mail)
+  echo
+  echo "== mail: the tests that send mail are skipped, because Python 3.11 or newer with venv is not installed"
 fi
 
 if have_node && have_python; then

@@ -4,6 +4,7 @@
 
 pub(crate) mod account;
 pub(crate) mod credentials;
+pub(crate) mod email_status;
 pub(crate) mod invisible;
 pub(crate) mod key;
 pub(crate) mod succession;
@@ -12,5 +13,6 @@ pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use credentials::Credentials;
+pub use email_status::EmailStatus;
 pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};
 pub use succession::{ROTATION_KEY_MIN, ShortRotationKey};

@@ -41,6 +41,7 @@ pub mod charging;
 pub mod claim_refusals;
 pub mod claims;
 mod contracts;
+pub mod email_links;
 pub mod emails;
 pub mod expiry;
 pub mod idempotency_keys;

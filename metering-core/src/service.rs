@@ -4,6 +4,7 @@ mod accounts;
 mod arrivals;
 mod billing;
 mod claims;
+mod email;
 mod fields;
 mod gate;
 mod payments;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
+pub use email::recovery_accepted;
 pub use gate::{Admission, AdmissionKind, Found, RequestHead};
 pub use payments::PaymentSettings;
 pub use receipts::Seller;

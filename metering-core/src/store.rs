@@ -16,6 +16,7 @@ use std::num::NonZeroUsize;
 use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
+use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::charging::tally::{Outcome, Posting};
 use crate::clock::Timestamp;
@@ -23,7 +24,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
-pub use signups::{SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
+pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
@@ -85,8 +86,8 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Creates an account with its key and its first ledger entries.
     ///
-    /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
-    /// occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
+    /// Among the accounts that are not revoked, at most one holds each email address (compared case-insensitively), and
+    /// each payer address occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
     /// [`create_account`](crate::store::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
@@ -238,6 +239,8 @@ pub struct NewAccount {
     pub agent_name: AgentName,
     /// Its owner's email address, if any.
     pub email: Option<Email>,
+    /// Whether the address is verified. While that is pending, the account does not hold it.
+    pub email_status: EmailStatus,
     /// The wallet that paid for it, if any.
     pub payer: Option<Payer>,
     /// Its request caps.
@@ -251,12 +254,19 @@ pub struct NewAccount {
 }
 
 impl NewAccount {
+    /// Its email address, if it will hold it.
+    #[must_use]
+    pub fn held_email(&self) -> Option<&Email> {
+        self.email.as_ref().filter(|_| self.email_status.is_holding())
+    }
+
     /// An account with the default caps, and without email address, wallet or credits. Set the fields that should
     /// differ.
     #[must_use]
     pub fn new(id: AccountId, agent_name: AgentName, key: KeyHash, created_at: Timestamp) -> Self {
         let limits = RateLimits::default();
-        Self { id, agent_name, email: None, payer: None, limits, key, entries: Vec::new(), created_at }
+        let email_status = EmailStatus::Unchecked;
+        Self { id, agent_name, email: None, email_status, payer: None, limits, key, entries: Vec::new(), created_at }
     }
 }
 

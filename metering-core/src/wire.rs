@@ -25,6 +25,7 @@
 mod account;
 mod billing;
 mod chain_id;
+mod email;
 mod error;
 mod error_code;
 mod headers;
@@ -40,6 +41,9 @@ mod usage;
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use chain_id::ChainIdInput;
+pub use email::{
+    EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
+};
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
 pub use headers::{

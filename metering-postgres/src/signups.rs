@@ -1,3 +1,4 @@
 //! Free signups.
 
+pub(crate) mod links;
 pub(crate) mod sessions;

@@ -11,6 +11,7 @@ mod proxies;
 mod quota;
 mod secret;
 mod signup;
+mod smtp;
 mod span;
 mod web;
 mod weight;
@@ -36,6 +37,7 @@ pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
+pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
 pub use span::{Span, SpanError, SpanOrOff};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use weight::WeightSetting;
@@ -83,6 +85,8 @@ pub struct Config {
     pub payments: PaymentsConfig,
     /// Signing up.
     pub signup: SignupConfig,
+    /// The SMTP server that mail is sent through; without it no mail is sent.
+    pub smtp: Option<SmtpConfig>,
     /// Topping up existing accounts.
     pub topup: TopupConfig,
     /// Key recovery by wallet.
@@ -235,6 +239,7 @@ impl Default for Config {
             billing: BillingConfig::default(),
             payments: PaymentsConfig::default(),
             signup: SignupConfig::default(),
+            smtp: None,
             topup: TopupConfig::default(),
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
@@ -318,6 +323,12 @@ impl Config {
     #[must_use]
     pub fn serves(&self, surface: Surface) -> bool {
         self.surfaces.contains(&surface)
+    }
+
+    /// Whether new accounts must verify their email address.
+    #[must_use]
+    pub fn verifies_email(&self) -> bool {
+        self.signup.verify_email.unwrap_or(self.smtp.is_some())
     }
 
     /// Origins whose pages may call the service: those that the operator listed, and that of our own pages, from which

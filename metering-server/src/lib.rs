@@ -10,6 +10,7 @@ pub mod config;
 mod front;
 mod gateway;
 mod http;
+mod mail;
 mod mcp;
 mod operations;
 mod pages;

@@ -28,6 +28,7 @@ use crate::config::{Config, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
 use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
+use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
 use crate::operations::readiness::Readiness;
@@ -82,7 +83,9 @@ async fn run_until(
         None => None,
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let app = Arc::new(assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?);
+    let (app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?;
+    let app = Arc::new(app);
+    let mail: Option<MailTask> = mail.map(|mail| mail.start(Arc::clone(&app.service)));
     // Register recipients before any customer can see where to pay.
     if let Err(error) = app.service.register_recipients().await {
         tracing::error!(%error, "could not register the payment recipients; retrying when plans are listed");
@@ -126,6 +129,9 @@ async fn run_until(
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");
         }
+    }
+    if let Some(mail) = mail {
+        mail.drain().await;
     }
     app.meter.drain().await;
     Ok(ending)
@@ -177,29 +183,33 @@ fn assemble(
     readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
-) -> Result<App, RunError> {
+) -> Result<(App, Option<mail::Unstarted>), RunError> {
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = api::Documents::new(openapi, &catalogue, &config.mcp.tool_prefix);
-    let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
-    let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), limits));
+    let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
+    let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
     let urls = settings::Urls::new(config, address);
     let service = settings::service(config, &urls);
     let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
     let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
     let service = service.with_billing(settings::billing(config));
+    let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
+    let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
+    let (outbox, mail) = mailer.unzip();
     let signup = settings::signup(config, &urls, &bot_challenge);
+    let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
     let source = source(config, Arc::clone(&clock))?;
     let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
-    Ok(App {
+    let app = App {
         service,
         gateway: Arc::new(gateway),
         meter,
         store,
-        limits: Arc::new(Limits::new(&config.limits, config.signup.poll_interval)),
+        limits,
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
@@ -211,7 +221,8 @@ fn assemble(
         readers,
         bot_challenge,
         pages,
-    })
+    };
+    Ok((app, mail))
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::access::{Payer, Totals};
+use metering_core::access::{EmailStatus, Payer, Totals};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{MeterState, Window};
 use metering_core::money::PaymentRef;
@@ -15,7 +15,7 @@ use crate::error::{Result, corrupt, store_error};
 /// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used";
+     m.granted, m.used, a.email_credits, a.email_verified_at";
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
@@ -54,11 +54,13 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     let created_at = timestamp(row, 6)?;
     let revoked_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis);
     let (limits, totals) = (limits(row, 8)?, totals(row, 10)?);
+    let email_status = email_status(row.get(14)?, row.get(15)?);
     let read = || {
         Ok(Account {
             id: parse(&org_id)?,
             agent_name: parse(&agent_name)?,
             email: email.as_deref().map(parse).transpose()?,
+            email_status,
             payer,
             limits,
             totals,
@@ -67,6 +69,24 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
         })
     };
     Ok(read().map(|account| (id, account)))
+}
+
+/// The columns of an email status: the credits that come with the verification, and the time of the verification.
+pub(crate) const fn email_columns(status: EmailStatus) -> (Option<i64>, Option<i64>) {
+    match status {
+        EmailStatus::Unchecked => (None, None),
+        EmailStatus::Pending { free_credits } => (Some(free_credits.atoms()), None),
+        EmailStatus::Verified { at } => (None, Some(at.unix_millis())),
+    }
+}
+
+/// The status of [`email_columns`]. The schema ensures that at most one is set.
+const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailStatus {
+    match (credits, verified_at) {
+        (None, None) => EmailStatus::Unchecked,
+        (Some(atoms), _) => EmailStatus::Pending { free_credits: Credits::from_atoms(atoms) },
+        (None, Some(at)) => EmailStatus::Verified { at: Timestamp::from_unix_millis(at) },
+    }
 }
 
 /// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.

@@ -7,6 +7,7 @@ import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
+import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 
@@ -43,6 +44,7 @@ const scenes = {
   ...agents,
   ...failures,
   ...keys,
+  ...mail,
   ...receipts,
   ...reference,
 

@@ -8,6 +8,7 @@ pub mod command;
 pub mod database_proxy;
 pub mod latency;
 pub mod load;
+pub mod mail;
 pub mod mcp;
 pub mod pgbouncer;
 pub mod postgres;

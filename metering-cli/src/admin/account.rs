@@ -14,7 +14,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use self::document::status;
+pub(crate) use self::document::{email_status, status};
 pub(super) use self::entry::note;
 use super::session::Session;
 use crate::failure::Failure;

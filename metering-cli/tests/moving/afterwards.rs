@@ -2,13 +2,15 @@
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{LimitWindow, Outcome};
-use metering_core::store::{Claimed, KeyDelivery, PaymentCredited, Posted, SignupRedeemed};
+use metering_core::signups::LinkPurpose;
+use metering_core::store::{Claimed, EmailVerified, KeyDelivery, PaymentCredited, Posted, SignupRedeemed};
 use metering_core::{Credits, Decision, NewAccount, PaymentStore, Refusal, SignupStore, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
 
 use crate::filling::{
-    AWAITED, BUSY, BUYER, CAPPED, REVOKED, charge, claim, fill, grant, later, session, top_up, wallet,
+    AWAITED, BUSY, BUYER, CAPPED, REVOKED, VERIFIED, WAITING, charge, claim, fill, grant, later, link, session, top_up,
+    wallet,
 };
 use crate::fixture::{Fixture, NOON, account, account_id, block_on};
 
@@ -33,6 +35,7 @@ fn moved_store_continues_where_it_was() {
         charges(&store).await;
         money(&store).await;
         visitors(&store).await;
+        readers_of_mail(&store).await;
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
         assert!(store.forget_expired(later(200 * 86_400)).await.unwrap() > 40);
     });
@@ -100,4 +103,15 @@ async fn visitors(store: &PostgresStore) {
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
     assert_eq!(accounts.last().unwrap().id, account_id(90), "later accounts are listed later");
     assert!(!store.use_solution([9; 32], later(60)).await.unwrap());
+}
+
+async fn readers_of_mail(store: &PostgresStore) {
+    let email = format!("reader{VERIFIED}@example.com").parse().unwrap();
+    assert_eq!(store.account_by_email(&email).await.unwrap().unwrap().id, account_id(VERIFIED));
+    let verification = link(WAITING, LinkPurpose::VerifyAddress);
+    let verified = store.verify_email(&verification.token, NOON).await.unwrap();
+    assert!(matches!(&verified, EmailVerified::Account { granted, .. } if granted.is_positive()), "{verified:?}");
+    let recovery = link(VERIFIED, LinkPurpose::RecoverKey);
+    let recovered = store.recover_key(&recovery.token, KeyHash::from_bytes([202; 32]), NOON).await.unwrap();
+    assert_eq!(recovered.map(|account| account.id), Some(account_id(VERIFIED)));
 }

@@ -66,6 +66,7 @@ fn every_later_change_is_found() {
          WHERE account = {busy} AND block = (SELECT entries / 16 FROM meter WHERE account = {busy})"
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
+    let link = "decode(repeat('b6', 32), 'hex')";
     // the change, how to undo it, what the message contains
     let table = [
         (
@@ -88,6 +89,18 @@ fn every_later_change_is_found() {
             format!("UPDATE signup SET expires_at = expires_at + 1 WHERE token = {visitor}"),
             format!("UPDATE signup SET expires_at = expires_at - 1 WHERE token = {visitor}"),
             "signup SessionHash(a1a1a1a1…) differs",
+        ),
+        (
+            format!("UPDATE email_link SET expires_at = expires_at + 1 WHERE token = {link}"),
+            format!("UPDATE email_link SET expires_at = expires_at - 1 WHERE token = {link}"),
+            "email link LinkHash(b6b6b6b6…) of org_x0000000000000000006 differs",
+        ),
+        (
+            "UPDATE account SET email_verified_at = email_verified_at + 1 WHERE org_id = 'org_x0000000000000000007'"
+                .to_owned(),
+            "UPDATE account SET email_verified_at = email_verified_at - 1 WHERE org_id = 'org_x0000000000000000007'"
+                .to_owned(),
+            "account org_x0000000000000000007 differs",
         ),
         (
             format!("INSERT INTO wallet_link VALUES (999999, decode(repeat('01', 20), 'hex'), {busy})"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::access::{KeyHash, Payer};
+use metering_core::access::{EmailStatus, KeyHash, Payer};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::conformance::{agrees_with_model, operations};
@@ -12,8 +12,8 @@ use metering_core::payments::{
     ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
     UnreadableArrival,
 };
-use metering_core::signups::{SessionHash, SignupSession};
-use metering_core::store::{Claim, KeyDelivery, PaymentCredit, QuotePrecedence};
+use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
+use metering_core::store::{Claim, EmailVerified, KeyDelivery, PaymentCredit, QuotePrecedence};
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, SignupStore,
     Store, UsageLine,
@@ -31,6 +31,8 @@ pub(crate) const BUYER: u8 = 2;
 pub(crate) const AWAITED: u8 = 3;
 pub(crate) const REVOKED: u8 = 4;
 pub(crate) const CAPPED: u8 = 5;
+pub(crate) const WAITING: u8 = 6;
+pub(crate) const VERIFIED: u8 = 7;
 
 /// Random operations, checked against the model; then something of every kind.
 pub(crate) async fn fill(fixture: &Fixture) {
@@ -39,6 +41,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     busy(&store).await;
     sales(&store).await;
     visitors(&store).await;
+    readers_of_mail(&store).await;
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
     store.revoke_account(&revoked, NOON).await.unwrap();
     let (capped, key) = customer(&store, CAPPED, grant(10)).await;
@@ -105,6 +108,28 @@ async fn visitors(store: &SqliteStore) {
     store.approve_signup(&session(1).user_code, NOON).await.unwrap();
     assert_eq!(second, metering_core::store::SignupOpened::Opened);
     assert!(store.use_solution([9; 32], later(60)).await.unwrap());
+}
+
+/// An account that waits for the verification of its address, and one that asked for recovery.
+async fn readers_of_mail(store: &SqliteStore) {
+    let free_credits = Credits::from_whole(2).unwrap();
+    for number in [WAITING, VERIFIED] {
+        let key = KeyHash::from_bytes([number; 32]);
+        let mut new = NewAccount::new(account_id(number), "reader".parse().unwrap(), key, NOON);
+        new.email = Some(format!("Reader{number}@Example.com").parse().unwrap());
+        new.email_status = EmailStatus::Pending { free_credits };
+        store.create_account(new).await.unwrap();
+        assert!(store.open_email_link(link(number, LinkPurpose::VerifyAddress)).await.unwrap());
+    }
+    let verification = link(VERIFIED, LinkPurpose::VerifyAddress);
+    let verified = store.verify_email(&verification.token, NOON).await.unwrap();
+    assert!(matches!(verified, EmailVerified::Account { .. }), "{verified:?}");
+    assert!(store.open_email_link(link(VERIFIED, LinkPurpose::RecoverKey)).await.unwrap());
+}
+
+pub(crate) fn link(number: u8, purpose: LinkPurpose) -> EmailLink {
+    let token = LinkHash::from_bytes([0xb0 + number; 32]);
+    EmailLink { token, purpose, account: account_id(number), expires_at: later(600) }
 }
 
 pub(crate) fn later(seconds: u64) -> metering_core::Timestamp {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::access::email_status::EmailStatus;
 use crate::access::invisible::is_invisible;
 use crate::chains::address::Address;
 use crate::clock::Timestamp;
@@ -288,6 +289,8 @@ pub struct Account {
     pub agent_name: AgentName,
     /// Its owner's email address, for accounts created by browser or device signup.
     pub email: Option<Email>,
+    /// Whether the address is verified.
+    pub email_status: EmailStatus,
     /// The wallet that paid for it, for accounts created by pay-signup.
     pub payer: Option<Payer>,
     /// Its rate limits.
@@ -298,6 +301,14 @@ pub struct Account {
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
+}
+
+impl Account {
+    /// Its email address, if it holds it: no other account that is not revoked does.
+    #[must_use]
+    pub fn held_email(&self) -> Option<&Email> {
+        self.email.as_ref().filter(|_| self.email_status.is_holding())
+    }
 }
 
 #[cfg(test)]

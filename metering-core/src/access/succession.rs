@@ -44,18 +44,26 @@ impl ApiKey {
     /// # Errors
     /// When the idempotency key is shorter than [`ROTATION_KEY_MIN`]: it might be guessed.
     pub fn successor(&self, rotation: &IdempotencyKey) -> Result<Self, ShortRotationKey> {
-        let rotation = rotation.as_str();
-        if rotation.len() < ROTATION_KEY_MIN {
-            return Err(ShortRotationKey);
-        }
-        let mut seed = Sha3_256::new();
-        for part in [PURPOSE, self.expose().as_bytes(), rotation.as_bytes()] {
-            seed.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-            seed.update(part);
-        }
-        let seed = Zeroizing::new(seed.finalize().into());
-        Ok(Self::generate(&Derived { seed, next: AtomicU64::new(0) }))
+        derived_key(PURPOSE, self.expose(), rotation)
     }
+}
+
+/// The key that follows from a secret and an idempotency key: always the same. `purpose` separates kinds of secrets.
+///
+/// # Errors
+/// When the idempotency key is shorter than [`ROTATION_KEY_MIN`]: it might be guessed.
+pub(crate) fn derived_key(purpose: &[u8], secret: &str, rotation: &IdempotencyKey) -> Result<ApiKey, ShortRotationKey> {
+    let rotation = rotation.as_str();
+    if rotation.len() < ROTATION_KEY_MIN {
+        return Err(ShortRotationKey);
+    }
+    let mut seed = Sha3_256::new();
+    for part in [purpose, secret.as_bytes(), rotation.as_bytes()] {
+        seed.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        seed.update(part);
+    }
+    let seed = Zeroizing::new(seed.finalize().into());
+    Ok(ApiKey::generate(&Derived { seed, next: AtomicU64::new(0) }))
 }
 
 /// Bytes that follow from a secret seed: its hashes with a counter.

@@ -31,6 +31,7 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
         id: new.id.clone(),
         agent_name: new.agent_name.clone(),
         email: new.email.clone(),
+        email_status: new.email_status,
         payer,
         limits,
         totals: Totals { balance: atoms(3), granted: atoms(3), ..Totals::default() },

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::access::account::{AccountId, Email, Payer, RateLimits};
+use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::charging::charge::{Charge, Decision, Receipt, Refund};
 use crate::charging::request_id::RequestId;
@@ -144,6 +145,7 @@ impl Pair {
             id: self.new_id(),
             agent_name: format!("agent-{}", self.made_ids).parse().unwrap(),
             email,
+            email_status: EmailStatus::Unchecked,
             payer,
             limits,
             key,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::account::{Account, Payer, RateLimits, Totals};
+use crate::access::email_status::EmailStatus;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, PaymentRef};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
@@ -30,6 +31,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
         id: new.id.clone(),
         agent_name: new.agent_name,
         email: quote.email.clone(),
+        email_status: EmailStatus::Unchecked,
         payer: Some(Payer { address: wallet(1), chain_id: TARGET.chain_id }),
         limits: new.limits,
         totals: Totals {

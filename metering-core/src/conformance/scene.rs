@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::account::{Account, AccountId, RateLimits, Totals};
+use crate::access::email_status::EmailStatus;
 use crate::access::key::{ApiKey, KeyHash};
 use crate::charging::charge::{Charge, Decision, Receipt, Refund, Refusal};
 use crate::charging::request_id::RequestId;
@@ -51,6 +52,7 @@ pub(super) fn new_account() -> NewAccount {
         id: new_id(),
         agent_name: "agent".parse().unwrap(),
         email: None,
+        email_status: EmailStatus::Unchecked,
         payer: None,
         limits: UNCAPPED,
         key: new_key(),

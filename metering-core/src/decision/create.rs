@@ -9,7 +9,7 @@ use crate::store::{Created, NewAccount, StoreError};
 /// Whether an email address and a wallet are free for a new owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OwnerFacts {
-    /// An account that is not revoked has the email address. `false` without an address.
+    /// An account that is not revoked holds the email address. `false` without an address.
     pub email_taken: bool,
     /// An account that is not revoked has the wallet as its payer. `false` without a wallet.
     pub payer_taken: bool,
@@ -51,11 +51,11 @@ pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<Cre
     if facts.owner.payer_taken {
         return Ok(Decided::Refused(Created::PayerTaken));
     }
-    let NewAccount { id, agent_name, email, payer, limits, key, entries, created_at } = new;
+    let NewAccount { id, agent_name, email, email_status, payer, limits, key, entries, created_at } = new;
     let Some(totals) = entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals)) else {
         return Ok(Decided::Refused(Created::OutOfRange));
     };
-    let account = Account { id, agent_name, email, payer, limits, totals, created_at, revoked_at: None };
+    let account = Account { id, agent_name, email, email_status, payer, limits, totals, created_at, revoked_at: None };
     Ok(Decided::Accepted(CreateChanges { account, key, entries }))
 }
 

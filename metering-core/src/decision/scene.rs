@@ -1,6 +1,7 @@
 //! An account and its payments, for the tests of the decisions.
 
 use crate::access::account::{Account, Payer, RateLimits, Totals};
+use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::chains::transaction::{TxHash, TxRef};
@@ -31,6 +32,7 @@ pub(super) fn account() -> Account {
         id,
         agent_name,
         email: None,
+        email_status: EmailStatus::Unchecked,
         payer: Some(Payer { address: PAYER, chain_id: 1 }),
         limits: RateLimits::default(),
         totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO },

@@ -5,7 +5,9 @@ use crate::access::key::ApiKey;
 use crate::chains::chain::Evidence;
 use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
+use crate::decision::free_credits_entry;
 use crate::error::Error;
+use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentError, SoldPlan};
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState};
@@ -78,6 +80,7 @@ impl Service {
             Claimed::PayerTaken => return Err(PaymentError::PayerTaken.into()),
             Claimed::OutOfRange => return Err(out_of_range(&quote)),
         };
+        self.welcome(&account);
         Ok(ClaimResponse {
             status: "approved",
             api_key: key.into(),
@@ -156,6 +159,8 @@ impl Service {
             id: AccountId::generate(&*self.payments.randomness),
             agent_name: quote.agent_name.clone(),
             email: quote.email.clone(),
+            // The payment has earned the free credits, so none come with the verification.
+            email_status: self.first_email(quote.email.as_ref(), Credits::ZERO).0,
             payer: Some(Payer { address: payment.payer, chain_id: payment.tx.chain_id }),
             limits: RateLimits::default(),
             key: key.hash(),
@@ -179,7 +184,7 @@ impl Service {
         }];
         let bonus = self.payments.settings.signup_bonus;
         if bonus.is_positive() {
-            entries.push(NewLedgerEntry::new(LedgerKind::SignupBonus, bonus, "Free credits of a new account"));
+            entries.push(free_credits_entry(bonus));
         }
         Some(entries)
     }

@@ -33,7 +33,9 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn balance(&self, key: Option<&ApiKey>) -> Result<BalanceDocument, Error> {
-        self.authenticate(key).await.map(|account| BalanceDocument::from(&account))
+        let account = self.authenticate(key).await?;
+        let email_verification = self.email_verification(&account);
+        Ok(BalanceDocument { email_verification, ..BalanceDocument::from(&account) })
     }
 
     /// Usage by day and by route over the last `days` UTC days, 1 to 90.

@@ -4,18 +4,20 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::account::{AccountId, RateLimits};
+use crate::access::account::{Account, AccountId, Email, EmailError, RateLimits};
 use crate::access::key::ApiKey;
 use crate::clock::Timestamp;
+use crate::decision::free_credits_entry;
 use crate::error::Error;
-use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::signups::bot::{BotCheck, BotVerdict};
+use crate::signups::mail::Mailer;
 use crate::signups::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 use crate::wire::{
-    ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
+    ApproveRequest, ApproveResponse, EmailVerification, InitiateRequest, InitiateResponse, PendingResponse,
+    StatusResponse,
 };
 
 /// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
@@ -58,6 +60,11 @@ pub struct SignupSettings {
     pub poll_interval: Duration,
     /// The bot challenge to pass before a signup is approved; `None` lets bots sign up too.
     pub bot_check: Option<Arc<dyn BotCheck>>,
+    /// Sends mail. Without it, no links are sent and keys cannot be recovered by email.
+    pub mailer: Option<Arc<dyn Mailer>>,
+    /// Whether new accounts must verify their email address: until then they have no free credits, and do not hold the
+    /// address. Needs a `mailer`.
+    pub verify_email: bool,
 }
 
 impl Default for SignupSettings {
@@ -67,6 +74,8 @@ impl Default for SignupSettings {
             session_lifetime: Duration::from_secs(15 * 60),
             poll_interval: Duration::from_secs(2),
             bot_check: None,
+            mailer: None,
+            verify_email: false,
         }
     }
 }
@@ -108,6 +117,7 @@ impl Service {
     pub async fn initiate_signup(&self, request: &InitiateRequest) -> Result<InitiateResponse, Error> {
         let mut fields = Fields::default();
         let email = fields.parsed("email", request.email.as_deref());
+        let email = email.filter(|email| self.can_verify(email, &mut fields));
         let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());
         let (Some(email), Some(agent_name)) = (email, agent_name) else { return Err(fields.into_error()) };
         let token = SessionToken::generate(&*self.payments.randomness);
@@ -169,8 +179,7 @@ impl Service {
         if !request.tos_accepted {
             return Err(SignupError::TermsNotAccepted.into());
         }
-        // All proofs that earn free credits belong here, such as a future check of the email address. They come before
-        // the check of the code, so that each guess at a code costs work.
+        // Before the check of the code, so that each guess at a code costs work.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         match self.signup_store()?.approve_signup(&code, self.clock.now()).await? {
@@ -200,19 +209,36 @@ impl Service {
         let key = ApiKey::generate(&*self.payments.randomness);
         let account = self.new_account_of(session, &key, now);
         match self.signup_store()?.redeem_signup(&token, account, now).await? {
-            SignupRedeemed::Account(account) => Ok(StatusResponse::Approved {
-                api_key: key.into(),
-                org_id: account.id.to_string(),
-                credit_balance: account.totals.balance,
-                rate_limits: account.limits,
-            }),
+            SignupRedeemed::Account(account) => Ok(self.issued(account, key)),
             SignupRedeemed::NotApproved => Err(SignupError::UnknownSession.into()),
             SignupRedeemed::EmailTaken => Err(SignupError::EmailTaken.into()),
             SignupRedeemed::OutOfRange => Err(Error::Internal),
         }
     }
 
-    fn signup_store(&self) -> Result<&dyn SignupStore, SignupError> {
+    /// The response with the key of a new account, whose first mail is on its way.
+    fn issued(&self, account: Account, key: ApiKey) -> StatusResponse {
+        self.welcome(&account);
+        StatusResponse::Approved {
+            api_key: key.into(),
+            org_id: account.id.to_string(),
+            credit_balance: account.totals.balance,
+            rate_limits: account.limits,
+            email_verification: EmailVerification::of(&account).filter(|_| account.held_email().is_none()),
+        }
+    }
+
+    /// Whether a link can be sent to an address, if that must be verified.
+    fn can_verify(&self, email: &Email, fields: &mut Fields) -> bool {
+        let mailer = self.signup.mailer.as_ref().filter(|_| self.signup.verify_email);
+        let possible = mailer.is_none_or(|mailer| mailer.can_address(email));
+        if !possible {
+            fields.wrong("email", EmailError);
+        }
+        possible
+    }
+
+    pub(super) fn signup_store(&self) -> Result<&dyn SignupStore, SignupError> {
         self.signup_store.as_deref().ok_or(SignupError::NotOffered)
     }
 
@@ -243,16 +269,16 @@ impl Service {
     }
 
     fn new_account_of(&self, session: SignupSession, key: &ApiKey, now: Timestamp) -> NewAccount {
-        let free = self.payments.settings.signup_bonus;
-        let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, free, "Free credits of a new account");
+        let (email_status, free) = self.first_email(Some(&session.email), self.payments.settings.signup_bonus);
         NewAccount {
             id: AccountId::generate(&*self.payments.randomness),
             agent_name: session.agent_name,
             email: Some(session.email),
+            email_status,
             payer: None,
             limits: RateLimits::default(),
             key: key.hash(),
-            entries: if free.is_positive() { vec![bonus] } else { Vec::new() },
+            entries: if free.is_positive() { vec![free_credits_entry(free)] } else { Vec::new() },
             created_at: now,
         }
     }

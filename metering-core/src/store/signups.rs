@@ -2,12 +2,15 @@
 
 use async_trait::async_trait;
 
-use crate::access::account::Account;
+use crate::access::account::{Account, Email};
+use crate::access::key::KeyHash;
 use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::signups::link::{EmailLink, LinkHash};
 use crate::signups::signup::{SessionHash, SignupSession, UserCode};
 use crate::store::{NewAccount, Store, StoreError};
 
-/// Stores signup sessions, and the used solutions of bot challenges.
+/// Stores signup sessions, the used solutions of bot challenges, and the links that are sent by email.
 ///
 /// As in [`Store`], each method is one atomic operation, and expected outcomes are values.
 ///
@@ -50,6 +53,24 @@ pub trait SignupStore: Store {
         now: Timestamp,
     ) -> Result<SignupRedeemed, StoreError>;
 
+    /// The account that holds an email address, unless it is revoked.
+    async fn account_by_email(&self, email: &Email) -> Result<Option<Account>, StoreError>;
+
+    /// Stores a link that is sent by email, in place of the account's older one for the same purpose. `false`, and
+    /// nothing changes, when [`open_email_link`](crate::store::backend::decision::open_email_link) refuses it.
+    async fn open_email_link(&self, link: EmailLink) -> Result<bool, StoreError>;
+
+    /// Uses up a link that is live at `now`, marks the email address of its account as verified, and grants the free
+    /// credits that the account waits for: all in one operation. So of several accounts that wait for one address,
+    /// exactly one gets it, and the credits with it.
+    /// [`verify_email`](crate::store::backend::decision::verify_email) has the refusals in order; a refusal changes
+    /// nothing.
+    async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified, StoreError>;
+
+    /// Uses up a link that is live at `now` and replaces the key of its account, as [`Store::replace_key`] does. `None`,
+    /// and nothing changes, when the link is not live or its account is revoked.
+    async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
+
     /// Marks a solution of a bot challenge as used; `false` when it was used before. The mark is kept until
     /// `expires_at`, when the challenge itself expires.
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
@@ -87,5 +108,23 @@ pub enum SignupRedeemed {
     /// An account now has its email address.
     EmailTaken,
     /// The entries add up to more than a balance can hold.
+    OutOfRange,
+}
+
+/// The outcome of [`SignupStore::verify_email`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EmailVerified {
+    /// It was verified.
+    Account {
+        /// The account afterwards.
+        account: Account,
+        /// The free credits that it got.
+        granted: Credits,
+    },
+    /// There is no such link, it expired, or its account is revoked or already verified.
+    NotLive,
+    /// Another account holds the address.
+    EmailTaken,
+    /// The balance or a total could not hold the free credits.
     OutOfRange,
 }

@@ -17,6 +17,7 @@ use crate::payments::plan::Plan;
 use crate::payments::quote::Quote;
 use crate::payments::recipient::RecipientRecord;
 use crate::payments::recovery::Challenge;
+use crate::signups::link::EmailLink;
 use crate::signups::signup::SignupSession;
 use crate::usage::{DailyTotal, UsageLine};
 
@@ -55,6 +56,8 @@ pub enum Record {
     Signup(SignupSession),
     /// A used solution of a bot challenge.
     Solution(SolutionRecord),
+    /// A link that was sent by email.
+    EmailLink(EmailLink),
     /// A key.
     Key(KeyRecord),
 }
@@ -183,6 +186,7 @@ impl Record {
             Self::Unreadable(_) => Section::Unreadable,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
+            Self::EmailLink(_) => Section::EmailLinks,
             Self::Key(_) => Section::Keys,
         }
     }
@@ -256,6 +260,7 @@ impl Record {
             Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.location),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
+            Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),
         }
     }

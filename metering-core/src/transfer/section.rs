@@ -35,6 +35,8 @@ pub enum Section {
     Signups,
     /// Used solutions of bot challenges, by their bytes.
     Solutions,
+    /// Links that were sent by email, by their token.
+    EmailLinks,
     /// Keys, by their hash.
     Keys,
 }
@@ -42,7 +44,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Keys come last,
     /// so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Accounts,
         Self::Ledger,
         Self::Usage,
@@ -58,6 +60,7 @@ impl Section {
         Self::Unreadable,
         Self::Signups,
         Self::Solutions,
+        Self::EmailLinks,
         Self::Keys,
     ];
 
@@ -80,6 +83,7 @@ impl Section {
             Self::Unreadable => "unreadable",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
+            Self::EmailLinks => "email_links",
             Self::Keys => "keys",
         }
     }

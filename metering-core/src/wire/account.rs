@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::access::account::{Account, RateLimits};
 use crate::money::credits::Credits;
+use crate::wire::email::EmailVerification;
 
 /// The response to `GET /credits/balance`.
 #[derive(Debug, Clone, Serialize)]
@@ -15,6 +16,9 @@ pub struct BalanceDocument {
     pub agent_name: String,
     /// Its owner's email address, if any.
     pub email: Option<String>,
+    /// Whether that address is verified, if the service verifies addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email_verification: Option<EmailVerification>,
     /// The wallet that paid for it, in lower case, if any.
     pub payer_address: Option<String>,
     /// Credits left; may be negative by less than the price of one request, or by more after an adjustment or the
@@ -40,6 +44,7 @@ impl From<&Account> for BalanceDocument {
             org_id: account.id.to_string(),
             agent_name: account.agent_name.to_string(),
             email: account.email.as_ref().map(ToString::to_string),
+            email_verification: EmailVerification::of(account).filter(|known| *known != EmailVerification::UNCHECKED),
             payer_address: account.payer.map(|payer| payer.address.to_string()),
             credit_balance: account.totals.balance,
             total_credits_purchased: account.totals.purchased,

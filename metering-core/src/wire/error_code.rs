@@ -70,6 +70,8 @@ pub enum ErrorCode {
     RequestTimeout,
     /// An account already has this email address.
     EmailAlreadyRegistered,
+    /// The account has no email address.
+    NoEmailAddress,
     /// The wallet already has an account: top up or rotate its key instead.
     PayerAlreadyRegistered,
     /// The quote was already claimed; rotate the key if it is lost.
@@ -88,6 +90,8 @@ pub enum ErrorCode {
     QuoteExpired,
     /// The challenge expired; request a new one.
     ChallengeExpired,
+    /// The link was used, replaced by a newer one, or has expired.
+    LinkExpired,
     /// The body is too large.
     PayloadTooLarge,
     /// The body's content type is not supported.
@@ -136,7 +140,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 62] = [
+    pub const ALL: [Self; 64] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -168,6 +172,7 @@ impl ErrorCode {
         Self::NotAcceptable,
         Self::RequestTimeout,
         Self::EmailAlreadyRegistered,
+        Self::NoEmailAddress,
         Self::PayerAlreadyRegistered,
         Self::AlreadyClaimed,
         Self::TxAlreadyUsed,
@@ -177,6 +182,7 @@ impl ErrorCode {
         Self::IdempotencyKeyUsed,
         Self::QuoteExpired,
         Self::ChallengeExpired,
+        Self::LinkExpired,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
@@ -235,6 +241,7 @@ impl ErrorCode {
             Self::NotAcceptable => ("not_acceptable", 406),
             Self::RequestTimeout => ("request_timeout", 408),
             Self::EmailAlreadyRegistered => ("email_already_registered", 409),
+            Self::NoEmailAddress => ("no_email_address", 409),
             Self::PayerAlreadyRegistered => ("payer_already_registered", 409),
             Self::AlreadyClaimed => ("already_claimed", 409),
             Self::TxAlreadyUsed => ("tx_already_used", 409),
@@ -244,6 +251,7 @@ impl ErrorCode {
             Self::IdempotencyKeyUsed => ("idempotency_key_used", 409),
             Self::QuoteExpired => ("quote_expired", 410),
             Self::ChallengeExpired => ("challenge_expired", 410),
+            Self::LinkExpired => ("link_expired", 410),
             Self::PayloadTooLarge => ("payload_too_large", 413),
             Self::UnsupportedMediaType => ("unsupported_media_type", 415),
             Self::IdempotencyKeyReused => ("idempotency_key_reused", 422),

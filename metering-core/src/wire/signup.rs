@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
+use crate::wire::email::EmailVerification;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /signup/initiate`.
@@ -97,5 +98,9 @@ pub enum StatusResponse {
         credit_balance: Credits,
         /// Rate limits on accepted requests; 0 means no limit.
         rate_limits: RateLimits,
+        /// Set when the email address must be verified first: its owner follows the link in the mail, and the free
+        /// credits come with that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        email_verification: Option<EmailVerification>,
     },
 }

@@ -2,6 +2,7 @@
 
 mod chain;
 mod claims;
+mod email;
 mod not_before;
 mod quotes;
 mod rotation;

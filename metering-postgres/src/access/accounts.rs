@@ -13,7 +13,7 @@ use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
 use crate::payments::quotes;
-use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, execute, exists, first};
+use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, email_columns, execute, exists, first};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
 fn select(condition: &str) -> String {
@@ -48,13 +48,20 @@ pub(crate) async fn by_payer<C: GenericClient>(client: &C, payer: &Address) -> R
     Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
 }
 
+/// The account that holds this email address, unless it is revoked.
+pub(crate) async fn by_email<C: GenericClient>(client: &C, email: &Email) -> Result<Option<Account>> {
+    let condition = "a.email_folded = $1 AND a.revoked_at IS NULL";
+    let row = first(client, &select(condition), &[&email.folded()]).await?;
+    Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
+}
+
 /// What is read before an account is created.
 pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount) -> Result<CreateFacts> {
     let sql = "SELECT 1 FROM account WHERE org_id = $1 UNION ALL SELECT 1 FROM api_key WHERE hash = $2";
     let values: Values<'_> = &[&new.id.as_str(), &new.key.as_bytes().as_slice()];
     let id_or_key_in_use = exists(client, sql, values).await?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.email.as_ref(), payer).await? })
+    Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.held_email(), payer).await? })
 }
 
 /// What is read before an account's key is replaced. Locks the account's meter.
@@ -117,13 +124,15 @@ pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges)
 
 async fn insert_account<C: GenericClient>(client: &C, row: i64, account: &Account) -> Result<()> {
     let sql = "INSERT INTO account \
-               (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.email.as_ref().map(Email::folded));
+               (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, email_credits, \
+               email_verified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.held_email().map(Email::folded));
+    let (credits, verified_at) = email_columns(account.email_status);
     let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes().as_slice());
     let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
     let (id, name, created_at) = (account.id.as_str(), account.agent_name.as_str(), account.created_at.unix_millis());
-    let values: Values<'_> = &[&row, &id, &name, &email, &folded, &payer, &chain_id, &created_at];
+    let values: Values<'_> =
+        &[&row, &id, &name, &email, &folded, &payer, &chain_id, &created_at, &credits, &verified_at];
     execute(client, sql, values).await.map(drop)
 }
 

@@ -1,4 +1,5 @@
-//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, outcomes.
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, links sent
+//! by email, outcomes.
 
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
@@ -42,6 +43,7 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
         ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
         ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),
         ("used_solution", "solution", "expires_at", "TRUE", now),
+        ("email_link", "token", "expires_at", "TRUE", now),
     ];
     let (mut forgotten, mut is_all) = (0, true);
     for (table, key, expiry, which, until) in expired {

@@ -1,11 +1,13 @@
 //! Implements the part of the storage contract for signups without payment. Each method runs in a transaction.
 
 use async_trait::async_trait;
-use metering_core::signups::{SessionHash, SignupSession, UserCode};
-use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
-use metering_core::{NewAccount, SignupStore, StoreError, Timestamp};
+use metering_core::access::{Email, KeyHash};
+use metering_core::signups::{EmailLink, LinkHash, SessionHash, SignupSession, UserCode};
+use metering_core::store::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed};
+use metering_core::{Account, NewAccount, SignupStore, StoreError, Timestamp};
 
-use crate::signups::sessions;
+use crate::access::accounts;
+use crate::signups::{links, sessions};
 use crate::store::PostgresStore;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -37,6 +39,28 @@ impl SignupStore for PostgresStore {
             Box::pin(async move { sessions::redeem(write, &token, account, now).await })
         })
         .await
+    }
+
+    async fn account_by_email(&self, email: &Email) -> Result<Option<Account>> {
+        self.read(|client| {
+            let email = email.clone();
+            Box::pin(async move { accounts::by_email(client, &email).await })
+        })
+        .await
+    }
+
+    async fn open_email_link(&self, link: EmailLink) -> Result<bool> {
+        self.write(|write| Box::pin(links::open(write, link.clone()))).await
+    }
+
+    async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified> {
+        let token = *token;
+        self.write(move |write| Box::pin(async move { links::verify(write, &token, now).await })).await
+    }
+
+    async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let token = *token;
+        self.write(move |write| Box::pin(async move { links::recover(write, &token, key, now).await })).await
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {

@@ -27,6 +27,10 @@ const ORPHANS: &str =
 const OTHER_KEYS: &str = "SELECT count(*) FROM meter m LEFT JOIN api_key k ON k.account = m.account \
      AND k.revoked_at IS NULL WHERE m.key IS DISTINCT FROM k.hash";
 
+/// Accounts that hold their email address although it waits for verification, or do not hold it otherwise.
+const MISHELD: &str = "SELECT count(*) FROM account \
+     WHERE (email IS NOT NULL AND email_credits IS NULL) <> (email_folded IS NOT NULL)";
+
 /// Payments that bought a plan, but have no ledger entry that credits their account.
 const NOT_IN_LEDGER: &str = "SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS ( \
        SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account) \
@@ -62,6 +66,12 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     let other_keys: i64 = one(client, OTHER_KEYS, &[]).await?.try_get(0)?;
     if other_keys > 0 {
         return Err(corrupt(format_args!("{other_keys} meters do not have their account's live key")));
+    }
+    let misheld: i64 = one(client, MISHELD, &[]).await?.try_get(0)?;
+    if misheld > 0 {
+        return Err(corrupt(format_args!(
+            "{misheld} accounts hold an email address that they should not, or lack theirs"
+        )));
     }
     payments(client).await?;
     let books = books(client).await?;

@@ -215,6 +215,7 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Challenges => access::challenges(write, records).await?,
         Section::Signups => access::signups(write, records).await?,
         Section::Solutions => access::solutions(write, records).await?,
+        Section::EmailLinks => access::email_links(write, records).await?,
         Section::Keys => access::keys(write, records).await?,
     };
     if u64::try_from(records.len()).is_ok_and(|count| count == written) {

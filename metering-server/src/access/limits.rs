@@ -10,7 +10,7 @@ mod network;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
-use metering_core::access::Email;
+use metering_core::access::{Email, KeyHash};
 use metering_core::chains::Address;
 use metering_core::signups::{SessionHash, SessionToken};
 use metering_core::wire::ErrorCode;
@@ -36,6 +36,8 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     polls: Limiter<Network, C>,
     sessions: Limiter<SessionHash, C>,
     recovery: Limiter<Network, C>,
+    recovery_mail: Limiter<String, C>,
+    verification_mail: Limiter<KeyHash, C>,
     wallet: Limiter<Address, C>,
     quotes: Limiter<(Address, Network), C>,
 }
@@ -62,6 +64,8 @@ impl<C: Clock + Clone> Limits<C> {
             polls: Limiter::new(config.polls_per_ip, clock.clone()),
             sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
             recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
+            recovery_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
+            verification_mail: Limiter::new(config.verification_mails_per_account, clock.clone()),
             wallet: Limiter::new(config.per_wallet, clock.clone()),
             quotes: Limiter::new(config.quotes_per_wallet_and_network, clock),
         }
@@ -123,6 +127,21 @@ impl<C: Clock + Clone> Limits<C> {
         self.recovery.check(&Network::of(client.ip())).map_err(refused)
     }
 
+    /// Counts recovery mail to an address, and returns whether to send it. A refusal locks nobody out: the quota is refilled
+    /// as often as a link expires, so the mailbox has a link that works.
+    pub(crate) fn recovery_mail(&self, email: &Email) -> bool {
+        self.recovery_mail.check(&email.folded()).is_ok()
+    }
+
+    /// Counts verification mail that a key's holder asked for. Check the client's own limit first, since the key may be
+    /// made up.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn verification_mail(&self, key: &KeyHash) -> Result<(), Problem> {
+        self.verification_mail.check(key).map_err(|seconds| refusal("Too many links for this account", seconds))
+    }
+
     /// Counts a request that names a wallet, from any client. Anybody may name any wallet, so check the client's own
     /// limit first: then it takes many clients to use up a wallet's limit, or to fill memory with made-up wallets.
     ///
@@ -159,6 +178,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.polls.forget_idle();
         self.sessions.forget_idle();
         self.recovery.forget_idle();
+        self.recovery_mail.forget_idle();
+        self.verification_mail.forget_idle();
         self.wallet.forget_idle();
         self.quotes.forget_idle();
     }

@@ -24,6 +24,10 @@ pub struct LimitsConfig {
     pub polls_per_ip: Quota,
     /// Key recovery requests per client address.
     pub recovery_per_ip: Quota,
+    /// Recovery links per email address. Further requests are accepted, but send nothing: the last link still works.
+    pub recovery_mails_per_email: Quota,
+    /// Verification links per account, in addition to the first.
+    pub verification_mails_per_account: Quota,
     /// Requests that name a wallet, per wallet, from all clients together.
     pub per_wallet: Quota,
     /// Quotes per wallet and client network.
@@ -34,6 +38,7 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         let quota = |requests, per| Quota::new(requests, per).expect("within the bounds");
         let (minute, ten_minutes, hour) = (Span::seconds(60), Span::seconds(600), Span::seconds(3_600));
+        let half_an_hour = Span::seconds(1_800);
         Self {
             signup_per_ip: quota(30, minute),
             signup_per_network: quota(300, minute),
@@ -45,6 +50,10 @@ impl Default for LimitsConfig {
             verification_per_network: quota(300, minute),
             polls_per_ip: quota(120, minute),
             recovery_per_ip: quota(20, minute),
+            // Refilled every ten minutes, as long as a recovery link works: whenever this is used up, the mailbox has a
+            // link that works. So nobody can lock the owner out by asking again and again.
+            recovery_mails_per_email: quota(3, half_an_hour),
+            verification_mails_per_account: quota(3, half_an_hour),
             per_wallet: quota(600, ten_minutes),
             // A quote reserves its tag among its wallet's quotes for a week or more, and a price with six decimals has
             // 9,999 tags. This limit lets one network reserve a third of them in that time.

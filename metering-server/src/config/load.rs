@@ -107,6 +107,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
     check_mcp(config)?;
     check_signup(&config.signup)?;
+    check_mail(config)?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {
@@ -218,6 +219,23 @@ fn check_signup(signup: &SignupConfig) -> Result<(), ConfigError> {
         return Ok(());
     }
     Err(ConfigError::key("signup.turnstile.verify_url", "must be an http(s) URL"))
+}
+
+/// Mail needs a server to send it through, and a URL for its links.
+fn check_mail(config: &Config) -> Result<(), ConfigError> {
+    let Some(smtp) = &config.smtp else {
+        if config.signup.verify_email == Some(true) {
+            let problem = "requires the section [smtp]: set smtp.host and smtp.from, or set this to false";
+            return Err(ConfigError::key("signup.verify_email", problem));
+        }
+        return Ok(());
+    };
+    smtp.check()?;
+    if config.public_url.is_none() && config.pages_url.is_none() {
+        let problem = "is required with [smtp]: it is the URL that links in mail begin with";
+        return Err(ConfigError::key("public_url", problem));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

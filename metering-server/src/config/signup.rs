@@ -15,6 +15,8 @@ pub struct SignupConfig {
     pub session_lifetime: Span,
     /// The interval at which clients are told to poll the signup status.
     pub poll_interval: Span,
+    /// Whether a new account must verify its email address to get its free credits. By default yes, if `[smtp]` is set.
+    pub verify_email: Option<bool>,
     /// The bot challenge that must be passed before a signup is approved.
     pub bot_check: BotCheckKind,
     /// ALTCHA's cost: iterations for each of the few hundred hashes that a browser tries.
@@ -60,6 +62,7 @@ impl Default for SignupConfig {
             free_credits: CreditAmount::of(PaymentSettings::default().signup_bonus),
             session_lifetime: Span::seconds(session_lifetime.as_secs()),
             poll_interval: Span::seconds(poll_interval.as_secs()),
+            verify_email: None,
             bot_check: BotCheckKind::Altcha,
             altcha_cost: 5_000,
             altcha_max_factor: 16,

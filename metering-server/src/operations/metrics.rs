@@ -34,6 +34,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commit_postings_total", "Charges and refunds included in commits");
     describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
     describe_counter!("metering_purchases_total", "Steps of signups, purchases and key rotations, by step and outcome");
+    describe_counter!("metering_mails_total", "Mail sent, or given up on, by kind and outcome");
     describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
     describe_counter!(
         "metering_settled_payments_total",

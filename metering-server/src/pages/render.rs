@@ -16,6 +16,7 @@ use url::Url;
 
 use crate::config::{BotCheckKind, Config};
 use crate::http::Document;
+use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
 use crate::pages::assets::Assets;
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::{HTML, Page, Pages, PagesError, terms};
@@ -40,6 +41,10 @@ struct Site {
     headline: String,
     tagline: String,
     free_credits: String,
+    /// Whether the service sends mail.
+    mail: bool,
+    /// Whether new accounts must verify their email address.
+    verify_email: bool,
     /// `altcha`, `turnstile` or `off`.
     challenge: BotCheckKind,
     site_key: String,
@@ -61,6 +66,8 @@ impl Site {
             headline: config.brand.headline.as_str().to_owned(),
             tagline: config.brand.tagline.as_str().to_owned(),
             free_credits: config.signup.free_credits.credits().to_string(),
+            mail: config.smtp.is_some(),
+            verify_email: config.verifies_email(),
             challenge: config.signup.bot_check,
             site_key: config.signup.turnstile.site_key.clone(),
             terms_url: config.terms.url.clone().unwrap_or(own_terms),
@@ -120,6 +127,10 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
         ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
     ]);
+    if config.smtp.is_some() {
+        by_path.insert(VERIFY_PAGE.to_owned(), page("verify-email.html", nothing, "")?);
+        by_path.insert(RECOVER_PAGE.to_owned(), page("recover.html", nothing, "")?);
+    }
     if let Some(text) = terms_text(config)? {
         by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
     }

@@ -27,6 +27,11 @@ impl Urls {
         let [public, pages] = [&public, pages].map(|url| url.trim_end_matches('/').to_owned());
         Self { public, pages }
     }
+
+    /// The URL of the pages.
+    pub(super) fn pages(&self) -> &str {
+        &self.pages
+    }
 }
 
 /// The service's URLs, terms, chains and delivery lease.
@@ -73,5 +78,6 @@ pub(super) fn signup(config: &Config, urls: &Urls, bot_challenge: &BotChallenge)
         session_lifetime: config.signup.session_lifetime.duration(),
         poll_interval: config.signup.poll_interval.duration(),
         bot_check: bot_challenge.check(),
+        ..SignupSettings::default()
     }
 }

@@ -13,7 +13,7 @@ use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::payments::quotes;
-use crate::rows::{ACCOUNT_COLUMNS, account, all, first, parse};
+use crate::rows::{ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -43,6 +43,12 @@ pub(crate) fn by_payer(snapshot: &Snapshot<'_>, payer: &Address) -> Result<Optio
     Ok(one(snapshot, condition, [payer.as_bytes()])?.map(|(_, account)| account))
 }
 
+/// The account that holds this email address, unless it is revoked.
+pub(crate) fn by_email(snapshot: &Snapshot<'_>, email: &Email) -> Result<Option<Account>> {
+    let condition = "a.email_folded = ?1 AND a.revoked_at IS NULL";
+    Ok(one(snapshot, condition, [email.folded()])?.map(|(_, account)| account))
+}
+
 fn one(snapshot: &Snapshot<'_>, condition: &str, params: impl Params) -> Result<Option<(i64, Account)>> {
     let mut statement = snapshot.prepare_cached(&select(condition)).map_err(store_error)?;
     first(&mut statement, params, account)?.map(|stored| with_unfolded(snapshot, stored)).transpose()
@@ -60,7 +66,7 @@ pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<
     let values = params![new.id.as_str(), new.key.as_bytes()];
     let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.email.as_ref(), payer)? })
+    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.held_email(), payer)? })
 }
 
 /// What is read before an account's key is replaced.
@@ -122,13 +128,15 @@ pub(crate) fn insert(connection: &Connection, changes: &CreateChanges) -> Result
 
 fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
     let sql = "INSERT INTO account \
-               (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.email.as_ref().map(Email::folded));
+               (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, email_credits, \
+               email_verified_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (email, folded) = (account.email.as_ref().map(Email::as_str), account.held_email().map(Email::folded));
+    let (credits, verified_at) = email_columns(account.email_status);
     let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes());
     let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
     let created_at = account.created_at.unix_millis();
-    let values = params![account.id.as_str(), account.agent_name.as_str(), email, folded, payer, chain_id, created_at];
+    let (id, name) = (account.id.as_str(), account.agent_name.as_str());
+    let values = params![id, name, email, folded, payer, chain_id, created_at, credits, verified_at];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 

@@ -9,3 +9,22 @@ ALTER TABLE payment ADD COLUMN bonus_credits INTEGER CHECK (bonus_credits IS NUL
 UPDATE payment SET (plan_label, token_symbol, token_decimals) = (
   SELECT definition ->> 'label', definition ->> 'token_symbol', definition ->> 'token_decimals'
   FROM plan WHERE plan.id = payment.plan_id AND plan.chain_id = payment.chain_id);
+
+-- Verification of email addresses. `email_credits` is set while an address waits for it: the free credits that come with
+-- the verification. Its account does not hold the address then, so `email_folded` is NULL.
+ALTER TABLE account ADD COLUMN email_credits INTEGER
+  CHECK (email_credits IS NULL OR (email_credits >= 0 AND email IS NOT NULL));
+ALTER TABLE account ADD COLUMN email_verified_at INTEGER
+  CHECK (email_verified_at IS NULL OR (email_credits IS NULL AND email IS NOT NULL));
+
+-- The links that were sent by email, by the hash of their token.
+CREATE TABLE email_link (
+  token BLOB PRIMARY KEY,
+  account INTEGER NOT NULL REFERENCES account (id),
+  -- `verify_address` or `recover_key`.
+  purpose TEXT NOT NULL CHECK (purpose IN ('verify_address', 'recover_key')),
+  expires_at INTEGER NOT NULL,
+  UNIQUE (account, purpose)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX email_link_expiry ON email_link (expires_at);

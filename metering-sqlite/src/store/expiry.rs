@@ -1,4 +1,4 @@
-//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions.
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, links sent by email.
 
 use metering_core::Timestamp;
 use metering_core::payments::{Challenge, Quote};
@@ -14,13 +14,14 @@ const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY ho
 
 /// Tables, their keys, and the condition for rows that have expired. A `paid` quote, whose key has not been handed out
 /// yet, is kept no matter how old it is.
-const EXPIRED: [(&str, &str, &str); 6] = [
+const EXPIRED: [(&str, &str, &str); 7] = [
     ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
     ("quote", "nonce", UNPAID_QUOTES),
     ("quote", "nonce", "state = 'claimed' AND honoured_until <= ?1 ORDER BY honoured_until"),
     ("challenge", "nonce", "expires_at <= ?1 ORDER BY expires_at"),
     ("signup", "token", "expires_at <= ?1 ORDER BY expires_at"),
     ("used_solution", "solution", "expires_at <= ?1 ORDER BY expires_at"),
+    ("email_link", "token", "expires_at <= ?1 ORDER BY expires_at"),
 ];
 
 /// Deletes a slice of each kind. Returns how many rows were deleted, and whether no expired rows are left.

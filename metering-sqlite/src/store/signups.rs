@@ -2,13 +2,15 @@
 //! reader.
 
 use async_trait::async_trait;
-use metering_core::signups::{SessionHash, SignupSession, UserCode};
-use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
-use metering_core::{NewAccount, SignupStore, Timestamp};
+use metering_core::access::{Email, KeyHash};
+use metering_core::signups::{EmailLink, LinkHash, SessionHash, SignupSession, UserCode};
+use metering_core::store::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed};
+use metering_core::{Account, NewAccount, SignupStore, Timestamp};
 
+use crate::access::accounts;
 use crate::error::Result;
 use crate::journal::Snapshot;
-use crate::signups::sessions;
+use crate::signups::{links, sessions};
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -36,6 +38,25 @@ impl SignupStore for SqliteStore {
         let token = *token;
         let redeem = move |connection: &Snapshot<'_>| sessions::redeem(connection, &token, account, now);
         self.writer.write(redeem).await
+    }
+
+    async fn account_by_email(&self, email: &Email) -> Result<Option<Account>> {
+        let email = email.clone();
+        self.read(move |snapshot| accounts::by_email(snapshot, &email)).await
+    }
+
+    async fn open_email_link(&self, link: EmailLink) -> Result<bool> {
+        self.writer.write(move |connection: &Snapshot<'_>| links::open(connection, link)).await
+    }
+
+    async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified> {
+        let token = *token;
+        self.writer.write(move |connection: &Snapshot<'_>| links::verify(connection, &token, now)).await
+    }
+
+    async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let token = *token;
+        self.writer.write(move |connection: &Snapshot<'_>| links::recover(connection, &token, key, now)).await
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {

@@ -31,6 +31,11 @@ const ORPHANS: &str = "
          + (SELECT count(*) FROM recent_activity WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
+/// Accounts that hold their email address although it waits for verification, or do not hold it otherwise.
+const MISHELD: &str = "
+    SELECT count(*) FROM account
+    WHERE (email IS NOT NULL AND email_credits IS NULL) <> (email_folded IS NOT NULL)";
+
 /// Reads the journal anew: what a connection remembers of it may hide damage.
 pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     let mut unfolded = Unfolded::default();
@@ -39,6 +44,12 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
+    }
+    let misheld: i64 = connection.query_row(MISHELD, [], |row| row.get(0)).map_err(store_error)?;
+    if misheld > 0 {
+        return Err(corrupt(format_args!(
+            "{misheld} accounts hold an email address that they should not, or lack theirs"
+        )));
     }
     payments::verify(connection)?;
     activity::verify(connection)?;

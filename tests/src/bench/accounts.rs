@@ -98,6 +98,7 @@ pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Acco
         id: AccountId::generate(&SystemRandomness),
         agent_name: "bench".parse()?,
         email: None,
+        email_status: metering_core::access::EmailStatus::Unchecked,
         payer: None,
         limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
         key: key.hash(),

@@ -10,6 +10,7 @@ mod clients;
 mod gateway;
 mod http;
 mod keys;
+mod mail;
 mod mcp;
 mod nodes;
 mod operations;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::access::{AgentName, Email};
+use metering_core::access::{AgentName, Email, EmailStatus};
 use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry};
 use metering_core::store::Created;
 use metering_core::{AccountId, Credits, NewAccount, RateLimits, SystemRandomness};
@@ -56,6 +56,7 @@ impl CreateArgs {
             id: AccountId::generate(&SystemRandomness),
             agent_name: self.agent_name,
             email: self.email.clone(),
+            email_status: EmailStatus::Unchecked,
             payer: None,
             limits: RateLimits {
                 requests_per_minute: self.rpm.unwrap_or(defaults.requests_per_minute),

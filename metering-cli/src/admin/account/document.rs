@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use metering_core::access::{AgentName, Email};
+use metering_core::access::{AgentName, Email, EmailStatus};
 use metering_core::chains::Address;
+use metering_core::wire::EmailVerification;
 use metering_core::{Account, AccountId, Credits, RateLimits, Timestamp};
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ pub(crate) struct AccountDocument<'a> {
     org_id: &'a AccountId,
     agent_name: &'a AgentName,
     email: Option<&'a Email>,
+    email_status: Option<&'static str>,
     payer_address: Option<Address>,
     status: &'static str,
     credit_balance: Credits,
@@ -34,6 +36,7 @@ impl<'a> From<&'a Account> for AccountDocument<'a> {
             org_id: &account.id,
             agent_name: &account.agent_name,
             email: account.email.as_ref(),
+            email_status: email_status(account),
             payer_address: account.payer.map(|payer| payer.address),
             status: status(account),
             credit_balance: account.totals.balance,
@@ -45,6 +48,11 @@ impl<'a> From<&'a Account> for AccountDocument<'a> {
             revoked_at: account.revoked_at,
         }
     }
+}
+
+/// `unchecked`, `pending` or `verified`; `None` without an address.
+pub(crate) fn email_status(account: &Account) -> Option<&'static str> {
+    EmailVerification::of(account).map(|verification| verification.status)
 }
 
 /// `active` or `revoked`.
@@ -70,7 +78,13 @@ pub(crate) fn write(out: &mut dyn Write, json: bool, headline: &str, account: &A
 
 fn write_account(out: &mut dyn Write, account: &Account) -> Result<(), Failure> {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let email = or_none(account.email.as_ref().map(ToString::to_string));
+    let email = or_none(account.email.as_ref().map(|email| match account.email_status {
+        EmailStatus::Unchecked => email.to_string(),
+        EmailStatus::Pending { free_credits } => {
+            format!("{email} (not verified; {free_credits} free credits wait for it)")
+        }
+        EmailStatus::Verified { at } => format!("{email} (verified at {at})"),
+    }));
     let payer = or_none(account.payer.map(|payer| payer.address.to_checksummed()));
     let status = match account.revoked_at {
         Some(at) => format!("revoked at {at}"),

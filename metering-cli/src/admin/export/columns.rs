@@ -7,7 +7,7 @@ use metering_core::payments::PaymentRecord;
 use metering_core::usage::DailyTotal;
 use metering_core::{Account, Credits};
 
-use crate::admin::account::status;
+use crate::admin::account::{email_status, status};
 
 /// A record that can be exported as a row.
 pub(crate) trait Exported: Sized + 'static {
@@ -50,6 +50,7 @@ impl Exported for Account {
         ("org_id", |account| text(&account.id)),
         ("agent_name", |account| text(&account.agent_name)),
         ("email", |account| optional(account.email.as_ref())),
+        ("email_status", |account| optional(email_status(account).as_ref())),
         ("payer_address", |account| optional(account.payer.map(|payer| payer.address).as_ref())),
         ("status", |account| text(&status(account))),
         ("credit_balance", |account| Value::Credits(account.totals.balance)),

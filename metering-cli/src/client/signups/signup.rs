@@ -228,6 +228,7 @@ impl SignupArgs {
             org_id: approved.org_id,
             credit_balance: approved.credit_balance,
             rate_limits: approved.rate_limits,
+            email_verification: approved.email_verification,
             profile: session.profile.name().to_string(),
             stored_in: session.profile.path(),
             key,

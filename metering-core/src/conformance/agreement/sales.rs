@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::access::account::Payer;
+use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::chains::chain::Block;
 use crate::chains::transaction::TxRef;
@@ -139,6 +140,7 @@ impl Pair {
             id: self.new_id(),
             agent_name: quote.agent_name.clone(),
             email: quote.email.clone(),
+            email_status: EmailStatus::Unchecked,
             payer: Some(Payer { address: quote.payer, chain_id: quote.target.chain_id }),
             limits: UNCAPPED,
             key,

@@ -1,5 +1,6 @@
 //! Applies operations on signup sessions and solutions to the store and the model.
 
+use crate::access::email_status::EmailStatus;
 use crate::money::ledger::LedgerKind;
 use crate::signups::signup::SignupSession;
 use crate::store::{NewAccount, SignupRedeemed};
@@ -45,6 +46,7 @@ impl Pair {
             id: self.new_id(),
             agent_name: format!("signer-{number}").parse().unwrap(),
             email: self.model.signup(&token).map(|session| session.email.clone()),
+            email_status: EmailStatus::Unchecked,
             payer: None,
             limits: UNCAPPED,
             key,

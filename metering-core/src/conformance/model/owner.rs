@@ -111,6 +111,7 @@ impl Owner {
             id: made.id,
             agent_name: made.agent_name,
             email: made.email,
+            email_status: made.email_status,
             payer: made.payer,
             limits: self.limits,
             totals: Totals {

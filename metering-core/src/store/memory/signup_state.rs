@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
+use crate::signups::link::{EmailLink, LinkHash};
 use crate::signups::signup::{SessionHash, SignupSession, UserCode};
 
 /// The signup state of a store.
 #[derive(Debug, Default)]
 pub(super) struct SignupState {
     pub(super) sessions: BTreeMap<SessionHash, SignupSession>,
+    /// The links that were sent by email.
+    pub(super) links: BTreeMap<LinkHash, EmailLink>,
     /// When each used solution can be deleted.
     pub(super) solutions: BTreeMap<[u8; 32], Timestamp>,
 }
@@ -19,9 +22,11 @@ impl SignupState {
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let before = self.sessions.len() + self.solutions.len();
+        let count = |state: &Self| state.sessions.len() + state.solutions.len() + state.links.len();
+        let before = count(self);
         self.sessions.retain(|_, session| now < session.expires_at.saturating_add(SignupSession::RETENTION));
         self.solutions.retain(|_, expires_at| now < *expires_at);
-        u64::try_from(before - self.sessions.len() - self.solutions.len()).unwrap_or(u64::MAX)
+        self.links.retain(|_, link| now < link.expires_at);
+        u64::try_from(before - count(self)).unwrap_or(u64::MAX)
     }
 }

@@ -118,7 +118,7 @@ impl State {
     }
 
     pub(super) fn owner_facts(&self, email: Option<&Email>, payer: Option<&Address>) -> OwnerFacts {
-        let has_email = |email| self.active(|account| account.email.as_ref() == Some(email)).is_some();
+        let has_email = |email| self.active(|account| account.held_email() == Some(email)).is_some();
         OwnerFacts {
             email_taken: email.is_some_and(has_email),
             payer_taken: payer.is_some_and(|payer| self.account_of_payer(payer).is_some()),
@@ -128,7 +128,7 @@ impl State {
     pub(super) fn create_facts(&self, new: &NewAccount) -> CreateFacts {
         CreateFacts {
             id_or_key_in_use: self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key),
-            owner: self.owner_facts(new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address)),
+            owner: self.owner_facts(new.held_email(), new.payer.as_ref().map(|payer| &payer.address)),
         }
     }
 

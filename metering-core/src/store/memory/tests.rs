@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::MemoryStore;
-use crate::access::account::{AccountId, RateLimits, Totals};
+use crate::access::account::{AccountId, Totals};
 use crate::access::key::KeyHash;
 use crate::charging::charge::Charge;
 use crate::charging::tally::Posting;
@@ -22,14 +22,8 @@ async fn store_with_one_account() -> (MemoryStore, AccountId) {
     let id = AccountId::generate(&SystemRandomness);
     let entry = |kind, atoms| NewLedgerEntry::new(kind, Credits::from_atoms(atoms), "");
     let created = store.create_account(NewAccount {
-        id: id.clone(),
-        agent_name: "agent".parse().unwrap(),
-        email: None,
-        payer: None,
-        limits: RateLimits::default(),
-        key: KEY,
         entries: vec![entry(LedgerKind::PurchasePaySignup, 500), entry(LedgerKind::SignupBonus, 40)],
-        created_at: NOW,
+        ..NewAccount::new(id.clone(), "agent".parse().unwrap(), KEY, NOW)
     });
     assert!(matches!(created.await.unwrap(), Created::Account(_)));
     store.commit(vec![charge(3)], NOW).await.unwrap();

@@ -16,7 +16,7 @@ use crate::error::{Result, corrupt};
 use crate::money::ledger;
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, bytes, parsed, stored_result, timestamp, unsigned};
-use crate::signups::sessions;
+use crate::signups::{links, sessions};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -129,6 +129,11 @@ fn rest(section: Section) -> Source {
         Section::Signups => {
             Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(sessions::session(row)?)))
         }
+        Section::EmailLinks => {
+            Source::new(links::COLUMNS, "email_link l JOIN account a ON a.id = l.account", &["l.token"], |row| {
+                Ok(Record::EmailLink(links::link(row)?))
+            })
+        }
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
             Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
         }),
@@ -145,7 +150,7 @@ fn account_record(row: &Row) -> Result<Record> {
     let window = |first: usize| {
         Ok::<_, crate::error::Failure>(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
     };
-    let (minute, day, entries) = (window(14)?, window(16)?, unsigned(row, 18)?);
+    let (minute, day, entries) = (window(16)?, window(18)?, unsigned(row, 20)?);
     Ok(Record::Account(Box::new(AccountRecord { account: account(row)?.1, minute, day, entries })))
 }
 

@@ -1,7 +1,7 @@
-//! Imports keys, and the challenges, signups and used solutions that may lead to one.
+//! Imports keys, and the challenges, signups, used solutions and links that may lead to one.
 
 use metering_core::payments::Challenge;
-use metering_core::signups::SignupSession;
+use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{KeyRecord, Record, SolutionRecord};
 
 use super::books::{column, of_kind};
@@ -15,6 +15,11 @@ const CHALLENGES: &str = "INSERT INTO challenge (nonce, address, org_id, message
 const SIGNUPS: &str = "INSERT INTO signup \
      (token, user_code, email, agent_name, created_at, expires_at, approved_at) \
      SELECT * FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[])";
+
+const EMAIL_LINKS: &str = "INSERT INTO email_link (token, account, purpose, expires_at) \
+     SELECT new.token, a.id, new.purpose, new.expires_at \
+     FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) AS new (token, org_id, purpose, expires_at) \
+     JOIN account a ON a.org_id = new.org_id";
 
 const SOLUTIONS: &str =
     "INSERT INTO used_solution (solution, expires_at) SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[])";
@@ -69,6 +74,21 @@ pub(super) async fn solutions(write: &SerializedWrite<'_>, records: &[Record]) -
     let solutions = column!(records, record => record.solution.as_slice());
     execute(write.client(), SOLUTIONS, &[&solutions, &column!(records, record => record.expires_at.unix_millis())])
         .await
+}
+
+pub(super) async fn email_links(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&EmailLink> = of_kind!(records, EmailLink);
+    execute(
+        write.client(),
+        EMAIL_LINKS,
+        &[
+            &column!(records, link => link.token.as_bytes().as_slice()),
+            &column!(records, link => link.account.as_str()),
+            &column!(records, link => link.purpose.as_str()),
+            &column!(records, link => link.expires_at.unix_millis()),
+        ],
+    )
+    .await
 }
 
 pub(super) async fn keys(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {

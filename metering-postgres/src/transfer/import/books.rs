@@ -11,14 +11,15 @@ use metering_core::{AccountId, Credits};
 use crate::charging::entry::{Entry, Path};
 use crate::charging::tail::Folds;
 use crate::error::Result;
-use crate::rows::{all, execute, parsed};
+use crate::rows::{all, email_columns, execute, parsed};
 use crate::transactions::serialized::SerializedWrite;
 use crate::usage::activity::{BLOCKS, BlockRows};
 
 const ACCOUNTS: &str = "INSERT INTO account \
-     (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, revoked_at) \
+     (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, revoked_at, \
+     email_credits, email_verified_at) \
      SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BYTEA[], $7::BIGINT[], \
-     $8::BIGINT[], $9::BIGINT[])";
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[])";
 
 const METERS: &str = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, \
      requests_per_day, minute, minute_count, day, day_count, entries) \
@@ -81,7 +82,7 @@ fn number(count: u64) -> i64 {
 pub(super) async fn accounts(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&AccountRecord> = of_kind!(records, Account).into_iter().map(|record| &**record).collect();
     let rows = write.next_ids(records.len()).await?;
-    let folded = column!(records, record => record.account.email.as_ref().map(Email::folded));
+    let folded = column!(records, record => record.account.held_email().map(Email::folded));
     execute(
         write.client(),
         ACCOUNTS,
@@ -95,6 +96,8 @@ pub(super) async fn accounts(write: &SerializedWrite<'_>, records: &[Record]) ->
             &column!(records, record => record.account.payer.map(|payer| payer.chain_id.cast_signed())),
             &column!(records, record => record.account.created_at.unix_millis()),
             &column!(records, record => record.account.revoked_at.map(|at| at.unix_millis())),
+            &column!(records, record => email_columns(record.account.email_status).0),
+            &column!(records, record => email_columns(record.account.email_status).1),
         ],
     )
     .await?;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 16] = [
+pub(super) const TABLES: [&str; 17] = [
     "account",
     "meter",
     "api_key",
@@ -22,6 +22,7 @@ pub(super) const TABLES: [&str; 16] = [
     "unreadable_arrival",
     "signup",
     "used_solution",
+    "email_link",
 ];
 
 pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result<TargetState> {

@@ -4,6 +4,7 @@ import { callApi, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { showConnect } from "/assets/connect.js";
+import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
 import { showReplace } from "/assets/replace.js";
@@ -40,7 +41,8 @@ function show(key, data) {
   const { balance } = data;
   byId("account-name").textContent = balance.agent_name;
   byId("account-facts").replaceChildren(h("code", {}, balance.org_id), balance.email ? ` · ${balance.email}` : "", balance.payer_address ? " · paid by " : "", balance.payer_address ? h("code", {}, balance.payer_address) : "");
-  byId("dashboard-notice").replaceChildren(...outOfCredits(balance));
+  byId("dashboard-notice").replaceChildren(...pendingNotice(balance, rememberedKey), ...outOfCredits(balance));
+  showVerification(byId("email-recovery"), balance, rememberedKey);
   showUsage(byId("panel-usage"), data, refresh);
   rememberName(balance.agent_name);
   showSignedIn();
@@ -69,8 +71,10 @@ function show(key, data) {
   tabs.openNamed();
 }
 
-function outOfCredits({ credit_balance: left }) {
-  if (toUnits(left) > 0n) return [];
+function outOfCredits(balance) {
+  // A new account is not out of credits: they come with the verification.
+  const waits = isPending(balance) && toUnits(balance.email_verification.free_credits) > 0n;
+  if (toUnits(balance.credit_balance) > 0n || waits) return [];
   const buy = h("button", { class: "button", type: "button", on: { click: () => tabs.open("tab-top-up") } }, "Top up");
   return [
     h(
@@ -161,7 +165,7 @@ function close() {
   topUp = null;
   forgetKey();
   resetView();
-  for (const id of ["panel-usage", "panel-top-up", "panel-connect", "rotate", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  for (const id of ["panel-usage", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
   byId("after-rotation")?.remove();

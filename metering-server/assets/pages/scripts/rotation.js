@@ -22,7 +22,7 @@ export async function rotateKey(key) {
 }
 
 /** 256 random bits. */
-function secretText() {
+export function secretText() {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -4,6 +4,7 @@ const KEY = "metering.key";
 const NAME = "metering.name";
 const PAYMENT = "metering.payment";
 const ROTATION = "metering.rotation";
+const RECOVERY = "metering.recovery";
 
 export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
@@ -22,10 +23,17 @@ export const rememberedRotation = () => sessionStorage.getItem(ROTATION);
 export const rememberRotation = (rotation) => sessionStorage.setItem(ROTATION, rotation);
 export const forgetRotation = () => sessionStorage.removeItem(ROTATION);
 
+/** The link of a recovery whose response has not arrived, and its idempotency key. */
+export const rememberedRecovery = () => remembered(RECOVERY);
+export const rememberRecovery = (recovery) => sessionStorage.setItem(RECOVERY, JSON.stringify(recovery));
+export const forgetRecovery = () => sessionStorage.removeItem(RECOVERY);
+
 /** The payment that has not been registered yet, if there is one. */
-export function rememberedPayment() {
+export const rememberedPayment = () => remembered(PAYMENT);
+
+function remembered(name) {
   try {
-    return JSON.parse(sessionStorage.getItem(PAYMENT));
+    return JSON.parse(sessionStorage.getItem(name));
   } catch {
     return null;
   }
@@ -45,4 +53,5 @@ export function forgetEverything() {
   forgetKey();
   forgetPayment();
   forgetRotation();
+  forgetRecovery();
 }

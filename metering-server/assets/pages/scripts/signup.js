@@ -2,7 +2,7 @@
 
 import { ApiError, callApi, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
-import { amount, group } from "/assets/decimal.js";
+import { amount, group, toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit, say, wait } from "/assets/dom.js";
 import { firstCall, secret } from "/assets/secret.js";
 import { rememberKey } from "/assets/session.js";
@@ -39,7 +39,7 @@ export async function startSignup() {
         await approve(current, token, challenge);
         const account = await collect(current);
         session = null;
-        show(account);
+        show(account, email.value.trim());
       } catch (error) {
         if (["invalid_code", "expired", "not_found", "key_lost"].includes(error.code)) session = null;
         report(error, email, agentName);
@@ -116,8 +116,15 @@ function report(error, email, agentName) {
   else say(byId("signup-error"), sentence(error));
 }
 
+/** What is left to do if the address must be verified. */
+function nextStep(verification, email) {
+  if (verification?.status !== "pending") return [];
+  const free = toUnits(verification.free_credits) > 0n ? [" to get your ", h("strong", {}, amount(verification.free_credits), " free credits")] : [];
+  return [h("div", { class: "notice notice-warn", id: "verify-next" }, h("p", {}, h("strong", {}, "One more step: "), "open the link that we sent to ", h("strong", {}, email), ...free, "."))];
+}
+
 /** Shows the key, only once: this page does not store it. */
-function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_id: id }) {
+function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_id: id, email_verification: verification }, email) {
   const title = h("h2", { tabindex: "-1" }, "Your key");
   const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
   const perMinute = limits.requests_per_minute === "0" ? "no limit" : `${group(limits.requests_per_minute)} a minute`;
@@ -125,6 +132,7 @@ function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_
     title,
     h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "We store a hash of it and cannot show it again."),
     secret(key),
+    ...nextStep(verification, email),
     h(
       "dl",
       { class: "facts" },

@@ -81,6 +81,7 @@ async function approve() {
       await callApi("/verify", { method: "POST", body });
       clearInterval(clock);
       byId("approved-agent").textContent = pending.agent_name;
+      if (byId("approved-email")) byId("approved-email").textContent = pending.email;
       byId("verify-title").textContent = "Approved";
       showStep("approved-step");
       byId("approved-step").focus();

@@ -216,3 +216,28 @@ fn invalid_listen_address_error_suggests_a_valid_one() {
         assert_eq!(from("", &[], &["--listen", address]).unwrap().listen, address);
     }
 }
+
+#[test]
+fn mail_needs_a_server_and_a_url_for_its_links() {
+    let smtp = "[smtp]\nhost = 'mail.example'\nfrom = 'hello@acme.example'\n";
+    // configuration, what the error begins with
+    let table = [
+        (
+            "[signup]\nverify_email = true\n".to_owned(),
+            "configuration key signup.verify_email: requires the section [smtp]",
+        ),
+        (smtp.to_owned(), "configuration key public_url: is required with [smtp]"),
+        (
+            "public_url = 'https://acme.example'\n[smtp]\nhost = 'mail.example'\n".to_owned(),
+            "configuration key smtp.from",
+        ),
+    ];
+    for (toml, problem) in table {
+        let error = from(&toml, &[], &[]).unwrap_err().to_string();
+        assert!(error.starts_with(problem), "{toml}: {error}");
+    }
+    let valid = |more: &str| from(&format!("public_url = 'https://acme.example'\n{smtp}{more}"), &[], &[]).unwrap();
+    assert!(valid("").verifies_email());
+    assert!(!valid("[signup]\nverify_email = false\n").verifies_email());
+    assert!(!from("", &[], &[]).unwrap().verifies_email());
+}

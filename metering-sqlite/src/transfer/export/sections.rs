@@ -16,7 +16,7 @@ use crate::error::{Result, corrupt};
 use crate::money::ledger;
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::signups::sessions;
+use crate::signups::{links, sessions};
 
 type Read<T> = rusqlite::Result<Result<T>>;
 
@@ -157,6 +157,11 @@ fn rest(section: Section) -> Source {
         Section::Signups => {
             Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(sessions::session(row)?.map(Record::Signup)))
         }
+        Section::EmailLinks => {
+            Source::new(links::COLUMNS, "email_link l CROSS JOIN account a ON a.id = l.account", &["l.token"], |row| {
+                Ok(links::link(row)?.map(Record::EmailLink))
+            })
+        }
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], solution_record),
         _ => Source::new(
             "k.hash, a.org_id, k.created_at, k.revoked_at",
@@ -169,7 +174,7 @@ fn rest(section: Section) -> Source {
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
     let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
-    let (minute, day, entries) = (window(14)?, window(16)?, row.get::<_, i64>(18)?.unsigned_abs());
+    let (minute, day, entries) = (window(16)?, window(18)?, row.get::<_, i64>(20)?.unsigned_abs());
     Ok(account(row)?.map(|(_, account)| Record::Account(Box::new(AccountRecord { account, minute, day, entries }))))
 }
 

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::client::money::amount::Amount;
 use crate::client::session::documents::Caps;
+use crate::client::signups::signup::wait::Verification;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, json_line, notice};
 use crate::table::write_pairs;
 
 /// An account whose key is in the profile.
@@ -17,6 +18,7 @@ pub(super) struct Issued {
     pub(super) org_id: String,
     pub(super) credit_balance: Amount,
     pub(super) rate_limits: Caps,
+    pub(super) email_verification: Option<Verification>,
     pub(super) profile: String,
     pub(super) stored_in: PathBuf,
     pub(super) key: ApiKey,
@@ -31,6 +33,8 @@ struct Document<'a> {
     profile: &'a str,
     stored_in: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    email_verification: Option<&'a Verification>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     api_key: Option<&'a str>,
 }
 
@@ -41,7 +45,10 @@ impl Issued {
         if format.json {
             let Self { org_id, credit_balance, rate_limits, profile, .. } = self;
             let rate_limits = *rate_limits;
-            return json_line(out, &Document { org_id, credit_balance, rate_limits, profile, stored_in, api_key: key });
+            let email_verification = self.email_verification.as_ref();
+            let document =
+                Document { org_id, credit_balance, rate_limits, profile, stored_in, email_verification, api_key: key };
+            return json_line(out, &document);
         }
         write_pairs(
             out,
@@ -54,6 +61,13 @@ impl Issued {
         )?;
         if let Some(key) = key {
             writeln!(out, "API key        {key}")?;
+        }
+        if self.email_verification.as_ref().is_some_and(|verification| verification.status == "pending") {
+            let free = self.email_verification.as_ref().map(|verification| &verification.free_credits);
+            let free = free.filter(|free| !free.is_used_up());
+            let gain = free.map_or_else(String::new, |free| format!("; your {free} free credits are added then"));
+            out.flush()?;
+            notice(&format!("Open the link in the mail to verify your email address{gain}."));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use metering_client::{Client, ClientError, Refusal};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::client::access::profile::Profile;
@@ -32,6 +32,14 @@ pub(super) struct Approved {
     pub(super) org_id: String,
     pub(super) credit_balance: Amount,
     pub(super) rate_limits: Caps,
+    pub(super) email_verification: Option<Verification>,
+}
+
+/// Whether the email address must be verified.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(super) struct Verification {
+    pub(super) status: String,
+    pub(super) free_credits: Amount,
 }
 
 /// The response to `GET /signup/status`. One struct, because serde buffers tagged enums, and amounts do not survive
@@ -43,6 +51,7 @@ struct Status {
     org_id: Option<String>,
     credit_balance: Option<Amount>,
     rate_limits: Option<Caps>,
+    email_verification: Option<Verification>,
 }
 
 /// The result of one poll.
@@ -117,12 +126,13 @@ async fn poll(
 }
 
 fn read(response: Status) -> Result<PollResult, Failure> {
-    let Status { status, api_key, org_id, credit_balance, rate_limits } = response;
+    let Status { status, api_key, org_id, credit_balance, rate_limits, email_verification } = response;
     match (status.as_str(), api_key, org_id, credit_balance, rate_limits) {
         ("pending", ..) => Ok(PollResult::Pending(None)),
         ("expired", ..) => Ok(PollResult::Done(SignupOutcome::Expired)),
         ("approved", Some(api_key), Some(org_id), Some(credit_balance), Some(rate_limits)) => {
-            Ok(PollResult::Done(SignupOutcome::Approved(Approved { api_key, org_id, credit_balance, rate_limits })))
+            let approved = Approved { api_key, org_id, credit_balance, rate_limits, email_verification };
+            Ok(PollResult::Done(SignupOutcome::Approved(approved)))
         }
         _ => Err(ClientError::Garbled("not a signup status".to_owned()).into()),
     }

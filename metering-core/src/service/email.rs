@@ -1,0 +1,205 @@
+//! Links by email: they verify an account's address, or replace its lost key.
+
+use std::sync::Arc;
+
+use crate::access::account::{Account, AccountId, Email};
+use crate::access::email_status::EmailStatus;
+use crate::access::key::ApiKey;
+use crate::charging::delivery::IdempotencyKey;
+use crate::error::Error;
+use crate::money::credits::Credits;
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::service::rotation::rotated;
+use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
+use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
+use crate::signups::signup::SignupError;
+use crate::store::EmailVerified;
+use crate::wire::{
+    EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
+    VerifyResponse,
+};
+
+impl Service {
+    /// Sends a new link to the address of a key's account, in place of an older one.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key; [`Error::Signup`] when the account has no address, another account
+    /// holds it, or the mail cannot be queued; or when the store fails.
+    pub async fn send_verification(&self, key: Option<&ApiKey>) -> Result<SendLinkResponse, Error> {
+        let account = self.authenticate(key).await?;
+        let mailer = self.mailer()?;
+        let email = account.email.as_ref().ok_or(SignupError::NoEmail)?;
+        let response = |status| SendLinkResponse {
+            status,
+            email: email.to_string(),
+            expires_in: LinkPurpose::VerifyAddress.lifetime().as_secs(),
+        };
+        if account.email_status.is_verified() {
+            return Ok(response("verified"));
+        }
+        let holder = self.signup_store()?.account_by_email(email).await?;
+        if holder.is_some_and(|holder| holder.id != account.id) {
+            return Err(SignupError::EmailVerifiedElsewhere.into());
+        }
+        queue(&**mailer, MailRequest::Verification(account.id.clone()))?;
+        Ok(response("sent"))
+    }
+
+    /// Verifies the address that a link was sent to, and grants the free credits that its account waits for. Works once
+    /// for each link.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; [`SignupError::EmailVerifiedElsewhere`]; or when the
+    /// store fails.
+    pub async fn verify_email(&self, request: &LinkRequest) -> Result<VerifiedResponse, Error> {
+        let token = read(request)?;
+        match self.signup_store()?.verify_email(&token.hash(), self.clock.now()).await? {
+            EmailVerified::Account { account, granted } => Ok(VerifiedResponse {
+                status: "verified",
+                email: account.email.as_ref().map(ToString::to_string).unwrap_or_default(),
+                org_id: account.id.to_string(),
+                agent_name: account.agent_name.to_string(),
+                credits_granted: granted,
+            }),
+            EmailVerified::NotLive => Err(SignupError::LinkNotLive.into()),
+            EmailVerified::EmailTaken => Err(SignupError::EmailVerifiedElsewhere.into()),
+            EmailVerified::OutOfRange => Err(Error::Internal),
+        }
+    }
+
+    /// Asks for a link that replaces the key of the account with this verified address. Whether there is one shows only
+    /// in the mail: this only queues the request.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`]; [`Error::Signup`] when the request cannot be queued, for any address.
+    pub fn request_recovery(&self, request: &RecoverByEmailRequest) -> Result<RecoverByEmailResponse, Error> {
+        let mailer = self.mailer()?;
+        let mut fields = Fields::default();
+        let email: Option<Email> = fields.parsed("email", request.email.as_deref());
+        let email = email.ok_or_else(|| fields.into_error())?;
+        queue(&**mailer, MailRequest::Recovery(email))?;
+        Ok(recovery_accepted())
+    }
+
+    /// Replaces the key of the account that a link was sent to. Works once for each link.
+    ///
+    /// With an idempotency key of at least 32 characters, the same request gets the same new key again, for as long as
+    /// that key is live. Without one, a lost response is a lost key; then ask for another link.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails. After
+    /// [`Error::OutcomeUnknown`], retry with the same idempotency key.
+    pub async fn recover_by_email(
+        &self,
+        request: &LinkRequest,
+        recovery: Option<&IdempotencyKey>,
+    ) -> Result<VerifyResponse, Error> {
+        let token = read(request)?;
+        let key = match recovery.map(|recovery| token.recovered_key(recovery)) {
+            Some(Ok(key)) => key,
+            Some(Err(problem)) => return Err(Error::field("Idempotency-Key", problem)),
+            None => ApiKey::generate(&*self.payments.randomness),
+        };
+        let account = match self.signup_store()?.recover_key(&token.hash(), key.hash(), self.clock.now()).await? {
+            Some(account) => {
+                if let Some(mailer) = &self.signup.mailer {
+                    // Nothing depends on the notice.
+                    let _ = mailer.queue(MailRequest::KeyReplaced(account.id.clone()));
+                }
+                account
+            }
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this key.
+            None => self.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
+        };
+        Ok(rotated(&account, key))
+    }
+
+    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that no
+    /// account has verified. Only a [`Mailer`] calls this.
+    ///
+    /// # Errors
+    /// When the store fails; the request can be tried again.
+    pub async fn prepare_mail(&self, request: &MailRequest) -> Result<Option<Mail>, Error> {
+        let account = match request {
+            MailRequest::Verification(id) | MailRequest::KeyReplaced(id) => self.store.account(id).await?,
+            MailRequest::Recovery(email) => self.signup_store()?.account_by_email(email).await?,
+        };
+        let Some(account) = account.filter(|account| account.revoked_at.is_none()) else { return Ok(None) };
+        // The account's own spelling: two addresses that are compared as equal need not be the same mailbox.
+        let Some(to) = account.email.clone() else { return Ok(None) };
+        let message = match request {
+            MailRequest::Verification(_) => self.verification_of(&account).await?,
+            MailRequest::Recovery(_) => self.recovery_of(&account).await?,
+            MailRequest::KeyReplaced(_) => account.email_status.is_verified().then_some(MailMessage::KeyReplaced),
+        };
+        Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
+    }
+
+    /// Whether an account's address is verified, where that matters: a service without mail verifies none.
+    pub(super) fn email_verification(&self, account: &Account) -> Option<EmailVerification> {
+        let known = EmailVerification::of(account)?;
+        (self.signup.mailer.is_some() || known != EmailVerification::UNCHECKED).then_some(known)
+    }
+
+    /// How the email address of a new account starts, and the free credits that it gets at once. With verification, it
+    /// gets them with that.
+    pub(super) fn first_email(&self, email: Option<&Email>, free: Credits) -> (EmailStatus, Credits) {
+        match email {
+            Some(_) if self.signup.verify_email => (EmailStatus::Pending { free_credits: free }, Credits::ZERO),
+            _ => (EmailStatus::Unchecked, free),
+        }
+    }
+
+    /// Sends the first link to a new account. If the mail cannot be queued, its owner can ask for another.
+    pub(super) fn welcome(&self, account: &Account) {
+        let Some(mailer) = &self.signup.mailer else { return };
+        let is_pending = matches!(account.email_status, EmailStatus::Pending { .. });
+        if is_pending && !mailer.queue(MailRequest::Verification(account.id.clone())) {
+            tracing::warn!(account = %account.id, "too much mail is waiting; a new account got no verification link");
+        }
+    }
+
+    fn mailer(&self) -> Result<&Arc<dyn Mailer>, SignupError> {
+        self.signup.mailer.as_ref().ok_or(SignupError::NoMail)
+    }
+
+    async fn verification_of(&self, account: &Account) -> Result<Option<MailMessage>, Error> {
+        let free_credits = match account.email_status {
+            EmailStatus::Pending { free_credits } => free_credits,
+            EmailStatus::Unchecked | EmailStatus::Verified { .. } => Credits::ZERO,
+        };
+        let lifetime = LinkPurpose::VerifyAddress.lifetime();
+        let token = self.open_link(&account.id, LinkPurpose::VerifyAddress).await?;
+        Ok(token.map(|token| MailMessage::Verify { token, lifetime, free_credits }))
+    }
+
+    async fn recovery_of(&self, account: &Account) -> Result<Option<MailMessage>, Error> {
+        let lifetime = LinkPurpose::RecoverKey.lifetime();
+        let token = self.open_link(&account.id, LinkPurpose::RecoverKey).await?;
+        Ok(token.map(|token| MailMessage::Recover { token, lifetime }))
+    }
+
+    /// A new link; `None` when the account cannot have one, such as when its address is not verified.
+    async fn open_link(&self, account: &AccountId, purpose: LinkPurpose) -> Result<Option<LinkToken>, Error> {
+        let token = LinkToken::generate(&*self.payments.randomness);
+        let expires_at = self.clock.now().saturating_add(purpose.lifetime());
+        let link = EmailLink { token: token.hash(), purpose, account: account.clone(), expires_at };
+        Ok(self.signup_store()?.open_email_link(link).await?.then_some(token))
+    }
+}
+
+/// The response to every request for recovery, whether or not mail is sent.
+#[must_use]
+pub fn recovery_accepted() -> RecoverByEmailResponse {
+    RecoverByEmailResponse { status: "accepted", expires_in: LinkPurpose::RecoverKey.lifetime().as_secs() }
+}
+
+fn queue(mailer: &dyn Mailer, request: MailRequest) -> Result<(), SignupError> {
+    if mailer.queue(request) { Ok(()) } else { Err(SignupError::MailBusy) }
+}
+
+fn read(request: &LinkRequest) -> Result<LinkToken, Error> {
+    let text = request.token.as_deref().ok_or_else(|| Error::field("token", "is required"))?;
+    LinkToken::parse(text).map_err(|_| SignupError::LinkNotLive.into())
+}

@@ -1,0 +1,88 @@
+//! Mail to the owners of accounts: what is sent, and who sends it.
+//!
+//! A request only queues mail. The mailer's own task then asks [`Service::prepare_mail`](crate::Service::prepare_mail)
+//! what to send, which makes the link. So a request takes the same time whether or not an account has the address, and
+//! no link exists outside that task.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::access::account::{AccountId, AgentName, Email};
+use crate::money::credits::Credits;
+use crate::signups::link::LinkToken;
+
+/// Sends mail in the background.
+pub trait Mailer: Send + Sync + fmt::Debug {
+    /// Whether mail can be addressed to `email` at all.
+    fn can_address(&self, email: &Email) -> bool;
+
+    /// Queues mail and returns at once; `false` if the queue is full.
+    fn queue(&self, request: MailRequest) -> bool;
+}
+
+/// Mail that was asked for.
+#[derive(Clone, PartialEq, Eq)]
+pub enum MailRequest {
+    /// A link that verifies the address of this account.
+    Verification(AccountId),
+    /// A link that replaces the key of the account with this verified address, if there is one.
+    Recovery(Email),
+    /// The notice that the key of this account was replaced.
+    KeyReplaced(AccountId),
+}
+
+impl MailRequest {
+    /// Its kind, for logs and metrics.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Verification(_) => "verification",
+            Self::Recovery(_) => "recovery",
+            Self::KeyReplaced(_) => "key_replaced",
+        }
+    }
+}
+
+impl fmt::Debug for MailRequest {
+    /// Leaves out the address: requests for recovery are logged too.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Verification(account) | Self::KeyReplaced(account) => write!(f, "{} of {account}", self.kind()),
+            Self::Recovery(_) => f.write_str("recovery of …"),
+        }
+    }
+}
+
+/// Mail to send.
+#[derive(Debug, Clone)]
+pub struct Mail {
+    /// The address, as its account has it.
+    pub to: Email,
+    /// The name of the account.
+    pub agent_name: AgentName,
+    /// The message.
+    pub message: MailMessage,
+}
+
+/// The message of a [`Mail`].
+#[derive(Debug, Clone)]
+pub enum MailMessage {
+    /// Follow this link to verify the address.
+    Verify {
+        /// The link's token.
+        token: LinkToken,
+        /// How long it works.
+        lifetime: Duration,
+        /// The free credits that come with the verification; may be zero.
+        free_credits: Credits,
+    },
+    /// Follow this link to replace the key.
+    Recover {
+        /// The link's token.
+        token: LinkToken,
+        /// How long it works.
+        lifetime: Duration,
+    },
+    /// The key was replaced.
+    KeyReplaced,
+}

@@ -1,0 +1,52 @@
+// The account page's parts about the email address: whether it is verified, and another link.
+
+import { callApi, sentence } from "/assets/api.js";
+import { amount, toUnits } from "/assets/decimal.js";
+import { busy, h } from "/assets/dom.js";
+
+/** Whether the account waits for the verification of its address. */
+export const isPending = ({ email_verification: verification }) => verification?.status === "pending";
+
+/** The notice above an account whose address waits for verification. */
+export function pendingNotice(balance, key) {
+  if (!isPending(balance)) return [];
+  const { email, email_verification: { free_credits: free } } = balance;
+  const gain = toUnits(free) > 0n ? [" Your ", h("strong", {}, amount(free), " free credits"), " are added then."] : [];
+  return [
+    h(
+      "div",
+      { class: "notice notice-warn", id: "email-pending", role: "status" },
+      h("h2", {}, "Verify your email address"),
+      h("p", {}, "Open the link that we sent to ", h("strong", {}, email), ".", ...gain),
+      sendAgain(key, "Send the link again"),
+    ),
+  ];
+}
+
+/** Offers verification to an account that was opened without it. */
+export function showVerification(place, balance, key) {
+  const status = balance.email_verification?.status;
+  place.hidden = !status || isPending(balance);
+  if (place.hidden) return;
+  const words = status === "verified"
+    ? [h("p", { class: "soft" }, h("strong", {}, balance.email), " is verified. If you lose your key, ", h("a", { href: "/metering/recover" }, "replace it by email"), ".")]
+    : [h("p", { class: "soft" }, "Verify ", h("strong", {}, balance.email), " to be able to replace a lost key by email."), sendAgain(key, "Send a link")];
+  place.replaceChildren(h("h2", {}, "Recovery by email"), ...words);
+}
+
+function sendAgain(key, label) {
+  const status = h("p", { class: "status", role: "status" });
+  const button = h("button", { class: "button button-quiet", type: "button", "data-action": "send-link" }, label);
+  button.addEventListener("click", () =>
+    busy(button, async () => {
+      status.textContent = "";
+      try {
+        const { status: sent } = await callApi("/signup/email/send", { method: "POST", key: key() });
+        status.textContent = sent === "verified" ? "Your address is verified already." : "A new link is on its way. It replaces the earlier one.";
+      } catch (error) {
+        status.textContent = sentence(error);
+      }
+    }),
+  );
+  return h("div", { class: "actions" }, button, status);
+}

@@ -1,0 +1,100 @@
+// Replaces a lost key by email: asks for a link, and exchanges the link for a new key.
+
+import { callApi, sentence } from "/assets/api.js";
+import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
+import { forgetLink, linkToken } from "/assets/link.js";
+import { newKey } from "/assets/rotate.js";
+import { secretText } from "/assets/rotation.js";
+import { forgetRecovery, forgetRotation, rememberKey, rememberRecovery, rememberedRecovery } from "/assets/session.js";
+
+const email = byId("email");
+
+function showStep(name, title) {
+  for (const step of ["ask-step", "sent-step", "confirm-step", "done-step"]) byId(step).hidden = step !== name;
+  byId("recover-title").textContent = title;
+}
+
+function showAsk(notice = "") {
+  say(byId("ask-notice"), notice);
+  showStep("ask-step", "Lost your key?");
+}
+
+async function ask() {
+  complain(email, "");
+  const address = email.value.trim();
+  if (address === "" || !email.validity.valid) {
+    complain(email, address === "" ? "Enter your email address." : "This is not a valid email address.");
+    email.focus();
+    return;
+  }
+  await busy(byId("ask-button"), async () => {
+    try {
+      await callApi("/api-key/recover/email", { method: "POST", body: { email: address } });
+    } catch (error) {
+      complain(email, error.fields?.email ? `The email address ${error.fields.email}.` : sentence(error));
+      email.focus();
+      return;
+    }
+    byId("sent-to").textContent = address;
+    showStep("sent-step", "Check your mail");
+    byId("recover-title").focus();
+  });
+}
+
+/** The idempotency key of this link's recovery, so that a lost response can be repeated, also after a reload. */
+function recoveryOf(token) {
+  const earlier = rememberedRecovery();
+  if (earlier?.token === token) return earlier.recovery;
+  const recovery = secretText();
+  rememberRecovery({ token, recovery });
+  return recovery;
+}
+
+async function confirm() {
+  const token = linkToken();
+  say(byId("confirm-error"), "");
+  await busy(byId("confirm-button"), async () => {
+    try {
+      const headers = { "Idempotency-Key": recoveryOf(token) };
+      const { api_key: key } = await callApi("/api-key/recover/email/confirm", { method: "POST", body: { token }, headers });
+      showDone(key);
+    } catch (error) {
+      if (error.code === "link_expired") {
+        forgetRecovery();
+        forgetLink();
+        showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than ten minutes. Ask for a new one.");
+        byId("recover-title").focus();
+      } else {
+        say(byId("confirm-error"), sentence(error));
+      }
+    }
+  });
+}
+
+function showDone(key) {
+  // A rotation that this tab had begun was for the key that is gone.
+  forgetRotation();
+  const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
+  byId("done-step").replaceChildren(...newKey(key), h("div", { class: "actions" }, open));
+  showStep("done-step", "Your key was replaced");
+  forgetRecovery();
+  forgetLink();
+  byId("done-step").querySelector("h2").focus();
+}
+
+function start() {
+  if (linkToken()) showStep("confirm-step", "Replace your key");
+  else showAsk();
+}
+
+onSubmit(byId("ask-form"), ask);
+onSubmit(byId("confirm-form"), confirm);
+email.addEventListener("input", () => complain(email, ""));
+byId("again").addEventListener("click", () => {
+  showAsk();
+  email.focus();
+});
+addEventListener("hashchange", () => {
+  if (linkToken()) start();
+});
+start();

@@ -1,0 +1,145 @@
+//! Writes messages: plain text and HTML, without images or anything else that is loaded from elsewhere.
+
+use std::fmt;
+use std::time::Duration;
+
+use lettre::Message;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart};
+use metering_core::signups::{LinkToken, Mail, MailMessage};
+use metering_core::{Randomness, SystemRandomness};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use url::Url;
+
+use crate::config::{BrandConfig, SmtpConfig};
+use crate::mail::address;
+
+/// The page that a verification link opens. The token is in the fragment, which browsers never send.
+pub(crate) const VERIFY_PAGE: &str = "/metering/verify-email";
+/// The page that a recovery link opens.
+pub(crate) const RECOVER_PAGE: &str = "/metering/recover";
+
+const TEMPLATES: [(&str, &str); 8] = [
+    ("layout.html", include_str!("../../assets/mail/layout.html")),
+    ("verify.html", include_str!("../../assets/mail/verify.html")),
+    ("verify.txt", include_str!("../../assets/mail/verify.txt")),
+    ("recover.html", include_str!("../../assets/mail/recover.html")),
+    ("recover.txt", include_str!("../../assets/mail/recover.txt")),
+    ("replaced.html", include_str!("../../assets/mail/replaced.html")),
+    ("replaced.txt", include_str!("../../assets/mail/replaced.txt")),
+    ("sign_off.txt", include_str!("../../assets/mail/sign_off.txt")),
+];
+
+/// What all messages of a service have in common.
+pub(super) struct Letterhead {
+    from: Mailbox,
+    brand: String,
+    accent: String,
+    pages: String,
+    templates: Environment<'static>,
+}
+
+/// A message cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    #[error("the account's address cannot receive mail")]
+    Address,
+    #[error(transparent)]
+    Url(#[from] url::ParseError),
+    #[error(transparent)]
+    Template(#[from] minijinja::Error),
+    #[error(transparent)]
+    Format(#[from] lettre::error::Error),
+    #[error(transparent)]
+    HeaderName(#[from] lettre::message::header::InvalidHeaderName),
+}
+
+impl Letterhead {
+    /// `pages` is the URL of the pages, without a trailing slash.
+    pub(super) fn new(smtp: &SmtpConfig, brand: &BrandConfig, pages: &str) -> Result<Self, WriteError> {
+        let name = brand.name.as_str();
+        let from = smtp.from.as_ref().expect("the configuration was checked").named(name);
+        let mut templates = Environment::new();
+        templates.set_undefined_behavior(UndefinedBehavior::Strict);
+        templates.set_auto_escape_callback(
+            |name| {
+                if name.ends_with(".html") { AutoEscape::Html } else { AutoEscape::None }
+            },
+        );
+        for (name, source) in TEMPLATES {
+            templates.add_template(name, source)?;
+        }
+        let pages = Url::parse(pages)?.as_str().trim_end_matches('/').to_owned();
+        let accent = brand.accent.to_string();
+        Ok(Self { from, brand: name.to_owned(), accent, pages, templates })
+    }
+
+    /// The message of a mail.
+    pub(super) fn message(&self, mail: &Mail) -> Result<Message, WriteError> {
+        let to = Mailbox::new(None, address(&mail.to).ok_or(WriteError::Address)?);
+        let (brand, account) = (&self.brand, mail.agent_name.as_str());
+        // The URL is in its normal form, which has nothing to escape, and escaping would spell its slashes as entities.
+        let link = |page: &str, token: &LinkToken| url(format!("{}{page}#{}", self.pages, token.expose()));
+        let common = context! { brand, account, accent => &self.accent, pages => url(self.pages.clone()) };
+        let (template, subject, context) = match &mail.message {
+            MailMessage::Verify { token, lifetime, free_credits } => (
+                "verify",
+                format!("Verify your email address for {brand}"),
+                context! {
+                    link => link(VERIFY_PAGE, token),
+                    lifetime => Lifetime(*lifetime).to_string(),
+                    free_credits => free_credits.is_positive().then(|| free_credits.to_string()),
+                    ..common
+                },
+            ),
+            MailMessage::Recover { token, lifetime } => (
+                "recover",
+                format!("Replace your {brand} API key"),
+                context! {
+                    link => link(RECOVER_PAGE, token), lifetime => Lifetime(*lifetime).to_string(), ..common
+                },
+            ),
+            MailMessage::KeyReplaced => (
+                "replaced",
+                format!("Your {brand} API key was replaced"),
+                context! { link => url(format!("{}{RECOVER_PAGE}", self.pages)), ..common },
+            ),
+        };
+        let render = |kind: &str| self.templates.get_template(&format!("{template}.{kind}"))?.render(&context);
+        let body = MultiPart::alternative_plain_html(render("txt")?, render("html")?);
+        // RFC 3834: out-of-office replies and mailing lists must not respond.
+        let automatic = HeaderName::new_from_ascii("Auto-Submitted".to_owned())?;
+        let message = Message::builder()
+            .from(self.from.clone())
+            .to(to)
+            .subject(subject)
+            .message_id(Some(self.new_id()))
+            .date_now()
+            .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()));
+        Ok(message.multipart(body)?)
+    }
+
+    /// A new message id, at the sender's domain.
+    fn new_id(&self) -> String {
+        let mut bytes = [0; 16];
+        SystemRandomness.fill(&mut bytes);
+        format!("<{}@{}>", hex::encode(bytes), self.from.email.domain())
+    }
+}
+
+fn url(text: String) -> Value {
+    Value::from_safe_string(text)
+}
+
+/// How long a link works, as people say it: whole hours, or minutes.
+struct Lifetime(Duration);
+
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let minutes = self.0.as_secs() / 60;
+        if minutes.is_multiple_of(60) { write!(f, "{} hours", minutes / 60) } else { write!(f, "{minutes} minutes") }
+    }
+}
+
+#[cfg(test)]
+mod tests;

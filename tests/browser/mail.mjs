@@ -1,0 +1,156 @@
+// Scenes in which a user follows links that came by mail.
+
+import assert from "node:assert/strict";
+import { checkPage, storedData } from "./browser.mjs";
+import { KEY, LOOKS, call, look, signIn, signUp, tabTo } from "./steps.mjs";
+
+const balanceOf = async (page, key) => (await call(page, "/credits/balance", key)).json();
+const noToken = async (page) => {
+  assert.ok(!page.url().includes("eml_"), page.url());
+  assert.ok(!(await storedData(page)).includes("eml_"), "the token is not kept");
+};
+
+/** What mail scanners do: every kind of request for the link, without the page's script. */
+async function scan(link) {
+  for (const method of ["GET", "HEAD"]) assert.equal((await fetch(link, { method })).status, 200, method);
+}
+
+export const mail = {
+  /** A new account waits for its link, and can ask for another. */
+  async mailSignup(visitor) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/metering`);
+    assert.match(await page.innerText(".signup"), /2 free credits, once your email address is verified/);
+    await signUp(page, "page@example.com");
+    await page.waitForSelector("#verify-next");
+    assert.match(await page.innerText("#verify-next"), /open the link that we sent to page@example\.com to get your 2 free credits/);
+    await checkPage(page, "mail-signup");
+    await page.getByRole("link", { name: "Open your account" }).click();
+    await page.waitForSelector("#email-pending");
+    assert.match(await page.innerText("#email-pending"), /page@example\.com.*2 free credits are added then/s);
+    assert.ok(await page.isHidden("#out-of-credits"), "it is not out of credits, but waits for them");
+    for (const { viewport, colorScheme } of LOOKS) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await checkPage(page, `mail-account-${look({ viewport, colorScheme })}`);
+    }
+    await tabTo(page, "[data-action=send-link]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("text=A new link is on its way");
+  },
+
+  /** The link verifies the address once, when its button is pressed. */
+  async mailVerify(visitor, { link, key, taken }) {
+    await scan(link);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(link);
+      await seen.waitForSelector("#link-button:not([disabled])");
+      await checkPage(seen, `mail-verify-${look(options)}`);
+    }
+    const page = await visitor.window({ expected: [409, 410] });
+    assert.equal((await balanceOf(page, key)).credit_balance, 0, "opening the link changed nothing");
+    await page.goto(link);
+    await tabTo(page, "#link-button");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#done-step:not([hidden])");
+    assert.match(await page.innerText("#done-step"), /is verified\. 2 free credits were added to agent\./);
+    await noToken(page);
+    await checkPage(page, "mail-verified");
+    const balance = await balanceOf(page, key);
+    assert.deepEqual([balance.credit_balance, balance.email_verification.status], [2, "verified"]);
+    assert.equal((await call(page, "/mpp/ethPrice", key)).status, 200);
+    // Used, then taken, then no link at all.
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.click("#link-button");
+    await page.waitForSelector("#over-step:not([hidden])");
+    assert.match(await page.innerText("main"), /no longer works.*already used/s);
+    await page.goto(taken);
+    await page.waitForSelector("#link-button:visible");
+    await page.click("#link-button");
+    await page.waitForSelector("text=Another account has verified");
+    await page.goto("about:blank");
+    await page.goto(`${page.base}/metering/verify-email`);
+    await page.waitForSelector("text=Open the link in the mail");
+    for (const { viewport, colorScheme } of LOOKS) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await checkPage(page, null);
+    }
+    await signIn(page, key);
+    assert.ok(await page.isHidden("#email-pending"));
+    await page.click("#tab-rotate");
+    assert.match(await page.innerText("#email-recovery"), /is verified.*replace it by email/s);
+    await checkPage(page, "mail-rotate");
+  },
+
+  /** A user asks for a link to replace a lost key. */
+  async mailAsk(visitor, { email }) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/metering/account`);
+    await page.click("#lost-key summary");
+    await checkPage(page, "mail-lost-key");
+    await page.getByRole("link", { name: "Replace it by email" }).click();
+    await page.waitForSelector("#ask-button:not([disabled])");
+    for (const { viewport, colorScheme } of LOOKS) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      await checkPage(page, `mail-recover-${look({ viewport, colorScheme })}`);
+    }
+    await page.click("#ask-button");
+    assert.match(await page.innerText("#email-error"), /Enter your email address/);
+    for (const address of ["nobody@example.com", email]) {
+      await page.fill("#email", address);
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("#sent-step:not([hidden])");
+      assert.equal((await page.innerText("#sent-step")).split(address).length, 2, "the same words for every address");
+      await checkPage(page, "mail-sent");
+      if (address !== email) await page.click("#again");
+    }
+  },
+
+  /** The link replaces the key once, when its button is pressed; a lost response loses no key. */
+  async mailRecover(visitor, { link, old, expired }) {
+    await scan(link);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(link);
+      await seen.waitForSelector("#confirm-button:not([disabled])");
+      await checkPage(seen, `mail-confirm-${look(options)}`);
+    }
+    const page = await visitor.window({ expected: [410, "ERR_FAILED"] });
+    assert.equal((await call(page, "/credits/balance", old)).status, 200, "opening the link changed nothing");
+    await page.goto(link);
+    const keys = [];
+    const lose = async (route) => {
+      keys.push((await (await route.fetch()).json()).api_key);
+      await route.abort();
+    };
+    await page.route("**/api-key/recover/email/confirm", lose, { times: 1 });
+    await tabTo(page, "#confirm-button");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#confirm-error:not([hidden])");
+    await checkPage(page, "mail-confirm-lost");
+    assert.equal((await call(page, "/credits/balance", old)).status, 401, "the key was replaced, but the response was lost");
+    await page.reload();
+    await page.click("#confirm-button");
+    await page.waitForSelector("#done-step #api-key");
+    const key = (await page.innerText("#done-step #api-key")).match(KEY)[0];
+    assert.deepEqual(keys, [key], "the key of the lost response");
+    assert.equal((await call(page, "/credits/balance", key)).status, 200);
+    await noToken(page);
+    await checkPage(page, "mail-recovered");
+    await page.getByRole("link", { name: "Open your account" }).click();
+    await page.waitForSelector("#balance");
+    for (const dead of [link, expired]) {
+      const late = await visitor.window({ expected: [410] });
+      await late.goto(dead);
+      await late.click("#confirm-button");
+      await late.waitForSelector("#ask-notice:not([hidden])");
+      assert.match(await late.innerText("#ask-notice"), /no longer works/);
+      await noToken(late);
+      await checkPage(late, "mail-late");
+    }
+  },
+};
