@@ -143,6 +143,7 @@ pub(crate) fn quote(number: u8) -> Quote {
         agent_name: "buyer".parse().unwrap(),
         email: (number == 40).then(|| "Forty@Example.com".parse().unwrap()),
         payer: wallet(number),
+        top_up: None,
         target: PaymentTarget { chain_id: 8453, token: wallet(70), recipient: wallet(71) },
         amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),
         plan_id: "starter".to_owned(),

@@ -8,6 +8,7 @@ mod rotation;
 mod scene;
 mod settling;
 mod theft;
+mod top_up_quotes;
 mod topups;
 mod wallet;
 mod watching;

@@ -9,3 +9,10 @@ ALTER TABLE payment ADD COLUMN bonus_credits INTEGER CHECK (bonus_credits IS NUL
 UPDATE payment SET (plan_label, token_symbol, token_decimals) = (
   SELECT definition ->> 'label', definition ->> 'token_symbol', definition ->> 'token_decimals'
   FROM plan WHERE plan.id = payment.plan_id AND plan.chain_id = payment.chain_id);
+
+-- The account that a top-up quote credits. Any wallet may pay one; NULL for a quote that creates an account, whose payer
+-- is known.
+ALTER TABLE quote ADD COLUMN top_up INTEGER REFERENCES account (id)
+  CHECK ((top_up IS NULL) = (payer <> x'0000000000000000000000000000000000000000'));
+
+CREATE INDEX quote_top_up ON quote (top_up) WHERE top_up IS NOT NULL;
