@@ -53,9 +53,11 @@ impl Sightings {
         {
             return Ok(Arc::clone(found));
         }
-        let found: Arc<[Sighting]> = search(reader, target).await?.into();
+        let searched = search(reader, target).await;
+        // A failure counts as a search, so that those who wait do not repeat it one after the other.
+        let found: Arc<[Sighting]> = searched.as_deref().unwrap_or_default().into();
         *last = Some((Instant::now(), Arc::clone(&found)));
-        Ok(found)
+        searched.map(|_| found)
     }
 }
 

@@ -10,9 +10,10 @@ UPDATE payment SET (plan_label, token_symbol, token_decimals) = (
   SELECT definition ->> 'label', definition ->> 'token_symbol', definition ->> 'token_decimals'
   FROM plan WHERE plan.id = payment.plan_id AND plan.chain_id = payment.chain_id);
 
--- The account that a top-up quote credits. Any wallet may pay one; NULL for a quote that creates an account, whose payer
--- is known.
+-- Top-up quotes: the account to credit, whichever wallet pays. NULL for a quote that creates an account, whose payer is
+-- known.
 ALTER TABLE quote ADD COLUMN top_up INTEGER REFERENCES account (id)
-  CHECK ((top_up IS NULL) = (payer <> x'0000000000000000000000000000000000000000'));
+  CHECK ((top_up IS NULL) = (payer <> x'0000000000000000000000000000000000000000')
+    AND (top_up IS NULL OR account IS NULL OR account = top_up));
 
 CREATE INDEX quote_top_up ON quote (top_up) WHERE top_up IS NOT NULL;

@@ -28,7 +28,7 @@ export async function pay({ quote, chain, account, coin, label }, say, signal) {
   await switchChain(chain, coin, signal);
   const isContract = await checkAccount(quote, from, signal);
   await checkFunds(quote, from, signal);
-  say("wallet", "done", isContract ? `${from}, a smart-contract wallet: the exact amount identifies its payment.` : from);
+  say("wallet", "done", isContract ? `A smart-contract wallet, ${from}: the exact amount identifies its payment.` : from);
   say("send", "now", "Confirm the payment in your wallet.");
   const about = { org_id: account.org_id, plan_id: quote.plan_id, chain_id: quote.chain_id, label, from, quote_id: quote.quote_id };
   // Remember it before it is sent: if this page goes away now, the payment must not be repeated without checking the
@@ -66,10 +66,11 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
       show(quote, null);
       if (quote.status === "paid") return quote;
       const isConfirmed = quote.status === "seen" && BigInt(quote.confirmations) >= BigInt(quote.required);
-      const isOverdue = sent()?.tx_hash && Date.now() - Math.max(started, tried) > OVERDUE_MS;
-      if (isConfirmed || isOverdue) {
+      const isOverdue = sent()?.tx_hash && Date.now() - started > OVERDUE_MS;
+      if ((isConfirmed || isOverdue) && Date.now() - tried > OVERDUE_MS) {
         tried = Date.now();
         await credit(quote, quote.tx_hash ?? sent().tx_hash, key());
+        continue;
       }
       pause = quote.status === "seen" || sent() ? LOOK_MS : Math.min(pause * 1.2, LONGEST_LOOK_MS);
     } catch (error) {

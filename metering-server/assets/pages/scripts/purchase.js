@@ -172,7 +172,7 @@ function walletChoice(chosen) {
 
 /** What a wallet elsewhere needs: the code to scan, and the same as texts to copy. */
 function otherWallet(quote, chain, exact) {
-  const line = (name, value, copy) => h("div", {}, h("dt", {}, name), h("dd", {}, h("span", { class: "mono break" }, value), copy && copyButton(copy, "Copy", "button button-quiet button-small")));
+  const line = (name, value, copy) => h("div", {}, h("dt", {}, name), h("dd", {}, h("span", { class: "mono break" }, value), copy && copyButton(copy, "Copy", "button button-quiet button-small", name.toLowerCase())));
   const native = quote.payment_kind === "native_value";
   return h(
     "section",
