@@ -62,7 +62,7 @@ doc-check:
 
 # Take the screenshots of docs/pages.md again; needs Node.js and Chromium
 screens: build
-    BROWSER_SHOTS="{{ justfile_directory() }}/docs/screens" cargo test --package metering-tests --test e2e --all-features pages::
+    METERING_TESTS_SCREENS=1 cargo test --package metering-tests --test e2e --all-features pages::
 
 # Run the benchmark; see docs/performance.md
 bench *arguments:

@@ -68,6 +68,7 @@ pub mod scan_marks;
 mod scene;
 pub mod settlements;
 pub mod signups;
+pub mod top_up_quotes;
 pub mod topups;
 pub mod unreadable;
 pub mod usage;

@@ -11,6 +11,7 @@ pub(crate) mod quote;
 pub(crate) mod receipt;
 pub(crate) mod recipient;
 pub(crate) mod recovery;
+mod uri;
 
 pub use not_before::{NotBefore, NotBeforeError};
 pub use payment::{
@@ -20,7 +21,7 @@ pub use payment::{
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use proof::payer_proof_message;
-pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, draw_amount};
+pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, TagKind, draw_amount};
 pub use receipt::{ReceiptNumber, ReceiptNumberError};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;

@@ -49,7 +49,10 @@ pub use error_code::ErrorCode;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
 };
-pub use payment::{ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest, TopUpResponse};
+pub use payment::{
+    ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,
+    TopUpRequest, TopUpResponse,
+};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};
 pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};

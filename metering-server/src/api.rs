@@ -17,6 +17,7 @@ mod recovery;
 mod routes;
 mod signup;
 mod statements;
+mod top_up_quotes;
 mod topup;
 
 pub(crate) use account::*;
@@ -31,4 +32,5 @@ pub(crate) use recovery::*;
 pub(crate) use routes::{has_first_segment, is_compressed, is_everywhere, is_path, routes, takes_head};
 pub(crate) use signup::*;
 pub(crate) use statements::*;
+pub(crate) use top_up_quotes::*;
 pub(crate) use topup::*;

@@ -121,15 +121,15 @@ export const account = {
     assert.match(await reading.innerText(), /^Last 30 days .* 3 calls$/s);
     await tabTo(page, '#trend [data-choice="7"]');
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => document.querySelector(".chart-reading").textContent.startsWith("Last 7 days"));
+    await page.waitForFunction(() => document.querySelector(".chart-reading")?.textContent.startsWith("Last 7 days"));
     assert.equal(await page.evaluate(() => document.activeElement.dataset.choice), "7", "the button keeps the focus");
     await page.click('#trend [data-choice="calls"]');
     assert.match(await page.getAttribute("svg.chart", "aria-label"), /^Bar chart of calls by day, last 7 days. Total: 3 calls\./);
     await page.selectOption("#trend select", "GET /mpp/ethPrice");
-    await page.waitForFunction(() => document.querySelector(".chart-reading").textContent.endsWith("2 calls"));
+    await page.waitForFunction(() => document.querySelector(".chart-reading")?.textContent.endsWith("2 calls"));
     await page.click("#refresh");
     await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
-    await page.waitForFunction(() => document.querySelector(".chart-reading").textContent.endsWith("2 calls"));
+    await page.waitForFunction(() => document.querySelector(".chart-reading")?.textContent.endsWith("2 calls"));
     const list = page.locator("#trend details");
     assert.ok(await list.locator("table").isHidden(), "the table is collapsed");
     await list.locator("summary").click();

@@ -7,6 +7,10 @@ import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** The screens that docs/pages.md shows, and the scene that takes each. */
+export const SCREENS = JSON.parse(readFileSync(new URL("screens.json", import.meta.url)));
+/** The screens that this run has checked. */
+export const checked = new Set();
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -18,10 +22,10 @@ const FLAGS = [
 ];
 
 /** Runs `scene` with a browser on the pages of `base`, which may also call `api`, if the metered routes are there. */
-export async function withBrowser({ base, api, chromium: executablePath, shots }, scene) {
+export async function withBrowser({ base, api, chromium: executablePath, shots, screens }, scene) {
   const browser = await chromium.launch({ executablePath, args: FLAGS });
   try {
-    await scene(new Visitor(browser, { base, api, shots }));
+    await scene(new Visitor(browser, { base, api, shots, screens }));
   } finally {
     await browser.close();
   }
@@ -29,8 +33,8 @@ export async function withBrowser({ base, api, chromium: executablePath, shots }
 
 /** A user with a browser. */
 class Visitor {
-  constructor(browser, { base, api, shots }) {
-    Object.assign(this, { browser, base, api, shots });
+  constructor(browser, { base, api, shots, screens }) {
+    Object.assign(this, { browser, base, api, shots, screens });
   }
 
   /** A new window with empty storage. `expected`: statuses or error texts that this visit provokes. */
@@ -56,45 +60,64 @@ class Visitor {
       addEventListener("securitypolicyviolation", (event) => globalThis.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     });
     if (wallet) await injectWallet(page, wallet);
-    return Object.assign(page, { faults, base: this.base, shots: this.shots });
+    return Object.assign(page, { faults, base: this.base, shots: this.shots, screens: this.screens });
   }
 }
 
-/** A browser wallet (EIP-1193) in front of a node with unlocked accounts; the page never contacts the node itself. */
-async function injectWallet(page, { node, account, refuse, hold }) {
+/**
+ * A browser wallet (EIP-1193) in front of a node with unlocked accounts; the page never contacts the node itself. It is
+ * `window.ethereum`, or, with `named`, several wallets that announce themselves (EIP-6963), each with its own account.
+ */
+async function injectWallet(page, { node, account, named, refuse, hold }) {
   const calls = [];
+  const asked = [];
   const sent = [];
-  await page.exposeFunction("__wallet", async (method, params) => {
+  await page.exposeFunction("__wallet", async (rdns, method, params) => {
+    const mine = named?.find((wallet) => wallet.rdns === rdns)?.account ?? account;
     calls.push(method);
+    asked.push(`${rdns} ${method}`);
     if (method === "eth_sendTransaction") sent.push(params[0]);
     await hold?.(method);
     if (refuse?.(method)) return { error: { code: 4001, message: "declined" } };
-    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [account] };
+    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [mine] };
     if (method === "wallet_switchEthereumChain") return { result: null };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const response = await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body });
     return response.json();
   });
-  await page.addInitScript(() => {
-    globalThis.ethereum = {
+  const infos = named?.map(({ name, rdns, icon }, number) => ({ name, rdns, icon, uuid: `00000000-0000-4000-8000-00000000000${number}` }));
+  await page.addInitScript((announced) => {
+    const provider = (rdns) => ({
       on() {},
       removeListener() {},
       async request({ method, params }) {
-        const { result, error } = await globalThis.__wallet(method, params ?? []);
+        const { result, error } = await globalThis.__wallet(rdns, method, params ?? []);
         if (error) throw Object.assign(new Error(error.message), { code: error.code });
         return result;
       },
-    };
-  });
-  Object.assign(page, { walletCalls: calls, walletSent: sent });
+    });
+    if (!announced) {
+      globalThis.ethereum = provider("");
+      return;
+    }
+    const details = announced.map((info) => Object.freeze({ info: Object.freeze(info), provider: provider(info.rdns) }));
+    const announce = () => details.forEach((detail) => dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail })));
+    addEventListener("eip6963:requestProvider", announce);
+    announce();
+  }, infos);
+  Object.assign(page, { walletCalls: calls, walletAsked: asked, walletSent: sent });
 }
 
-/** Checks what must hold for every page, and takes a screenshot if `shots` is set: of all of it, or of what `top` begins. */
+/**
+ * Checks what must hold for every page. Takes a screenshot, of all of it or of what `top` begins: into the folder `shots`
+ * if it is set, and into the folder `screens` if it is set and the documents show it.
+ */
 export async function checkPage(page, name, { top } = {}) {
   // The screenshot first, because axe scrolls.
-  if (page.shots && name) {
+  checked.add(name);
+  for (const folder of name ? [page.shots, name in SCREENS && page.screens].filter(Boolean) : []) {
     if (top) await page.locator(top).evaluate((element) => element.scrollIntoView());
-    await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: !top });
+    await page.screenshot({ path: `${folder}/${name}.png`, fullPage: !top });
   }
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());

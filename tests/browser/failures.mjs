@@ -75,7 +75,7 @@ export const failures = {
     assert.equal(await page.textContent("#account-status"), "");
   },
 
-  /** An account with many routes and a single call; and a table of plans that is too wide. */
+  /** An account with many routes and a single call; and many plans with long prices. */
   async longLists(visitor, { key }) {
     const page = await visitor.window({ viewport: { width: 700, height: 900 } });
     const routes = Array.from({ length: 40 }, (_, number) => ({ route_template: `/mpp/${"long-".repeat(12)}${number}`, http_method: "GET", call_count: 1, credits_used: 0.5 }));
@@ -97,10 +97,8 @@ export const failures = {
     const plans = await visitor.window({ viewport: { width: 700, height: 900 } });
     await plans.route("**/credits/plans", async (route) => route.fulfill({ json: dear(await (await route.fetch()).json()) }));
     await plans.goto(`${plans.base}/metering`);
-    await plans.waitForSelector("#plans .table-frame[role=group]");
-    await checkPage(plans, "plans-wide");
-    await plans.setViewportSize({ width: 1200, height: 900 });
-    await plans.waitForSelector("#plans .table-frame:not([role])");
+    await plans.waitForSelector("#plans .offer >> nth=7");
+    await checkPage(plans, "plans-many");
   },
 
   /** A signup whose responses are lost on the way. */
@@ -178,9 +176,10 @@ export const failures = {
     await page.click("#tab-top-up");
     const last = page.locator('input[name="plan"]').last();
     await last.check();
+    await page.click("[data-action=continue]");
+    await page.waitForSelector("#purchase");
     await page.click("[data-action=pay]");
-    await page.waitForSelector("#panel-top-up [role=alert]");
-    assert.ok(await last.isChecked(), "declining keeps the choice");
+    await page.waitForSelector("#panel-top-up [role=alert]:not([hidden])");
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "alert");
     assert.match(page.walletSent.at(-1).chainId, /^0x[1-9a-f]/, "the payment has its chain id");
     await checkPage(page, "top-up-declined");
@@ -190,7 +189,7 @@ export const failures = {
     hold = (method) => method === "eth_requestAccounts" && never.opened;
     await page.click("[data-action=pay]");
     await stop.click();
-    await page.waitForSelector("[data-action=pay]");
+    await page.waitForSelector("#panel-top-up [role=alert]:not([hidden])");
     assert.match(await page.innerText("#panel-top-up [role=alert]"), /stopped waiting/);
     hold = (method) => method === "eth_sendTransaction" && never.opened;
     await page.click("[data-action=pay]");
@@ -258,11 +257,11 @@ export const failures = {
       await page.route("**/credits/plans", async (route) => route.fulfill({ json: dear(await (await route.fetch()).json()) }));
       await signIn(page, key);
       await page.click("#tab-top-up");
-      await page.waitForSelector("[data-action=pay]");
+      await page.waitForSelector("[data-action=continue]");
       await checkPage(page, name("top-up-dear"));
-      const [price, words, pay, option] = await Promise.all([".choice .price", ".choice strong", "[data-action=pay]", ".choices .choice >> nth=-1"].map((part) => page.locator(part).first().boundingBox()));
-      if (options.viewport.width === 320) assert.ok(price.y > words.y && price.width > 100, "the price is on its own line");
-      assert.ok(pay.y > option.y + option.height, "the button does not cover a plan");
+      const [price, words, next, option] = await Promise.all([".offer .price", ".offer strong", "[data-action=continue]", ".offers .offer >> nth=-1"].map((part) => page.locator(part).first().boundingBox()));
+      assert.ok(price.y > words.y && price.width > 100, "the price is on its own line");
+      assert.ok(next.y > option.y + option.height, "the button does not cover a plan");
     }
     const page = await visitor.window({ forcedColors: "active" });
     await signIn(page, key);

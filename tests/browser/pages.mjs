@@ -1,10 +1,11 @@
 // What users do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
 
 import assert from "node:assert/strict";
-import { storedData, shows, checkPage, withBrowser } from "./browser.mjs";
+import { SCREENS, checked, storedData, shows, checkPage, withBrowser } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
+import { buying } from "./buying.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
 import { mail } from "./mail.mjs";
@@ -42,6 +43,7 @@ const contrast = (one, other) => {
 const scenes = {
   ...account,
   ...agents,
+  ...buying,
   ...failures,
   ...keys,
   ...mail,
@@ -218,28 +220,28 @@ const scenes = {
     await checkPage(page);
   },
 
-  /** Tops up and rotates the key with a wallet in the browser. */
-  async wallet(visitor, { key, node, account }) {
-    const without = await visitor.window();
-    await signIn(without, key);
-    await without.click("#tab-top-up");
-    await without.waitForSelector("#panel-top-up [data-needs=wallet]");
-    await checkPage(without, "top-up-without-wallet");
-
-    const page = await visitor.window({ wallet: { node, account }, expected: [403, 409, 404] });
+  /** Registers a payment that was made elsewhere, and rotates the key with a wallet in the browser. */
+  async wallet(visitor, { key, node, account, payer, hash }) {
+    const named = [{ name: "Wallet", rdns: "com.wallet.example", account: payer }];
+    const page = await visitor.window({ wallet: { node, named }, expected: [403, 409] });
     await signIn(page, key);
     await page.click("#tab-top-up");
-    await page.waitForSelector("[data-action=pay]");
-    await checkPage(page, "top-up");
-    await page.click("[data-action=pay]");
+    await page.waitForSelector("#paid-hash");
     const credited = async () => (await (await call(page, "/credits/balance", key)).json()).total_credits_purchased;
     const before = await credited();
-    for (let tries = 0; tries < 100 && (await credited()) === before; tries += 1) await new Promise((done) => setTimeout(done, 200));
-    assert.ok((await credited()) > before, await page.locator("main").innerText());
-    assert.equal(page.walletCalls.filter((method) => method === "eth_sendTransaction").length, 1, "paid once");
-    await page.waitForFunction(() => /credit/i.test(document.querySelector("#panel-top-up").innerText));
-    await checkPage(page, "top-up-done");
+    await page.selectOption("#paid-plan", "31337/starter");
+    await page.fill("#paid-hash", "0x12");
+    await page.getByRole("button", { name: "Register payment" }).click();
+    await page.waitForSelector("#paid-hash-error:not([hidden])");
+    await page.fill("#paid-hash", hash);
+    await page.getByRole("button", { name: "Register payment" }).click();
+    await page.waitForSelector("#topped-up");
+    assert.ok((await credited()) > before);
+    assert.ok(page.walletCalls.includes("personal_sign"), "a wallet that is not known signs");
+    assert.ok(!page.walletCalls.includes("eth_sendTransaction"));
+    await checkPage(page, null);
 
+    named[0].account = account;
     await page.click("#tab-rotate");
     await page.click("#rotate summary");
     await page.click("#rotate [data-action=rotate]");
@@ -287,4 +289,6 @@ const scenes = {
 const [name, settings] = process.argv.slice(2);
 const given = JSON.parse(settings);
 await withBrowser(given, (visitor) => scenes[name](visitor, given));
+const missed = Object.keys(SCREENS).filter((screen) => SCREENS[screen] === name && !checked.has(screen));
+assert.deepEqual(missed, [], "the documents show screens that this scene does not take any more");
 console.log(`${name}: passed`);

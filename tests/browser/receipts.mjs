@@ -22,12 +22,13 @@ export const receipts = {
       for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x"]) assert.ok(words.includes(part), `${part} in ${words}`);
       assert.ok(!/false|null|undefined/.test(words), words);
       assert.equal(await page.title(), `Receipt ${text} · ${seller}`);
+      assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Copy the transaction", "Copy the payer", "Copy the recipient"]);
       await checkPage(page, `receipt-${look(options)}`);
       const [download] = await Promise.all([page.waitForEvent("download"), page.click("#download")]);
       assert.equal(download.suggestedFilename(), `${text}.json`);
       assert.equal(JSON.parse(readFileSync(await download.path(), "utf8")).number, text);
       await page.emulateMedia({ media: "print" });
-      for (const part of [".top", ".foot", "#receipt-actions"]) assert.ok(await page.isHidden(part), `${part} is not printed`);
+      for (const part of [".top", ".foot", "#receipt-actions", "#receipt button >> nth=0"]) assert.ok(await page.isHidden(part), `${part} is not printed`);
       await checkPage(page, options.viewport.width === 1280 && options.colorScheme === "light" ? "receipt-printed" : null);
       await page.emulateMedia({ media: "screen" });
       await page.goto(`${page.base}/metering/receipt?number=R-1-ABABABABABABABAB`);

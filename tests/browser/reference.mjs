@@ -65,6 +65,8 @@ export const reference = {
     for (const hidden of ["/internal/", "/metrics", "/ready"]) assert.ok(!rows.some((row) => row.includes(hidden)), hidden);
     await checkPage(page, "reference", { top: "header" });
 
+    await page.keyboard.press("/");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "filter", "a key leads to the search");
     await page.fill("#filter", "ethprice");
     assert.equal(await page.locator(".operation:visible").count(), 2);
     assert.equal(await page.textContent("#docs-status"), "2 endpoints");

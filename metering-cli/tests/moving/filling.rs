@@ -13,7 +13,7 @@ use metering_core::payments::{
     UnreadableArrival,
 };
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
-use metering_core::store::{Claim, EmailVerified, KeyDelivery, PaymentCredit, QuotePrecedence};
+use metering_core::store::{Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence};
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, SignupStore,
     Store, UsageLine,
@@ -86,6 +86,11 @@ async fn sales(store: &SqliteStore) {
     store.claim_quote(claim(BUYER, KeyDelivery::Now)).await.unwrap();
     store.claim_quote(claim(AWAITED, KeyDelivery::Later)).await.unwrap();
     store.credit_payment(top_up(BUYER, 50)).await.unwrap();
+    for number in [42, 43] {
+        store.open_quote(quote(number)).await.unwrap();
+    }
+    let own = PaymentCredit { quotes: QuotePrecedence::OwnQuote, ..top_up(BUYER, 43) };
+    assert!(matches!(store.credit_payment(own).await.unwrap(), PaymentCredited::Account(_)));
     store.open_challenge(challenge(BUYER, "nonce")).await.unwrap();
     store.fail_challenge("nonce").await.unwrap();
     // Above the range of signed 64-bit integers.
@@ -162,12 +167,15 @@ pub(crate) fn tx(number: u8) -> TxRef {
     TxRef { chain_id: 8453, hash: TxHash::from_bytes([0x90 + number; 32]) }
 }
 
+/// Numbers 42 and 43 top up an account.
 pub(crate) fn quote(number: u8) -> Quote {
+    let top_up = [42, 43].contains(&number).then(|| account_id(BUYER));
     Quote {
         nonce: NonceHash::from_bytes([number; 32]),
         agent_name: "buyer".parse().unwrap(),
         email: (number == 40).then(|| "Forty@Example.com".parse().unwrap()),
-        payer: wallet(number),
+        payer: if top_up.is_some() { Quote::ANY_PAYER } else { wallet(number) },
+        top_up,
         target: PaymentTarget { chain_id: 8453, token: wallet(70), recipient: wallet(71) },
         amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),
         plan_id: "starter".to_owned(),
@@ -180,8 +188,8 @@ pub(crate) fn quote(number: u8) -> Quote {
 }
 
 fn payment(number: u8, tx: TxRef) -> Payment {
-    let Quote { payer, amount, target, .. } = quote(number);
-    let PaymentTarget { token, recipient, .. } = target;
+    let Quote { amount, target, .. } = quote(number);
+    let (PaymentTarget { token, recipient, .. }, payer) = (target, wallet(number));
     Payment { tx, payer, recipient, token, amount, block_number: u64::MAX, block_hash: Some([17; 32]), mined_at: NOON }
 }
 

@@ -30,6 +30,9 @@ pub(crate) async fn snapshot(store: &dyn PaymentStore) -> Vec<String> {
         texts.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
         texts.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
     }
+    for account in &accounts {
+        texts.push(format!("{:?}", store.top_up_quotes(&account.id).await.unwrap()));
+    }
     texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     texts.push(format!("{:?}", store.recipients().await.unwrap()));
     texts

@@ -29,8 +29,11 @@ pub(super) const BONUS: i64 = 2 * BASE;
 /// The smallest step of time.
 pub(super) const MOMENT: Duration = Duration::from_millis(1);
 
+/// Never the zero address, which is no wallet's.
 pub(super) const fn wallet(number: u8) -> Address {
-    Address::from_bytes([number; 20])
+    let mut bytes = [number; 20];
+    bytes[0] = 0xAA;
+    Address::from_bytes(bytes)
 }
 
 /// A transaction on the chain of [`TARGET`].
@@ -53,6 +56,7 @@ pub(super) fn quote(number: u8) -> Quote {
         agent_name: "agent".parse().unwrap(),
         email: None,
         payer: wallet(number),
+        top_up: None,
         target: TARGET,
         amount: TokenUnits::new(5_000_000 + u128::from(number)),
         plan_id: PLAN.to_owned(),

@@ -36,12 +36,12 @@ pub struct ClaimChanges {
 /// nonce.
 ///
 /// Refused, in this order:
-/// - no quote has that nonce: [`Claimed::NoSuchQuote`];
+/// - no quote has that nonce, or it is a top-up quote: [`Claimed::NoSuchQuote`];
 /// - the quote is claimed; or it is paid, and the claim is not [`KeyDelivery::Now`] or names another transaction:
 ///   [`Claimed::AlreadyClaimed`].
 #[must_use]
 pub fn claim_step(claim: &Claim, quote: Option<&Quote>) -> ClaimStep {
-    match quote.map(|quote| &quote.state) {
+    match quote.filter(|quote| quote.top_up.is_none()).map(|quote| &quote.state) {
         None => ClaimStep::Refused(Claimed::NoSuchQuote),
         Some(QuoteState::Open) => ClaimStep::CreateAccount,
         Some(QuoteState::Paid { account, tx }) if claim.delivery == KeyDelivery::Now && *tx == claim.payment.tx => {

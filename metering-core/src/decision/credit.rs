@@ -5,6 +5,7 @@ use super::{Decided, active};
 use crate::access::account::Account;
 use crate::chains::address::Address;
 use crate::payments::payment::{PaymentRecord, PaymentUse};
+use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
 
 /// What is read before a payment is credited.
@@ -14,8 +15,8 @@ pub struct CreditFacts<K> {
     pub account: Option<(K, Account)>,
     /// The record of the transaction, if it was used.
     pub record: Option<PaymentRecord>,
-    /// The payment pays an open quote ([`Quote::is_paid_by`](crate::payments::Quote::is_paid_by)).
-    pub pays_quote: bool,
+    /// The open quote that the payment pays ([`Quote::is_paid_by`]).
+    pub quote: Option<Quote>,
 }
 
 /// A payment to credit.
@@ -27,14 +28,16 @@ pub struct CreditChanges<K> {
     pub record: PaymentRecord,
     /// The wallet to link to the account, unless it is linked already.
     pub link: Option<Address>,
+    /// The account's own top-up quote that the payment pays, and its new state.
+    pub quote: Option<(NonceHash, QuoteState)>,
 }
 
 /// Decides [`PaymentStore::credit_payment`](crate::PaymentStore::credit_payment).
 ///
 /// Refused, in this order: [`PaymentCredited::NoSuchAccount`], also for a revoked one; [`PaymentCredited::Repeated`]
 /// when it was already credited to this account, other than by a claim; [`PaymentCredited::TxUsed`] when the
-/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays an open quote and quotes take
-/// precedence; [`PaymentCredited::OutOfRange`].
+/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays an open quote that takes precedence
+/// ([`QuotePrecedence`]), or does not pay the account's own one although it must; [`PaymentCredited::OutOfRange`].
 pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decided<CreditChanges<K>, PaymentCredited> {
     let Some((row, account)) = active(facts.account) else { return Decided::Refused(PaymentCredited::NoSuchAccount) };
     if let Some(record) = facts.record {
@@ -45,7 +48,17 @@ pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decide
             PaymentCredited::TxUsed
         });
     }
-    if credit.quotes == QuotePrecedence::Quote && facts.pays_quote {
+    let (own, others) = match facts.quote {
+        Some(quote) if quote.top_up.as_ref() == Some(&account.id) => (Some(quote.nonce), None),
+        other => (None, other),
+    };
+    let refused = match credit.quotes {
+        QuotePrecedence::Quote => others.is_some(),
+        QuotePrecedence::TopUpQuote => others.is_some_and(|quote| quote.top_up.is_some()),
+        QuotePrecedence::OwnQuote => own.is_none(),
+        QuotePrecedence::Account => false,
+    };
+    if refused {
         return Decided::Refused(PaymentCredited::BelongsToQuote);
     }
     let PaymentCredit { account: id, payment, used_as, entry, sold, link_payer, quotes: _, now } = credit;
@@ -54,15 +67,24 @@ pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decide
         return Decided::Refused(PaymentCredited::OutOfRange);
     };
     let link = link_payer.then_some(payment.payer);
+    let quote = own.map(|nonce| (nonce, QuoteState::Claimed { account: id.clone(), tx: payment.tx }));
     let record = PaymentRecord::of_new(payment, id, used_as, (plan_id, sold), now);
-    Decided::Accepted(CreditChanges { posted, record, link })
+    Decided::Accepted(CreditChanges { posted, record, link, quote })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, payment, purchase, record, revoked, sold, tx};
+    use super::super::scene::{NOW, account, payment, purchase, quote, record, revoked, sold, tx};
     use super::*;
-    use crate::store::QuotePrecedence::{Account as TheAccount, Quote as TheQuote};
+    use crate::store::QuotePrecedence::{
+        Account as TheAccount, OwnQuote, Quote as TheQuote, TopUpQuote as TheTopUpQuote,
+    };
+
+    const OTHER: &str = "org_yyyyyyyyyyyyyyyyyyyy";
+
+    fn top_up_quote(account: &str) -> Option<Quote> {
+        Some(Quote { payer: Quote::ANY_PAYER, top_up: Some(account.parse().unwrap()), ..quote() })
+    }
 
     fn credit(amount: i64, quotes: QuotePrecedence) -> PaymentCredit {
         PaymentCredit {
@@ -80,24 +102,34 @@ mod tests {
     #[test]
     fn the_first_reason_refuses() {
         let known = || Some((1, account()));
-        let other = PaymentRecord { account: "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap(), ..record(PaymentUse::Topup) };
+        let other = PaymentRecord { account: OTHER.parse().unwrap(), ..record(PaymentUse::Topup) };
         let repeated = |used_as| PaymentCredited::Repeated(account(), Box::new(record(used_as)));
         let [topup, assigned, claimed] = [PaymentUse::Topup, PaymentUse::Assigned, PaymentUse::PaySignup];
         let max = i64::MAX;
-        // account, record, pays a quote, precedence, amount, refusal
+        let (waits, own) = (|| Some(quote()), top_up_quote(account().id.as_str()));
+        let others = || top_up_quote(OTHER);
+        // account, record, the quote it pays, precedence, amount, refusal
         let table = [
-            (None, Some(record(topup)), true, TheQuote, max, PaymentCredited::NoSuchAccount),
-            (Some((1, revoked())), Some(record(topup)), true, TheQuote, max, PaymentCredited::NoSuchAccount),
-            (known(), Some(record(topup)), true, TheQuote, max, repeated(topup)),
-            (known(), Some(record(assigned)), true, TheQuote, max, repeated(assigned)),
-            (known(), Some(record(claimed)), true, TheQuote, max, PaymentCredited::TxUsed),
-            (known(), Some(other), true, TheQuote, max, PaymentCredited::TxUsed),
-            (known(), None, true, TheQuote, max, PaymentCredited::BelongsToQuote),
-            (known(), None, true, TheAccount, max, PaymentCredited::OutOfRange),
-            (known(), None, false, TheQuote, max, PaymentCredited::OutOfRange),
+            (None, Some(record(topup)), waits(), TheQuote, max, PaymentCredited::NoSuchAccount),
+            (Some((1, revoked())), Some(record(topup)), waits(), TheQuote, max, PaymentCredited::NoSuchAccount),
+            (known(), Some(record(topup)), waits(), TheQuote, max, repeated(topup)),
+            (known(), Some(record(assigned)), waits(), TheQuote, max, repeated(assigned)),
+            (known(), Some(record(claimed)), waits(), TheQuote, max, PaymentCredited::TxUsed),
+            (known(), Some(other), waits(), TheQuote, max, PaymentCredited::TxUsed),
+            (known(), None, waits(), TheQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, waits(), TheAccount, max, PaymentCredited::OutOfRange),
+            (known(), None, None, TheQuote, max, PaymentCredited::OutOfRange),
+            (known(), None, waits(), TheTopUpQuote, max, PaymentCredited::OutOfRange),
+            (known(), None, waits(), OwnQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, None, OwnQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, others(), TheQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, others(), TheTopUpQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, others(), OwnQuote, max, PaymentCredited::BelongsToQuote),
+            (known(), None, others(), TheAccount, max, PaymentCredited::OutOfRange),
+            (known(), None, own, OwnQuote, max, PaymentCredited::OutOfRange),
         ];
-        for (account, record, pays_quote, quotes, amount, refusal) in table {
-            let facts = CreditFacts { account, record, pays_quote };
+        for (account, record, quote, quotes, amount, refusal) in table {
+            let facts = CreditFacts { account, record, quote };
             let decided = credit_payment(credit(amount, quotes), facts.clone());
             assert_eq!(decided, Decided::Refused(refusal), "{facts:?} {quotes:?}");
         }
@@ -105,9 +137,9 @@ mod tests {
 
     #[test]
     fn a_credit_writes_entry_record_and_link() {
-        for (quotes, pays_quote, link_payer) in [(TheQuote, false, true), (TheAccount, true, false)] {
+        for (quotes, quote, link_payer) in [(TheQuote, None, true), (TheAccount, Some(quote()), false)] {
             let credit = PaymentCredit { link_payer, ..credit(5, quotes) };
-            let facts = CreditFacts { account: Some((1, account())), record: None, pays_quote };
+            let facts = CreditFacts { account: Some((1, account())), record: None, quote };
             let Decided::Accepted(changes) = credit_payment(credit.clone(), facts) else {
                 panic!("nothing refuses it")
             };
@@ -116,6 +148,18 @@ mod tests {
             assert_eq!((changes.posted.entry, changes.posted.written_at), (credit.entry, NOW));
             assert_eq!(changes.record, record(PaymentUse::Topup));
             assert_eq!(changes.link, link_payer.then_some(credit.payment.payer));
+            assert_eq!(changes.quote, None);
+        }
+    }
+
+    #[test]
+    fn the_accounts_own_quote_is_used_up_whatever_the_precedence() {
+        let own = top_up_quote(account().id.as_str());
+        for quotes in [TheQuote, TheTopUpQuote, OwnQuote, TheAccount] {
+            let facts = CreditFacts { account: Some((1, account())), record: None, quote: own.clone() };
+            let Decided::Accepted(changes) = credit_payment(credit(5, quotes), facts) else { panic!("{quotes:?}") };
+            let state = QuoteState::Claimed { account: account().id, tx: tx(1) };
+            assert_eq!(changes.quote, Some((quote().nonce, state)), "{quotes:?}");
         }
     }
 }

@@ -21,10 +21,14 @@ pub struct QuoteFacts {
 /// Refused, in this order: [`QuoteOpened::EmailTaken`], [`QuoteOpened::PayerTaken`], [`QuoteOpened::AmountTaken`].
 ///
 /// # Errors
-/// Before any refusal, when the quote is not open, or its nonce is in use.
+/// Before any refusal, when the quote is not open, its nonce is in use, or it is neither for one payer nor for one
+/// account.
 pub fn open_quote(new: Quote, facts: QuoteFacts) -> Result<Decided<Quote, QuoteOpened>, StoreError> {
     if new.state != QuoteState::Open || facts.nonce_in_use {
         return Err(StoreError::Corrupt("a new quote is not open, or its nonce is already in use".to_owned()));
+    }
+    if new.top_up.is_some() != (new.payer == Quote::ANY_PAYER) {
+        return Err(StoreError::Corrupt("a new quote is neither for one payer nor for one account".to_owned()));
     }
     let OwnerFacts { email_taken, payer_taken } = facts.owner;
     let reasons = [
@@ -64,6 +68,22 @@ mod tests {
             QuoteState::Claimed { account: account().id, tx: tx(1) },
         ] {
             open_quote(Quote { state, ..quote() }, QuoteFacts::default()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_quote_is_for_one_payer_or_for_one_account() {
+        let (payer, account) = (quote().payer, Some(account().id));
+        // payer, account, whether it is opened
+        let table = [
+            (payer, None, true),
+            (Quote::ANY_PAYER, account.clone(), true),
+            (payer, account, false),
+            (Quote::ANY_PAYER, None, false),
+        ];
+        for (payer, top_up, opened) in table {
+            let new = Quote { payer, top_up, ..quote() };
+            assert_eq!(open_quote(new.clone(), QuoteFacts::default()).is_ok(), opened, "{new:?}");
         }
     }
 }

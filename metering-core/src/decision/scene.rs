@@ -98,6 +98,7 @@ pub(super) fn quote() -> Quote {
         agent_name: new_account().agent_name,
         email: None,
         payer: PAYER,
+        top_up: None,
         target: TARGET,
         amount: TokenUnits::new(5_003_817),
         plan_id: "starter".to_owned(),

@@ -1,8 +1,11 @@
-//! Quotes: a plan promised to one payer for an exact amount, and claimed once.
+//! Quotes: a plan promised for an exact amount, and used once.
 //!
-//! The amount is the plan's price plus a small random *tag*, so that a payment identifies its quote: only one claimable
-//! quote has that chain, token, recipient, payer and amount. A transaction hash is public as soon as it is broadcast;
-//! without the tag and the payer, the first person to read it could claim the payment.
+//! The amount is the plan's price plus a small random *tag*, so that a payment identifies its quote. A transaction hash
+//! is public as soon as it is broadcast; without the tag, the first person to read it could claim the payment.
+//!
+//! A *signup quote* is for one payer and creates an account: only one claimable quote has that chain, token, recipient,
+//! payer and amount. A *top-up quote* belongs to an account, and any wallet may pay it: only one quote has that chain,
+//! token, recipient and amount. The amounts of the two kinds never overlap, see [`TagKind`] (ADR 28).
 
 mod nonce;
 mod tag;
@@ -10,8 +13,8 @@ mod tag;
 use std::time::Duration;
 
 pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind};
-pub use tag::draw_amount;
 pub(crate) use tag::may_be_tagged;
+pub use tag::{TagKind, draw_amount};
 
 use crate::access::account::{AccountId, AgentName, Email};
 use crate::chains::address::Address;
@@ -31,8 +34,10 @@ pub struct Quote {
     pub agent_name: AgentName,
     /// The owner's email address, if given.
     pub email: Option<Email>,
-    /// The wallet that will pay.
+    /// The wallet that will pay. [`Quote::ANY_PAYER`] for a top-up quote, and only for one.
     pub payer: Address,
+    /// The account to credit, if this is a top-up quote. `None` for a signup quote, whose payment creates one.
+    pub top_up: Option<AccountId>,
     /// Where the payment must go, and in which token.
     pub target: PaymentTarget,
     /// The exact amount: the plan's price and the tag.
@@ -96,10 +101,17 @@ impl QuoteState {
 }
 
 impl Quote {
+    /// The payer of a top-up quote: any wallet may pay it. No transaction's sender is the zero address.
+    pub const ANY_PAYER: Address = Address::ZERO;
     /// How much older than the quote a block may be: the clocks of chains and servers differ.
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
     /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    /// The same for a top-up quote. Its amount is reserved from everybody, so it must be free again soon.
+    pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+    /// How many unpaid top-up quotes of one account are remembered at most, so that no account can use up the amounts
+    /// of a price.
+    pub const MAX_TOP_UPS: usize = 16;
     /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
     pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
@@ -109,7 +121,7 @@ impl Quote {
     /// The latest time at which a payment may be mined.
     #[must_use]
     pub fn honoured_until(&self) -> Timestamp {
-        self.expires_at.saturating_add(Self::GRACE)
+        self.expires_at.saturating_add(if self.top_up.is_some() { Self::TOP_UP_GRACE } else { Self::GRACE })
     }
 
     /// The earliest time at which a payment may be mined.
@@ -120,12 +132,20 @@ impl Quote {
 
     /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
     ///
-    /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. It
-    /// never blocks other payers: payments are matched by payer too, so nobody can use up another payer's tags.
+    /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. A
+    /// signup quote never blocks other payers: payments are matched by payer too, so nobody can use up another payer's
+    /// tags. A top-up quote reserves its amount from everybody.
     #[must_use]
     pub fn reserves_amount_of(&self, new: &Self) -> bool {
-        let same_payment = (self.payer, self.target, self.amount) == (new.payer, new.target, new.amount);
-        same_payment && new.created_at <= self.honoured_until()
+        let same_amount = (self.target, self.amount) == (new.target, new.amount);
+        let same_payer = [new.payer, Self::ANY_PAYER].contains(&self.payer) || new.payer == Self::ANY_PAYER;
+        same_amount && same_payer && new.created_at <= self.honoured_until()
+    }
+
+    /// Whether a payment by this wallet can pay the quote.
+    #[must_use]
+    pub fn takes_payer(&self, payer: Address) -> bool {
+        self.payer == payer || self.payer == Self::ANY_PAYER
     }
 
     /// When the quote may be deleted; `None` while its account's key is unclaimed.
@@ -161,7 +181,7 @@ impl Quote {
 
     fn fault_of(&self, payment: &Payment) -> Option<PaymentFault> {
         let mined_at = payment.mined_at;
-        if payment.payer != self.payer {
+        if !self.takes_payer(payment.payer) {
             return Some(PaymentFault::WrongPayer { expected: self.payer, found: payment.payer });
         }
         if payment.amount != self.amount {

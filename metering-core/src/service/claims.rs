@@ -167,11 +167,16 @@ impl Service {
             entries: self.first_entries(quote, payment.tx).ok_or_else(|| out_of_range(quote))?,
             created_at: now,
         };
-        let plans = self.payments.store()?.plans().await?;
-        let plan = plans.iter().find(|plan| plan.id == quote.plan_id && plan.chain_id == quote.target.chain_id);
-        let sold = plan.map(|plan| SoldPlan::of(plan, quote.bonus_credits));
+        let sold = self.sold_by(quote).await?;
         let now = Timestamp::max(now, quote.created_at);
         Ok(Claim { nonce: quote.nonce, payment, account, sold, delivery, now })
+    }
+
+    /// The plan of a quote as it is sold; `None` when it no longer exists.
+    pub(super) async fn sold_by(&self, quote: &Quote) -> Result<Option<SoldPlan>, Error> {
+        let plans = self.payments.store()?.plans().await?;
+        let plan = plans.iter().find(|plan| plan.id == quote.plan_id && plan.chain_id == quote.target.chain_id);
+        Ok(plan.map(|plan| SoldPlan::of(plan, quote.bonus_credits)))
     }
 
     fn first_entries(&self, quote: &Quote, tx: TxRef) -> Option<Vec<NewLedgerEntry>> {

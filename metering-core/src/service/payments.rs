@@ -24,6 +24,7 @@ use crate::payments::quote::NonceHash;
 use crate::payments::recipient::Registration;
 use crate::random::{Randomness, SystemRandomness};
 use crate::service::position::Positions;
+use crate::service::sightings::Sightings;
 use crate::store::PaymentStore;
 
 /// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
@@ -113,6 +114,8 @@ pub(super) struct Payments {
     failed_rounds: Mutex<HashMap<ArrivalLocation, u32>>,
     /// Tokens whose contract confirmed the plan's decimals.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
+    /// Payments in the newest blocks.
+    pub(super) sightings: Sightings,
     /// When the store first knew each recipient, by chain.
     recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
@@ -149,6 +152,7 @@ impl Payments {
             missing: Mutex::default(),
             failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),
+            sightings: Sightings::default(),
             recipients: Mutex::default(),
         }
     }

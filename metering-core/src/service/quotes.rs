@@ -6,7 +6,7 @@ use crate::chains::chain::Chain;
 use crate::error::Error;
 use crate::payments::payment::PaymentError;
 use crate::payments::plan::{PaymentKind, Plan};
-use crate::payments::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
+use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::find_chain;
@@ -14,7 +14,7 @@ use crate::store::QuoteOpened;
 use crate::wire::{QuoteRequest, QuoteResponse};
 
 /// How many amounts to try before giving up on a price. With nine of ten amounts in use, one quote in a thousand fails.
-const MAX_DRAWS: usize = 64;
+pub(super) const MAX_DRAWS: usize = 64;
 
 /// A request with all fields present and valid.
 struct ValidQuoteRequest {
@@ -113,13 +113,15 @@ impl Service {
         chain: &Chain,
         nonce: &QuoteNonce,
     ) -> Result<Quote, Error> {
-        let drawn = plan.price().and_then(|price| draw_amount(&*self.payments.randomness, price, plan.token_decimals));
+        let draw = |price| draw_amount(&*self.payments.randomness, price, plan.token_decimals, TagKind::Signup);
+        let drawn = plan.price().and_then(draw);
         let now = self.clock.now();
         Ok(Quote {
             nonce: nonce.hash(),
             agent_name: valid.agent_name.clone(),
             email: valid.email.clone(),
             payer: valid.payer,
+            top_up: None,
             target: plan.target(chain),
             // A validated plan's price has room for a tag.
             amount: drawn.ok_or(PaymentError::NotConfigured)?,

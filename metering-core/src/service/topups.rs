@@ -11,6 +11,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep, SoldPlan};
 use crate::payments::plan::Plan;
 use crate::payments::proof::payer_proof_message;
+use crate::payments::quote::Quote;
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::Caller;
@@ -28,8 +29,11 @@ pub(super) struct Entitlement {
 impl Entitlement {
     /// The payer is known, or no proof is required. An open quote of the payer takes precedence.
     pub(super) const AFTER_QUOTES: Self = Self { links: false, quotes: QuotePrecedence::Quote };
-    /// The payer is the account's own wallet, so its quotes can no longer be claimed.
-    pub(super) const OWN_WALLET: Self = Self { links: false, quotes: QuotePrecedence::Account };
+    /// The payer is the account's own wallet, so its signup quotes can no longer be claimed. Another account's top-up
+    /// quote still takes precedence: people with an account each may pay from one wallet, such as an exchange's.
+    pub(super) const OWN_WALLET: Self = Self { links: false, quotes: QuotePrecedence::TopUpQuote };
+    /// The payment has the amount of the account's own top-up quote.
+    pub(super) const OWN_QUOTE: Self = Self { links: false, quotes: QuotePrecedence::OwnQuote };
 }
 
 impl Service {
@@ -91,6 +95,11 @@ impl Service {
         let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
         let payment = self.payments.await_payment(Caller::Account(account.id.clone()), tx, target, judge).await?;
+        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
+            && quote.top_up.as_ref() == Some(&account.id)
+        {
+            return self.credit_quote(&account, &quote, payment).await;
+        }
         let entitlement = self.entitlement(&account, &payment, proof.as_ref()).await?;
         self.credit(&account, &plan, payment, entitlement).await
     }
@@ -129,32 +138,57 @@ impl Service {
         entitlement: Entitlement,
     ) -> Result<TopUpResponse, Error> {
         let amount = plan.credits_in_all().ok_or(Error::Internal)?;
+        let sold = SoldPlan::of(plan, plan.bonus_credits);
+        self.credit_plan(account, (&plan.id, Some(sold)), amount, payment, entitlement).await
+    }
+
+    /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms count, whatever the
+    /// plan is now.
+    pub(super) async fn credit_quote(
+        &self,
+        account: &Account,
+        quote: &Quote,
+        payment: Payment,
+    ) -> Result<TopUpResponse, Error> {
+        let amount = quote.credits.checked_add(quote.bonus_credits).ok_or(Error::Internal)?;
+        let sold = self.sold_by(quote).await?;
+        self.credit_plan(account, (&quote.plan_id, sold), amount, payment, Entitlement::OWN_QUOTE).await
+    }
+
+    async fn credit_plan(
+        &self,
+        account: &Account,
+        (plan_id, sold): (&str, Option<SoldPlan>),
+        amount: Credits,
+        payment: Payment,
+        entitlement: Entitlement,
+    ) -> Result<TopUpResponse, Error> {
         let tx = payment.tx;
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount,
-            description: format!("Plan {}", plan.id),
-            payment: Some(PaymentRef { tx, plan_id: Some(plan.id.clone()) }),
+            description: format!("Plan {plan_id}"),
+            payment: Some(PaymentRef { tx, plan_id: Some(plan_id.to_owned()) }),
         };
         let credit = PaymentCredit {
             account: account.id.clone(),
             payment,
             used_as: PaymentUse::Topup,
             entry,
-            sold: Some(SoldPlan::of(plan, plan.bonus_credits)),
+            sold,
             link_payer: entitlement.links,
             quotes: entitlement.quotes,
             now: self.clock.now(),
         };
         match self.payments.store()?.credit_payment(credit).await? {
-            PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan.id.clone(), amount, false)),
+            PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan_id.to_owned(), amount, false)),
             PaymentCredited::Repeated(after, record) => repeated(&after, &record),
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
             PaymentCredited::BelongsToQuote => Err(PaymentError::Reserved.into()),
             // The account was revoked since its key was checked.
             PaymentCredited::NoSuchAccount => Err(Error::Unauthorized),
             PaymentCredited::OutOfRange => {
-                tracing::error!(account = %account.id, plan = %plan.key(), "a top-up would put a balance out of range");
+                tracing::error!(account = %account.id, plan = plan_id, "a top-up would put a balance out of range");
                 Err(Error::Internal)
             }
         }

@@ -1,10 +1,11 @@
 //! The watcher: credits payments that no client claimed.
 //!
-//! A payment for an open quote creates the account; the quote's owner gets the key by a later claim, or by rotation. A
-//! payment for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are
+//! A payment for an open signup quote creates the account; the quote's owner gets the key by a later claim, or by
+//! rotation. A payment for an open top-up quote is credited to the quote's account, whichever wallet paid. A payment
+//! for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are
 //! left for their payers to claim or the operator to assign: a watcher that guesses gives money away.
 
-use crate::access::account::Account;
+use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
 use crate::chains::chain::{Chain, Heights};
 use crate::error::Error;
@@ -17,6 +18,7 @@ use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::payments::find_chain;
 use crate::service::topups::Entitlement;
 use crate::store::{Claimed, KeyDelivery};
+use crate::wire::TopUpResponse;
 
 /// The most blocks that one call scans.
 const CHUNK_BLOCKS: u64 = 500;
@@ -171,26 +173,31 @@ impl Service {
         if self.configured_not_before(chain.chain_id).is_some_and(is_early) {
             return Ok(ArrivalOutcome::Left);
         }
-        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
-            && let Some(settled) = self.settle_quote(&quote, &payment).await?
-        {
-            return Ok(settled);
+        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await? {
+            if let Some(account) = &quote.top_up {
+                return self.settle_top_up_quote(account, &quote, payment).await;
+            }
+            if let Some(settled) = self.settle_quote(&quote, &payment).await? {
+                return Ok(settled);
+            }
         }
         let Some((account, entitlement)) = self.owner_of(&payment).await? else { return Ok(ArrivalOutcome::Left) };
         let Some(plan) = plan_paid_by(plans, chain, &payment) else { return Ok(ArrivalOutcome::Left) };
         if is_early(self.not_before(&payment.target()).await?) {
             return Ok(ArrivalOutcome::Left);
         }
-        match self.credit(&account, plan, payment, entitlement).await {
-            Ok(response) if response.already_credited => Ok(ArrivalOutcome::UsedBefore),
-            Ok(_) => {
-                tracing::info!(account = %account.id, plan = %plan.key(), "the watcher credited a payment that nobody claimed");
-                Ok(ArrivalOutcome::Credited)
-            }
-            Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(ArrivalOutcome::UsedBefore),
-            Err(Error::Payment(_) | Error::Unauthorized) => Ok(ArrivalOutcome::Left),
-            Err(error) => Err(error),
-        }
+        outcome_of(self.credit(&account, plan, payment, entitlement).await, &account)
+    }
+
+    /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from.
+    async fn settle_top_up_quote(
+        &self,
+        account: &AccountId,
+        quote: &Quote,
+        payment: Payment,
+    ) -> Result<ArrivalOutcome, Error> {
+        let Some(account) = self.account_to_top_up(account).await? else { return Ok(ArrivalOutcome::Left) };
+        outcome_of(self.credit_quote(&account, quote, payment).await, &account)
     }
 
     /// `None` when the quote cannot be claimed after all, because its payer has an account by now.
@@ -221,6 +228,21 @@ impl Service {
         let [account] = &*self.payments.store()?.linked_accounts(&payment.payer).await? else { return Ok(None) };
         let account = self.store.account(account).await?;
         Ok(account.map(|account| (account, Entitlement::AFTER_QUOTES)))
+    }
+}
+
+/// The outcome for a payment that was to be credited to an account.
+fn outcome_of(credited: Result<TopUpResponse, Error>, account: &Account) -> Result<ArrivalOutcome, Error> {
+    match credited {
+        Ok(response) if response.already_credited => Ok(ArrivalOutcome::UsedBefore),
+        Ok(response) => {
+            let plan = response.plan_id;
+            tracing::info!(account = %account.id, plan, "the watcher credited a payment that nobody claimed");
+            Ok(ArrivalOutcome::Credited)
+        }
+        Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(ArrivalOutcome::UsedBefore),
+        Err(Error::Payment(_) | Error::Unauthorized) => Ok(ArrivalOutcome::Left),
+        Err(error) => Err(error),
     }
 }
 

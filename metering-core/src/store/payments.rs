@@ -64,8 +64,12 @@ pub trait PaymentStore: Store {
     /// The quote with that nonce.
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError>;
 
-    /// The open quote that a payment pays ([`Quote::is_paid_by`]).
+    /// The open quote that a payment pays ([`Quote::is_paid_by`]). No payment pays both a signup quote and a top-up
+    /// quote, because their amounts differ ([`TagKind`](crate::payments::TagKind)).
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
+
+    /// The stored top-up quotes of an account, in any state, by creation time, then nonce.
+    async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>, StoreError>;
 
     /// The targets of all stored quotes on a chain, in any state: each once, sorted. The cost depends on the number of
     /// targets, not on the number of quotes.
@@ -83,7 +87,7 @@ pub trait PaymentStore: Store {
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
 
     /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
-    /// in one operation. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
+    /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
     ///
     /// The caller has checked the payment. [`credit_payment`](crate::store::backend::decision::credit_payment) has the
     /// refusals in order.
@@ -252,8 +256,13 @@ pub struct PaymentCredit {
 /// Who gets a payment that pays an open quote, when an account claims it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotePrecedence {
-    /// The quote.
+    /// The quote, unless it is a top-up quote of the account itself.
     Quote,
+    /// As [`QuotePrecedence::Quote`] for a top-up quote of another account. The account for a signup quote: its payer
+    /// already has this account.
+    TopUpQuote,
+    /// The account, and only if the payment pays its own open top-up quote.
+    OwnQuote,
     /// The account, because the payer consented.
     Account,
 }
@@ -289,7 +298,7 @@ pub enum PaymentCredited {
     Repeated(Account, Box<PaymentRecord>),
     /// The transaction was used before, by another account or a claim.
     TxUsed,
-    /// An open quote expects this payment.
+    /// An open quote expects this payment, or no open quote of the account does ([`QuotePrecedence::OwnQuote`]).
     BelongsToQuote,
     /// There is no such account, or it is revoked.
     NoSuchAccount,

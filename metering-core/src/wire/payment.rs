@@ -104,6 +104,86 @@ pub struct ClaimResponse {
     pub chain_id: u64,
 }
 
+/// The body of `POST /credits/topup/quote`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TopUpQuoteRequest {
+    /// The plan's name.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub plan_id: Option<String>,
+    /// The plan's chain; a string of decimal digits is accepted too.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
+    pub chain_id: Option<ChainIdInput>,
+}
+
+/// A top-up quote: what to send, from any wallet, and what has arrived.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TopUpQuoteDocument {
+    /// Its id, to ask for it again. Only the account can.
+    pub quote_id: String,
+    /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), or `paid`
+    /// (the credits are in the account).
+    pub status: TopUpQuoteStatus,
+    /// The plan.
+    pub plan_id: String,
+    /// The plan's chain.
+    pub chain_id: u64,
+    /// Credits that the payment adds, without the bonus.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Credits,
+    /// Credits added on top.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub bonus_credits: Credits,
+    /// The address to pay (EIP-55).
+    pub recipient: String,
+    /// The exact amount to pay, in the token's smallest unit.
+    pub amount_atomic: String,
+    /// The same amount in tokens.
+    pub amount_human: String,
+    /// The token's contract, in lower case; the zero address for the native coin.
+    pub token_contract: String,
+    /// The token's symbol.
+    pub token_symbol: String,
+    /// The token's decimals.
+    pub token_decimals: u8,
+    /// How to pay it.
+    pub payment_kind: PaymentKind,
+    /// The payment as a URI that wallets read from a QR code (EIP-681).
+    pub payment_uri: String,
+    /// When the price expires, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub expires_at: String,
+    /// Until when a payment is still credited, as RFC 3339. The payment's block counts.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub honoured_until: String,
+    /// The payment's transaction, once it is in a block.
+    pub tx_hash: Option<String>,
+    /// The payment's page in the chain's block explorer.
+    pub explorer_url: Option<String>,
+    /// The payment's confirmations; null unless it is `seen`.
+    pub confirmations: Option<u64>,
+    /// The confirmations that a payment needs.
+    pub required: u64,
+    /// The receipt's number, once it is `paid`.
+    pub receipt_number: Option<String>,
+    /// Instructions for the buyer.
+    pub notice: String,
+}
+
+/// What has arrived for a top-up quote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TopUpQuoteStatus {
+    /// No payment in a block that was searched.
+    Open,
+    /// The payment is in a block.
+    Seen,
+    /// Its payment was credited.
+    Paid,
+}
+
 /// The body of `POST /credits/topup`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_core::access::Totals;
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::charging::{LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
-use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TokenAmount, draw_amount};
+use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Credits, Decision, RateLimits, Receipt, Refusal, RequestId,
     SystemRandomness, Timestamp, UsageLine,
@@ -192,11 +192,15 @@ fn the_tag_of_a_large_price_stays_under_a_hundredth_of_a_token() {
     // A thousandth of this price is a whole token.
     let price = 1_000 * 10_u128.pow(18);
     for _ in 0..200 {
-        let tag = draw_amount(&SystemRandomness, TokenUnits::new(price), 18).unwrap().get() - price;
+        let tag = draw_amount(&SystemRandomness, TokenUnits::new(price), 18, TagKind::Signup).unwrap().get() - price;
         assert!(tag < 10_u128.pow(16) && tag.is_multiple_of(1_000_000), "{tag}");
     }
-    assert_eq!(draw_amount(&SystemRandomness, TokenUnits::new(price), 2), None, "there is no room for a tag");
-    assert_eq!(draw_amount(&SystemRandomness, TokenUnits::MAX, 6), None);
+    assert_eq!(
+        draw_amount(&SystemRandomness, TokenUnits::new(price), 2, TagKind::Signup),
+        None,
+        "there is no room for a tag"
+    );
+    assert_eq!(draw_amount(&SystemRandomness, TokenUnits::MAX, 6, TagKind::Signup), None);
 }
 
 #[test]

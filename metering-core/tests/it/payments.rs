@@ -9,6 +9,7 @@ mod rotation;
 mod scene;
 mod settling;
 mod theft;
+mod top_up_quotes;
 mod topups;
 mod wallet;
 mod watching;

@@ -28,3 +28,11 @@ CREATE TABLE email_link (
 );
 
 CREATE INDEX email_link_expiry ON email_link (expires_at);
+
+-- Top-up quotes: the account to credit, whichever wallet pays. NULL for a quote that creates an account, whose payer is
+-- known.
+ALTER TABLE quote ADD COLUMN top_up BIGINT REFERENCES account (id)
+  CHECK ((top_up IS NULL) = (payer <> decode(repeat('00', 20), 'hex'))
+    AND (top_up IS NULL OR account IS NULL OR account = top_up));
+
+CREATE INDEX quote_top_up ON quote (top_up) WHERE top_up IS NOT NULL;

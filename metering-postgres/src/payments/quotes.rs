@@ -1,3 +1,4 @@
+use metering_core::AccountId;
 use metering_core::access::Email;
 use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::chains::TxRef;
@@ -15,10 +16,13 @@ use crate::rows::{
 use crate::transactions::serialized::SerializedWrite;
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
-     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
+     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash, t.org_id";
+/// The tables of [`COLUMNS`].
+pub(crate) const TABLES: &str =
+    "quote q LEFT JOIN account a ON a.id = q.account LEFT JOIN account t ON t.id = q.top_up";
 
 fn select(condition: &str) -> String {
-    format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
+    format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}")
 }
 
 /// The quote with this nonce.
@@ -29,7 +33,7 @@ pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &NonceHash) ->
 
 /// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
 pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> Result<Option<Quote>> {
-    let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer = $5 \
+    let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer IN ($5, $6) \
                      AND q.state = 'open' ORDER BY q.nonce";
     let PaymentTarget { chain_id, token, recipient } = payment.target();
     let amount = units_column(payment.amount);
@@ -39,10 +43,18 @@ pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> 
         &recipient.as_bytes().as_slice(),
         &amount.as_slice(),
         &payment.payer.as_bytes().as_slice(),
+        &Quote::ANY_PAYER.as_bytes().as_slice(),
     ];
     let rows = all(client, &select(condition), values).await?;
     let quotes = rows.iter().map(quote).collect::<Result<Vec<_>>>()?;
     Ok(quotes.into_iter().find(|quote| quote.is_paid_by(payment)))
+}
+
+/// The top-up quotes of an account.
+pub(crate) async fn top_ups<C: GenericClient>(client: &C, account: &AccountId) -> Result<Vec<Quote>> {
+    let condition = "q.top_up = (SELECT id FROM account WHERE org_id = $1) ORDER BY q.created_at, q.nonce";
+    let rows = all(client, &select(condition), &[&account.as_str()]).await?;
+    rows.iter().map(quote).collect()
 }
 
 /// One seek in the index `quote_amount` per target, no matter how many quotes a target has.
@@ -76,7 +88,7 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
     // The second condition is that of `Quote::reserves_amount_of`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = $1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = $2 AND token = $3 AND recipient = $4 AND amount = $5 \
-                 AND payer = $6 AND $7 <= honoured_until)";
+                 AND (payer IN ($6, $7) OR $6 = $7) AND $8 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let amount = units_column(new.amount);
     let values: Values<'_> = &[
@@ -86,6 +98,7 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
         &recipient.as_bytes().as_slice(),
         &amount.as_slice(),
         &new.payer.as_bytes().as_slice(),
+        &Quote::ANY_PAYER.as_bytes().as_slice(),
         &new.created_at.unix_millis(),
     ];
     let row = one(client, sql, values).await?;
@@ -95,8 +108,9 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
 
 async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
     let sql = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
-               credits, bonus_credits, created_at, expires_at, honoured_until, state) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'open')";
+               credits, bonus_credits, created_at, expires_at, honoured_until, state, top_up) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'open', \
+                 (SELECT id FROM account WHERE org_id = $15))";
     let amount = units_column(new.amount);
     let values: Values<'_> = &[
         &new.nonce.as_bytes().as_slice(),
@@ -113,6 +127,7 @@ async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
         &new.created_at.unix_millis(),
         &new.expires_at.unix_millis(),
         &new.honoured_until().unix_millis(),
+        &new.top_up.as_ref().map(AccountId::as_str),
     ];
     execute(client, sql, values).await.map(drop)
 }
@@ -146,6 +161,7 @@ pub(crate) fn quote(row: &Row) -> Result<Quote> {
         agent_name: parsed(row, 1)?,
         email: row.try_get::<_, Option<&str>>(2)?.map(parse).transpose()?,
         payer: address(row, 3)?,
+        top_up: row.try_get::<_, Option<&str>>(17)?.map(parse).transpose()?,
         target,
         amount: units(row, 7)?,
         plan_id: row.try_get(8)?,

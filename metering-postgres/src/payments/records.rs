@@ -48,9 +48,9 @@ pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -
     let facts = CreditFacts {
         account: accounts::locked(client, &credit.account).await?,
         record: by_tx(client, &credit.payment.tx).await?,
-        pays_quote: quotes::paid_by(client, &credit.payment).await?.is_some(),
+        quote: quotes::paid_by(client, &credit.payment).await?,
     };
-    let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+    let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };
@@ -59,6 +59,9 @@ pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -
         wallets::link(write, &wallet, posted.row).await?;
     }
     insert(write, posted.row, &record).await?;
+    if let Some((nonce, state)) = quote {
+        quotes::consume(write, &nonce, posted.row, record.payment.tx, &state).await?;
+    }
     Ok(PaymentCredited::Account(posted.account))
 }
 

@@ -65,6 +65,14 @@ impl PaymentStore for PostgresStore {
         .await
     }
 
+    async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
+        self.read(|client| {
+            let account = account.clone();
+            Box::pin(async move { quotes::top_ups(client, &account).await })
+        })
+        .await
+    }
+
     async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
         self.read(move |client| Box::pin(quotes::targets(client, chain_id))).await
     }

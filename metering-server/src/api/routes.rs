@@ -41,6 +41,8 @@ pub(super) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         endpoint!(receipt),
         endpoint!(rotate_current_key),
         endpoint!(top_up),
+        endpoint!(top_up_quote),
+        endpoint!(top_up_quote_status),
         endpoint!(initiate),
         endpoint!(bot_challenge),
         endpoint!(pending),

@@ -22,6 +22,7 @@ fn after_payment(error: &PaymentError) -> Option<&'static str> {
             "To top up, use POST /credits/topup. For a new key, start with POST /api-key/recover/challenge."
         }
         PaymentError::UnknownQuote => "Request one with POST /signup/pay/quote.",
+        PaymentError::UnknownTopUpQuote => "Request one with POST /credits/topup/quote.",
         PaymentError::AlreadyClaimed => "To get a new key, start with POST /api-key/recover/challenge.",
         PaymentError::Reserved => "To claim it, use POST /signup/pay/claim.",
         _ => return None,
@@ -40,6 +41,7 @@ mod tests {
             (PaymentError::UnsupportedChain(5).into(), "GET /credits/plans"),
             (PaymentError::PayerTaken.into(), "POST /credits/topup"),
             (PaymentError::UnknownQuote.into(), "POST /signup/pay/quote"),
+            (PaymentError::UnknownTopUpQuote.into(), "POST /credits/topup/quote"),
             (PaymentError::AlreadyClaimed.into(), "POST /api-key/recover/challenge"),
             (PaymentError::Reserved.into(), "POST /signup/pay/claim"),
             (RecoveryError::UnknownChallenge.into(), "POST /api-key/recover/challenge"),

@@ -1,8 +1,8 @@
-use metering_core::Credits;
 use metering_core::backend::decision::{self, Decided, QuoteFacts};
 use metering_core::chains::TxRef;
 use metering_core::payments::{NonceHash, Payment, PaymentTarget, Quote, QuoteState};
 use metering_core::store::QuoteOpened;
+use metering_core::{AccountId, Credits};
 use rusqlite::{Connection, Row, params};
 
 use crate::access::owners;
@@ -10,10 +10,13 @@ use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, all, first, optional_tx, parse, timestamp, units, units_column};
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
-     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
+     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash, t.org_id";
+/// The tables of [`COLUMNS`].
+pub(crate) const TABLES: &str =
+    "quote q LEFT JOIN account a ON a.id = q.account LEFT JOIN account t ON t.id = q.top_up";
 
 fn select(condition: &str) -> String {
-    format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
+    format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}")
 }
 
 /// The quote with this nonce.
@@ -24,13 +27,21 @@ pub(crate) fn by_nonce(connection: &Connection, nonce: &NonceHash) -> Result<Opt
 
 /// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
 pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Option<Quote>> {
-    let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer = ?5 \
+    let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer IN (?5, ?6) \
                      AND q.state = 'open' ORDER BY q.nonce";
     let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
     let PaymentTarget { chain_id, token, recipient } = payment.target();
     let (amount, payer) = (units_column(payment.amount), payment.payer.as_bytes());
-    let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer];
+    let any = Quote::ANY_PAYER;
+    let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer, any.as_bytes()];
     Ok(all(&mut statement, values, quote)?.into_iter().find(|quote| quote.is_paid_by(payment)))
+}
+
+/// The top-up quotes of an account.
+pub(crate) fn top_ups(connection: &Connection, account: &AccountId) -> Result<Vec<Quote>> {
+    let condition = "q.top_up = (SELECT id FROM account WHERE org_id = ?1) ORDER BY q.created_at, q.nonce";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    all(&mut statement, [account.as_str()], quote)
 }
 
 /// The next target after a given one: two seeks in the index `quote_amount`, no matter how many quotes a target has.
@@ -74,7 +85,7 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
     // The second condition is that of `Quote::reserves_amount_of`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = ?1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = ?2 AND token = ?3 AND recipient = ?4 AND amount = ?5 \
-                 AND payer = ?6 AND ?7 <= honoured_until)";
+                 AND (payer IN (?6, ?7) OR ?6 = ?7) AND ?8 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let values = params![
         new.nonce.as_bytes(),
@@ -83,6 +94,7 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
         recipient.as_bytes(),
         units_column(new.amount),
         new.payer.as_bytes(),
+        Quote::ANY_PAYER.as_bytes(),
         new.created_at.unix_millis(),
     ];
     let owner = owners::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
@@ -92,8 +104,9 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
 
 fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
     let sql = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
-               credits, bonus_credits, created_at, expires_at, honoured_until, state) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'open')";
+               credits, bonus_credits, created_at, expires_at, honoured_until, state, top_up) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'open', \
+                 (SELECT id FROM account WHERE org_id = ?15))";
     let values = params![
         new.nonce.as_bytes(),
         new.agent_name.as_str(),
@@ -109,6 +122,7 @@ fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
         new.created_at.unix_millis(),
         new.expires_at.unix_millis(),
         new.honoured_until().unix_millis(),
+        new.top_up.as_ref().map(AccountId::as_str),
     ];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
@@ -143,7 +157,7 @@ pub(crate) fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
     let bonus_credits = Credits::from_atoms(row.get(10)?);
     let (created_at, expires_at) = (timestamp(row, 11)?, timestamp(row, 12)?);
     let (state, account): (String, Option<String>) = (row.get(13)?, row.get(14)?);
-    let tx = optional_tx(row, 15)?;
+    let (tx, top_up) = (optional_tx(row, 15)?, row.get::<_, Option<String>>(17)?);
     let read = || {
         let (agent_name, email) = (parse(&agent_name)?, email.as_deref().map(parse).transpose()?);
         let state = quote_state(&state, account.as_deref(), tx)?;
@@ -152,6 +166,7 @@ pub(crate) fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
             agent_name,
             email,
             payer,
+            top_up: top_up.as_deref().map(parse).transpose()?,
             target,
             amount,
             plan_id,

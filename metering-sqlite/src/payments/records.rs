@@ -44,9 +44,9 @@ pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result
     let facts = CreditFacts {
         account: accounts::by_id(connection, &credit.account)?,
         record: by_tx(connection, &credit.payment.tx)?,
-        pays_quote: quotes::paid_by(connection, &credit.payment)?.is_some(),
+        quote: quotes::paid_by(connection, &credit.payment)?,
     };
-    let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+    let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };
@@ -55,6 +55,9 @@ pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result
         wallets::link(connection, &wallet, posted.row)?;
     }
     insert(connection, posted.row, &record)?;
+    if let Some((nonce, state)) = quote {
+        quotes::consume(connection, &nonce, posted.row, record.payment.tx, &state)?;
+    }
     Ok(PaymentCredited::Account(posted.account))
 }
 

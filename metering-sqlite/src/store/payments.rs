@@ -51,6 +51,11 @@ impl PaymentStore for SqliteStore {
         self.read(move |connection| quotes::paid_by(connection, &payment)).await
     }
 
+    async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
+        let account = account.clone();
+        self.read(move |connection| quotes::top_ups(connection, &account)).await
+    }
+
     async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
         self.read(move |connection| quotes::targets(connection, chain_id)).await
     }

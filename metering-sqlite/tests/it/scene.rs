@@ -89,6 +89,7 @@ pub(crate) fn quote(number: u8) -> Quote {
         agent_name: "agent".parse().unwrap(),
         email: None,
         payer: wallet(number),
+        top_up: None,
         target: PaymentTarget { chain_id: CHAIN, token: wallet(0xee), recipient: wallet(0xdd) },
         // Larger than 64 bits, as amounts in a coin's smallest unit may be.
         amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),

@@ -1,7 +1,9 @@
 //! The pages in a real browser: each test runs a scene of `tests/browser/pages.mjs`.
 
+mod buying;
 mod reference;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -11,7 +13,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::signup::server;
-use crate::support::shop::{Kind, Shop};
+use crate::support::shop::{Kind, STARTER, Shop};
 use crate::support::upstream::{Upstream, catalogue};
 
 /// The path of Chromium, or `None` if these tests are disabled.
@@ -30,6 +32,25 @@ pub(crate) fn with_browser() -> bool {
     chromium().is_some()
 }
 
+/// The folder of the screenshots that the documents show.
+fn screens() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/screens")
+}
+
+/// `just screens` takes them. A scene fails if it does not take a screen that is listed for it.
+#[test]
+fn documented_screens_are_those_that_scenes_take() {
+    let browser = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("browser");
+    let listed = std::fs::read_to_string(browser.join("screens.json")).unwrap();
+    let listed: BTreeMap<String, String> = serde_json::from_str(&listed).unwrap();
+    let listed: BTreeSet<String> = listed.into_keys().map(|name| format!("{name}.png")).collect();
+    let files = std::fs::read_dir(screens()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(files.collect::<BTreeSet<_>>(), listed, "the files in docs/screens and tests/browser/screens.json");
+    let documents = std::fs::read_to_string(screens().join("../pages.md")).unwrap();
+    let shown = documents.split("](screens/").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+    assert_eq!(shown.collect::<BTreeSet<_>>(), listed, "the pictures in docs/pages.md and tests/browser/screens.json");
+}
+
 /// Runs a scene; if it fails, panics with its output.
 pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     let Some(chromium) = chromium() else { return };
@@ -37,6 +58,9 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     let mut settings = json!({"base": format!("http://{}", server.address()), "chromium": chromium});
     if let Some(shots) = std::env::var_os("BROWSER_SHOTS") {
         settings["shots"] = shots.to_string_lossy().into_owned().into();
+    }
+    if std::env::var_os("METERING_TESTS_SCREENS").is_some() {
+        settings["screens"] = screens().to_string_lossy().into_owned().into();
     }
     settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let played = Command::new("node")
@@ -205,7 +229,11 @@ fn browser_wallet_pays_and_rotates() {
     let customer = shop.chain.wallet().account(3);
     shop.chain.wallet().mint(&shop.token, &customer.address(), 100_000_000);
     let key = shop.signed_up(Kind::Token, &customer);
-    let more = json!({"key": key, "node": shop.chain.url(), "account": customer.checksummed()});
+    let other = shop.chain.wallet().account(4);
+    shop.chain.wallet().mint(&shop.token, &other.address(), 100_000_000);
+    let hash = shop.chain.wallet().transfer(&other, &shop.token, &shop.recipient.address(), STARTER);
+    let (account, payer) = (customer.checksummed(), other.checksummed());
+    let more = json!({"key": key, "node": shop.chain.url(), "account": account, "payer": payer, "hash": hash});
     play("wallet", &shop.server, more);
     shop.site.verify();
 }

@@ -99,6 +99,7 @@ impl AssignArgs {
         let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
         if self.despite_quote
             && let Some(quote) = store.quote_paid_by(&payment).await?
+            && quote.top_up.as_ref() != Some(&self.account)
         {
             notice(&format!(
                 "warning: the quote of {} is waiting for this payment, and can no longer be claimed with it",
@@ -173,10 +174,17 @@ async fn taken(store: &dyn PaymentStore, tx: &TxRef) -> Failure {
 }
 
 async fn quoted(store: &dyn PaymentStore, payment: &Payment) -> Failure {
-    let name = match store.quote_paid_by(payment).await {
-        Ok(quote) => quote.map_or_else(|| "an unknown agent".to_owned(), |quote| quote.agent_name.to_string()),
+    let quote = match store.quote_paid_by(payment).await {
+        Ok(quote) => quote,
         Err(error) => return error.into(),
     };
+    if let Some(account) = quote.as_ref().and_then(|quote| quote.top_up.as_ref()) {
+        return Failure::Conflict(format!(
+            "a top-up quote of {account} is waiting for exactly this payment; assign it to that account, or add \
+             --despite-quote"
+        ));
+    }
+    let name = quote.map_or_else(|| "an unknown agent".to_owned(), |quote| quote.agent_name.to_string());
     Failure::Conflict(format!(
         "the quote of {name} is waiting for exactly this payment, and its owner can still claim it; to assign it \
          anyway, add --despite-quote"

@@ -121,7 +121,10 @@ impl fmt::Display for PaymentStatus {
 
 impl fmt::Display for Hints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quote = self.quote.as_ref().map(|quote| format!("quote of {} is not claimed yet", quote.agent_name));
+        let quote = self.quote.as_ref().map(|quote| match &quote.top_up {
+            Some(account) => format!("top-up quote of {account} waits for it"),
+            None => format!("quote of {} is not claimed yet", quote.agent_name),
+        });
         let owner = self.owner.as_ref().map(|account| format!("its wallet paid for the signup of {account}"));
         let linked: Vec<&str> = self.linked.iter().map(AccountId::as_str).collect();
         let linked = (!linked.is_empty()).then(|| format!("its wallet is linked to {}", linked.join(", ")));

@@ -149,6 +149,7 @@ fn quote() -> Quote {
         agent_name: "quoted-agent".parse().unwrap(),
         email: None,
         payer: wallet(QUOTED_WALLET),
+        top_up: None,
         target: usdc(),
         amount: TokenUnits::new(5_003_817),
         plan_id: "starter".to_owned(),

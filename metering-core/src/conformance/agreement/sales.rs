@@ -91,6 +91,7 @@ impl Pair {
             agent_name: format!("buyer-{}", self.quotes.len()).parse().unwrap(),
             email: None,
             payer: wallet(price.wallet),
+            top_up: None,
             target: target(price.target),
             amount: TokenUnits::new(u128::MAX - u128::from(price.amount)),
             plan_id: PLAN.to_owned(),

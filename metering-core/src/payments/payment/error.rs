@@ -70,6 +70,9 @@ pub enum PaymentError {
     /// No quote has that nonce.
     #[error("No quote has this signup_nonce; get a new quote.")]
     UnknownQuote,
+    /// The account has no top-up quote with that id.
+    #[error("This account has no top-up quote with this quote_id; get a new one.")]
+    UnknownTopUpQuote,
     /// The quote was already claimed.
     #[error("This quote was already claimed. If you lost the key, get a new one with the wallet that paid.")]
     AlreadyClaimed,
@@ -117,7 +120,7 @@ impl PaymentError {
             Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
             Self::QuotesExhausted => ErrorCode::QuotesExhausted,
             Self::InvalidTxHash => ErrorCode::InvalidTxHash,
-            Self::UnknownQuote => ErrorCode::NotFound,
+            Self::UnknownQuote | Self::UnknownTopUpQuote => ErrorCode::NotFound,
             Self::AlreadyClaimed => ErrorCode::AlreadyClaimed,
             Self::Chain(error) => chain_code(error),
             Self::TxNotFound => ErrorCode::TxNotFound,

@@ -32,6 +32,7 @@ fn quote() -> Quote {
         agent_name: "agent".parse().unwrap(),
         email: None,
         payer: PAYER,
+        top_up: None,
         target: PaymentTarget { chain_id: 1, token: TOKEN, recipient: RECIPIENT },
         amount: TokenUnits::new(AMOUNT),
         plan_id: "starter".to_owned(),

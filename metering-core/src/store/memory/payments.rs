@@ -73,9 +73,9 @@ impl State {
         let facts = CreditFacts {
             account: self.found(&credit.account),
             record: self.payments.record_of(&credit.payment.tx).cloned(),
-            pays_quote: self.payments.quote_paid_by(&credit.payment).is_some(),
+            quote: self.payments.quote_paid_by(&credit.payment).cloned(),
         };
-        let CreditChanges { posted, record, link } = match decision::credit_payment(credit, facts) {
+        let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
             Decided::Accepted(changes) => changes,
             Decided::Refused(refusal) => return refusal,
         };
@@ -83,6 +83,11 @@ impl State {
             && !self.payments.links.contains(&link)
         {
             self.payments.links.push(link);
+        }
+        if let Some((nonce, state)) = quote
+            && let Some(quote) = self.payments.quotes.get_mut(&nonce)
+        {
+            quote.state = state;
         }
         self.payments.write_record(record);
         PaymentCredited::Account(self.write_entry(posted))
@@ -151,6 +156,14 @@ impl PaymentStore for MemoryStore {
 
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError> {
         Ok(self.state()?.payments.quote_paid_by(payment).cloned())
+    }
+
+    async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>, StoreError> {
+        let state = self.state()?;
+        let own = state.payments.quotes.values().filter(|quote| quote.top_up.as_ref() == Some(account));
+        let mut own: Vec<Quote> = own.cloned().collect();
+        own.sort_by_key(|quote| (quote.created_at, quote.nonce));
+        Ok(own)
     }
 
     async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>, StoreError> {

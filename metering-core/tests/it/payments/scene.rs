@@ -9,8 +9,8 @@ use metering_core::chains::{Address, Chain, ChainReader, TxHash};
 use metering_core::payments::{PaymentKind, Plan};
 use metering_core::service::{Links, PaymentSettings};
 use metering_core::wire::{
-    ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest,
-    TopUpResponse, VerifyRequest, VerifyResponse,
+    ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument,
+    TopUpQuoteRequest, TopUpRequest, TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
     AccountId, ApiKey, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, NewAccount, PaymentStore, Service,
@@ -151,6 +151,26 @@ impl Scene {
         self.store.create_account(new).await.unwrap();
         self.keys.lock().unwrap().push(key.clone());
         (key, id)
+    }
+
+    /// A quote for any wallet to top up an account.
+    pub(super) async fn top_up_quote(
+        &self,
+        key: &ApiKey,
+        plan: &str,
+        chain_id: u64,
+    ) -> Result<TopUpQuoteDocument, Error> {
+        let request = TopUpQuoteRequest { plan_id: Some(plan.to_owned()), chain_id: Some(ChainIdInput(chain_id)) };
+        self.service.top_up_quote(Some(key), &request).await
+    }
+
+    /// Pays a top-up quote exactly, and adds enough blocks to confirm the payment.
+    pub(super) fn pay_top_up(&self, payer: Address, quote: &TopUpQuoteDocument) -> TxHash {
+        let chain = self.chain(quote.chain_id);
+        let token = quote.token_contract.parse().unwrap();
+        let hash = chain.pay(token, payer, RECIPIENT, quote.amount_atomic.parse().unwrap());
+        chain.grow(10);
+        hash
     }
 
     pub(super) async fn top_up(

@@ -103,11 +103,9 @@ fn rest(section: Section) -> Source {
                 Ok(Record::Payment(Box::new(records::record(row)?.1)))
             })
         }
-        Section::Quotes => {
-            Source::new(quotes::COLUMNS, "quote q LEFT JOIN account a ON a.id = q.account", &["q.nonce"], |row| {
-                Ok(Record::Quote(Box::new(quotes::quote(row)?)))
-            })
-        }
+        Section::Quotes => Source::new(quotes::COLUMNS, quotes::TABLES, &["q.nonce"], |row| {
+            Ok(Record::Quote(Box::new(quotes::quote(row)?)))
+        }),
         Section::Links => {
             Source::new("w.wallet, a.org_id", "wallet_link w JOIN account a ON a.id = w.account", &["w.id"], |row| {
                 Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))

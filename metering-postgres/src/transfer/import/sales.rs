@@ -4,7 +4,7 @@ use metering_core::access::Email;
 use metering_core::chains::TxRef;
 use metering_core::payments::{PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, UnreadableArrival};
 use metering_core::transfer::{Record, ScanMark, WalletLink};
-use metering_core::{Credits, Timestamp};
+use metering_core::{AccountId, Credits, Timestamp};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -28,16 +28,16 @@ const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recip
 
 /// An open quote has no account. The schema checks that every other quote has found its account.
 const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
-     credits, bonus_credits, created_at, expires_at, honoured_until, state, account, tx_chain_id, tx_hash) \
+     credits, bonus_credits, created_at, expires_at, honoured_until, state, account, tx_chain_id, tx_hash, top_up) \
      SELECT new.nonce, new.agent_name, new.email, new.payer, new.chain_id, new.token, new.recipient, new.amount, \
      new.plan_id, new.credits, new.bonus_credits, new.created_at, new.expires_at, new.honoured_until, new.state, a.id, \
-     new.tx_chain_id, new.tx_hash \
+     new.tx_chain_id, new.tx_hash, t.id \
      FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::BYTEA[], $5::BIGINT[], $6::BYTEA[], $7::BYTEA[], \
      $8::BYTEA[], $9::TEXT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::TEXT[], \
-     $16::TEXT[], $17::BIGINT[], $18::BYTEA[]) \
+     $16::TEXT[], $17::BIGINT[], $18::BYTEA[], $19::TEXT[]) \
      AS new (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, credits, bonus_credits, \
-     created_at, expires_at, honoured_until, state, org_id, tx_chain_id, tx_hash) \
-     LEFT JOIN account a ON a.org_id = new.org_id";
+     created_at, expires_at, honoured_until, state, org_id, tx_chain_id, tx_hash, top_up) \
+     LEFT JOIN account a ON a.org_id = new.org_id LEFT JOIN account t ON t.org_id = new.top_up";
 
 const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id, new.wallet, a.id \
      FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[]) AS new (id, wallet, org_id) \
@@ -126,6 +126,7 @@ pub(super) async fn quotes(write: &SerializedWrite<'_>, records: &[Record]) -> R
             &column!(states, state => state.1),
             &column!(states, state => state.2.map(|tx| tx.chain_id.cast_signed())),
             &column!(states, state => state.2.as_ref().map(|tx| tx.hash.as_bytes().as_slice())),
+            &column!(records, quote => quote.top_up.as_ref().map(AccountId::as_str)),
         ],
     )
     .await

@@ -29,6 +29,7 @@ function show(api) {
   byId("docs").replaceChildren(...groups.map((group) => section(api, group)), ...errors);
   showContents(groups, errors.length > 0);
   byId("filter").addEventListener("input", filter);
+  document.addEventListener("keydown", searchByKey);
   openNamed();
   addEventListener("hashchange", openNamed);
 }
@@ -52,6 +53,13 @@ function showContents(groups, withErrors) {
   const list = (title, entries) => entries.length > 0 && h("div", {}, h("h2", {}, title), h("ul", {}, ...entries.map(link)));
   const [priced, own] = [true, false].map((priced) => groups.filter((group) => group.priced === priced));
   byId("contents").append(...[list("Metered routes", priced), list("The service", [...own, ...(withErrors ? [{ id: "errors", title: "Errors" }] : [])])].filter(Boolean));
+}
+
+/** `/` goes to the search field, except where it is typed. */
+function searchByKey(event) {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  event.preventDefault();
+  byId("filter").focus();
 }
 
 function filter() {

@@ -58,4 +58,9 @@ export function onSubmit(form, work) {
   form.querySelector('[type="submit"]').disabled = false;
 }
 
-export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Resolves after a time, or as soon as `signal` is aborted. */
+export const wait = (milliseconds, signal) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", resolve, { once: true });
+  });

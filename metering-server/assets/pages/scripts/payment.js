@@ -1,4 +1,5 @@
-// Pays from the wallet to the account. A payment is sent at most once, and remembered until it is registered.
+// Pays a quote from the wallet, waits for payments, and registers those that were made elsewhere. A payment is sent at
+// most once, and remembered until it is credited.
 
 import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
@@ -9,30 +10,34 @@ export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 /** Registering takes longer than other requests: the server waits for confirmations. */
 const REGISTER_TIMEOUT_MS = 150_000;
 const RETRY_MS = 3_000;
+/** How long to wait between two looks at a quote: while its payment is confirmed, and the longest otherwise. */
+const LOOK_MS = 2_000;
+const LONGEST_LOOK_MS = 12_000;
+/** A sent payment that no look has found for this long is registered by its hash. */
+const OVERDUE_MS = 45_000;
 
 /**
- * Pays for a plan. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
+ * Pays a quote. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
  * remembered payment.
  */
-export async function pay({ plan, chain, account, coin }, say, signal) {
+export async function pay({ quote, chain, account, coin, label }, say, signal) {
   if (rememberedPayment()) throw new WalletError("Another payment is in progress in this tab.");
   say("wallet", "now", "Choose an account in your wallet.");
   const from = await connect(signal);
-  say("wallet", "done", from);
-  say("network", "now", `Your wallet may ask to switch to ${chain.name}.`);
+  say("wallet", "now", `Your wallet may ask to switch to ${chain.name}.`);
   await switchChain(chain, coin, signal);
-  say("network", "done", chain.name);
+  const isContract = await checkAccount(quote, from, signal);
+  await checkFunds(quote, from, signal);
+  say("wallet", "done", isContract ? `A smart-contract wallet, ${from}: the exact amount identifies its payment.` : from);
   say("send", "now", "Confirm the payment in your wallet.");
-  await checkAccount(plan, from, signal);
-  await checkFunds(plan, from, signal);
-  const about = { org_id: account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from };
+  const about = { org_id: account.org_id, plan_id: quote.plan_id, chain_id: quote.chain_id, label, from, quote_id: quote.quote_id };
   // Remember it before it is sent: if this page goes away now, the payment must not be repeated without checking the
   // wallet.
   const sending = { ...about, stage: "sending" };
   rememberPayment(sending);
   let hash;
   try {
-    hash = await request("eth_sendTransaction", [payment(plan, from)], signal);
+    hash = await request("eth_sendTransaction", [payment(quote, from)], signal);
     if (!TX_HASH.test(hash)) throw new WalletError("Your wallet did not return a transaction hash.", "unknown");
   } catch (error) {
     if (error.sent === "no") replacePayment(sending);
@@ -43,11 +48,57 @@ export async function pay({ plan, chain, account, coin }, say, signal) {
   return sent;
 }
 
+/** What the service knows about a quote. */
+export const look = (id, key) => callApi(`/credits/topup/quote?quote_id=${encodeURIComponent(id)}`, { key });
+
+/**
+ * Looks at a quote until it is paid or `signal` is aborted, and returns it. `show` gets every look, or the error of one;
+ * `sent` returns the payment that the wallet sent, if it did.
+ */
+export async function follow(id, { key, show, sent = () => null, signal }) {
+  let pause = LOOK_MS;
+  let tried = 0;
+  const started = Date.now();
+  for (;;) {
+    try {
+      const quote = await look(id, key());
+      if (signal.aborted) return null;
+      show(quote, null);
+      if (quote.status === "paid") return quote;
+      const isConfirmed = quote.status === "seen" && BigInt(quote.confirmations) >= BigInt(quote.required);
+      const isOverdue = sent()?.tx_hash && Date.now() - started > OVERDUE_MS;
+      if ((isConfirmed || isOverdue) && Date.now() - tried > OVERDUE_MS) {
+        tried = Date.now();
+        await credit(quote, quote.tx_hash ?? sent().tx_hash, key());
+        continue;
+      }
+      pause = quote.status === "seen" || sent() ? LOOK_MS : Math.min(pause * 1.2, LONGEST_LOOK_MS);
+    } catch (error) {
+      if (signal.aborted) return null;
+      if (!(error instanceof ApiError) || error.status === 401 || error.status === 404) throw error;
+      show(null, error);
+      pause = LONGEST_LOOK_MS;
+    }
+    await wait(pause, signal);
+    if (signal.aborted) return null;
+  }
+}
+
+/** Has a confirmed payment credited now, rather than by the watcher's next round. */
+async function credit({ plan_id, chain_id }, tx_hash, key) {
+  try {
+    await callApi("/credits/topup", { method: "POST", key, body: { plan_id, chain_id, tx_hash }, timeout: REGISTER_TIMEOUT_MS });
+  } catch (error) {
+    // The watcher credits it, whatever the reason.
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
 /** Registers a payment, and retries for as long as a retry may succeed. Returns the service's response. */
 export async function register(sent, key, say, going = () => true) {
   let signature;
   for (;;) {
-    say("register", "now", "Waiting for confirmations. You can leave this page open or reload it.");
+    say("confirm", "now", "Waiting for confirmations. You can leave this page open or reload it.");
     try {
       const { plan_id, chain_id, tx_hash } = sent;
       const body = { plan_id, chain_id, tx_hash, ...(signature && { signature }) };
@@ -62,7 +113,7 @@ export async function register(sent, key, say, going = () => true) {
       }
       const passing = error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
       if (!passing || !going()) throw error;
-      say("register", "now", standing(error));
+      say("confirm", "now", standing(error));
       await wait(Math.max(RETRY_MS, (error.retryAfter ?? 0) * 1_000));
       if (!going()) throw error;
     }
@@ -71,7 +122,7 @@ export async function register(sent, key, say, going = () => true) {
 
 /** Gets the payer's signature confirming that the payment is for this account. */
 async function prove(sent, { message }, say) {
-  say("register", "now", "Sign the message in your wallet. It proves that the payment is yours and moves no money.");
+  say("confirm", "now", "Sign the message in your wallet. It proves that the payment is yours and moves no money.");
   const account = await connect();
   return sign(message, sent.from ?? account);
 }

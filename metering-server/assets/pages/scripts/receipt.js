@@ -5,6 +5,7 @@ import { group } from "/assets/decimal.js";
 import { byId, h } from "/assets/dom.js";
 import { save } from "/assets/download.js";
 import { paid } from "/assets/purchases.js";
+import { copyButton } from "/assets/secret.js";
 import { rememberedKey } from "/assets/session.js";
 
 const number = new URLSearchParams(location.search).get("number") ?? "";
@@ -43,6 +44,7 @@ function show(receipt) {
   const { payment, seller, customer } = receipt;
   document.title = `Receipt ${receipt.number} · ${seller.name}`;
   const line = (name, ...value) => h("div", {}, h("dt", {}, name), h("dd", {}, ...value));
+  const copy = (what, text) => copyButton(text, "Copy", "button button-quiet button-small", what);
   const bonus = receipt.bonus_credits !== null && receipt.bonus_credits !== "0" ? `${group(receipt.bonus_credits)} of them as a bonus` : "";
   const hash = payment.explorer_url ? h("a", { href: payment.explorer_url, rel: "noopener noreferrer", target: "_blank" }, payment.tx_hash) : payment.tx_hash;
   const parts = [
@@ -63,9 +65,9 @@ function show(receipt) {
       line("Customer", customer.agent_name, customer.email ? `, ${customer.email}` : "", h("span", { class: "soft mono" }, ` ${customer.org_id}`)),
       line("Amount", paid(payment)),
       line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
-      line("Transaction", h("span", { class: "mono" }, hash)),
-      line("Paid from", h("span", { class: "mono" }, payment.payer)),
-      line("Paid to", h("span", { class: "mono" }, payment.recipient)),
+      line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
+      line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
+      line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
     ),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));

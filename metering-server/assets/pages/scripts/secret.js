@@ -2,18 +2,19 @@
 
 import { h } from "/assets/dom.js";
 
-/** A button that copies a text, or what a function returns, and confirms it. */
-export function copyButton(text, label = "Copy", kind = "button") {
-  const button = h("button", { class: kind, type: "button" }, label);
+/** A button that copies a text, or what a function returns, and confirms it. `what` is said to those who do not see it. */
+export function copyButton(text, label = "Copy", kind = "button", what = "") {
+  const words = h("span", {}, label);
+  const button = h("button", { class: kind, type: "button" }, words, what && h("span", { class: "quietly-there" }, ` ${what}`));
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(typeof text === "function" ? text() : text);
-      button.textContent = "Copied";
+      words.textContent = "Copied";
     } catch {
-      button.textContent = "Copying failed: select the text instead";
+      words.textContent = "Copying failed: select the text instead";
     }
     setTimeout(() => {
-      button.textContent = label;
+      words.textContent = label;
     }, 2_500);
   });
   return button;

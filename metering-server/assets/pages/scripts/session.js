@@ -1,10 +1,13 @@
-// What this tab remembers, in sessionStorage only: the key and whose it is, and a payment or a rotation in progress.
+// What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the quote
+// on the page, and the wallet that was chosen.
 
 const KEY = "metering.key";
 const NAME = "metering.name";
 const PAYMENT = "metering.payment";
 const ROTATION = "metering.rotation";
 const RECOVERY = "metering.recovery";
+const QUOTE = "metering.quote";
+const WALLET = "metering.wallet";
 
 export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
@@ -42,6 +45,22 @@ function remembered(name) {
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
+/** The id of the quote that the page waits to be paid, and whose it is. Forgetting it loses nothing: the service knows it. */
+export function rememberedQuote() {
+  try {
+    return JSON.parse(sessionStorage.getItem(QUOTE));
+  } catch {
+    return null;
+  }
+}
+
+export const rememberQuote = ({ org_id, quote_id }) => sessionStorage.setItem(QUOTE, JSON.stringify({ org_id, quote_id }));
+export const forgetQuote = () => sessionStorage.removeItem(QUOTE);
+
+/** The wallet that was chosen in this tab, by its reverse domain name. */
+export const rememberedWallet = () => sessionStorage.getItem(WALLET);
+export const rememberWallet = (id) => sessionStorage.setItem(WALLET, id);
+
 /** Replaces or removes a remembered payment, unless it was forgotten or replaced by another one in the meantime. */
 export function replacePayment(payment, known = null) {
   if (JSON.stringify(rememberedPayment()) !== JSON.stringify(payment)) return;
@@ -54,4 +73,5 @@ export function forgetEverything() {
   forgetPayment();
   forgetRotation();
   forgetRecovery();
+  forgetQuote();
 }

@@ -1,14 +1,13 @@
-// The TOP UP tab: choose a plan, pay for it from the browser's wallet, and register the payment.
+// The TOP UP tab: choose a plan, pay its quote from any wallet, or register a payment that was made without one.
 
 import { callApi, sentence } from "/assets/api.js";
-import { amount, plural } from "/assets/decimal.js";
-import { busy, byId, h, onSubmit } from "/assets/dom.js";
-import { TX_HASH, pay, register } from "/assets/payment.js";
-import { byChain, price } from "/assets/plans.js";
-import { forgetPayment, rememberPayment, rememberedPayment } from "/assets/session.js";
-import { provider } from "/assets/wallet.js";
-
-const STEPS = { wallet: "Wallet", network: "Network", send: "Payment", register: "Credits" };
+import { amount, fromUnits, plural, toUnits } from "/assets/decimal.js";
+import { busy, h, onSubmit } from "/assets/dom.js";
+import { TX_HASH, follow, look, register } from "/assets/payment.js";
+import { byChain, choices, planKey, price } from "/assets/plans.js";
+import { showPurchase } from "/assets/purchase.js";
+import { forgetPayment, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedQuote } from "/assets/session.js";
+import { stepList, transaction } from "/assets/steps.js";
 
 /** The tab of one account, until it signs out. */
 export class TopUp {
@@ -17,10 +16,12 @@ export class TopUp {
   #account;
   #credited;
   #groups = [];
-  /** The last chosen plan, as `CHAIN/ID`. */
-  #chosen = null;
+  /** The last chosen plan, as `CHAIN/ID`; at first the one that the link to this page names. */
+  #chosen = new URLSearchParams(location.search).get("plan");
   /** Aborted when the account's tab ends, which also ends waiting for the wallet. */
   #end = new AbortController();
+  /** Aborted when something else is shown. */
+  #view = new AbortController();
 
   /** `credited` is called when the account has been credited. */
   constructor(panel, { key, account, credited }) {
@@ -32,15 +33,15 @@ export class TopUp {
 
   /** Shows the tab, and resumes a payment that was in progress when the page was left. */
   async start() {
-    const sent = rememberedPayment();
-    if (sent) {
-      this.#resume(sent);
-      return;
-    }
+    this.#leave();
+    const [sent, quote] = [rememberedPayment(), rememberedQuote()];
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
       this.#groups = byChain(await callApi("/credits/plans"));
-      if (!this.#ended) this.#choose();
+      if (this.#ended) return;
+      if (sent) this.#resume(sent);
+      else if (quote?.org_id === this.#account.org_id) await this.#reopen(quote.quote_id);
+      else this.#choose();
     } catch (error) {
       if (!this.#ended) this.#fail(error, [this.#button("Try again", () => this.start())]);
     }
@@ -54,142 +55,177 @@ export class TopUp {
   /** Stops showing and requesting anything. */
   end() {
     this.#end.abort();
+    this.#view.abort();
   }
 
   get #ended() {
     return this.#end.signal.aborted;
   }
 
+  /** Ends what is shown. Returns the signal that ends what is shown next. */
+  #leave() {
+    this.#view.abort();
+    this.#view = new AbortController();
+    if (this.#ended) this.#view.abort();
+    return this.#view.signal;
+  }
+
   #choose(problem) {
+    this.#leave();
     if (this.#groups.length === 0) {
       this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans on sale"), h("p", { class: "soft" }, "There is nothing to buy at the moment.")));
       return;
     }
     const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
-    const side = h("aside", { class: "stack-gap" }, this.#byHash());
-    const main = provider() ? this.#planForm(failure) : h("div", { class: "card" }, failure, ...withoutWallet());
-    this.#panel.replaceChildren(h("div", { class: "split" }, main, side));
+    this.#panel.replaceChildren(this.#planForm(failure), h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash()));
     failure?.focus();
   }
 
   #planForm(failure) {
-    const chosen = () => this.#plan(form.elements.plan.value);
-    const button = h("button", { class: "button wide-button", type: "submit", "data-action": "pay" }, "Pay");
+    const button = h("button", { class: "button", type: "submit", "data-action": "continue" }, "Continue");
     const label = () => {
       this.#chosen = form.elements.plan.value;
-      button.textContent = `Pay ${price(chosen().plan)}`;
+      const { plan, chain } = this.#plan(this.#chosen);
+      button.textContent = `Continue with ${plan.label || plan.id} for ${price(plan)} on ${chain.name}`;
     };
-    const groups = this.#groups.map(({ chain, plans }) =>
-      h("fieldset", { class: "choices-chain" }, h("legend", {}, `On ${chain.name}`), h("div", { class: "choices" }, ...plans.map((plan) => this.#choice(plan)))),
-    );
-    const form = h("form", { class: "card", method: "post", on: { change: label } }, h("h2", {}, "Choose a plan"), failure, ...groups, button);
+    const form = h("form", { class: "plan-form", method: "post", on: { change: label } }, h("h2", {}, "Choose a plan"), failure, ...this.#groups.map(choices), h("div", { class: "plan-next" }, button));
     const radios = [...form.querySelectorAll("input")];
     (radios.find((radio) => radio.value === this.#chosen) ?? radios[0]).checked = true;
     label();
-    onSubmit(form, () => busy(button, () => this.#pay(chosen())));
+    onSubmit(form, () => busy(button, () => this.#quote()));
     return form;
   }
 
-  #choice(plan) {
-    const bonus = plan.bonus_credits === "0" ? null : [" + ", amount(plan.bonus_credits), " bonus"];
-    const discount = plan.discount_percent && h("span", { class: "tag tag-accent" }, `${plan.discount_percent}% off`);
-    return h(
-      "label",
-      { class: "choice" },
-      h("input", { type: "radio", name: "plan", value: `${plan.chain_id}/${plan.id}` }),
-      h("span", {}, h("strong", {}, plan.label || plan.id), " ", discount, h("span", { class: "under" }, h("br"), amount(plan.credits), ` ${plural(plan.credits, "credit")}`, bonus)),
-      h("span", { class: "price" }, price(plan)),
-    );
+  /** Gets a quote for the chosen plan, and shows it. */
+  async #quote() {
+    const { plan } = this.#plan(this.#chosen);
+    const signal = this.#view.signal;
+    try {
+      const body = { plan_id: plan.id, chain_id: plan.chain_id };
+      const quote = await callApi("/credits/topup/quote", { method: "POST", key: this.#key, body });
+      if (signal.aborted) return;
+      rememberQuote({ org_id: this.#account.org_id, quote_id: quote.quote_id });
+      this.#purchase(quote);
+    } catch (error) {
+      if (!signal.aborted) this.#choose(sentence(error));
+    }
   }
 
-  /** The form for payments that were made elsewhere or replaced in the wallet. */
+  /** Shows the quote that was on the page before a reload. */
+  async #reopen(id) {
+    let quote;
+    try {
+      quote = await look(id, this.#key);
+    } catch (error) {
+      if (error.status !== 404 && error.code !== "unknown_plan") throw error;
+      forgetQuote();
+    }
+    if (this.#ended) return;
+    if (quote) this.#purchase(quote);
+    else this.#choose();
+  }
+
+  /** Shows a quote until it is paid. */
+  #purchase(quote, { sent = null, problem } = {}) {
+    this.#chosen = planKey({ chain_id: quote.chain_id, id: quote.plan_id });
+    const known = this.#groups.find(({ chain }) => chain.chain_id === quote.chain_id);
+    const chain = known?.chain ?? { chain_id: quote.chain_id, name: `chain ${quote.chain_id}`, explorer_url: "" };
+    const again = () => {
+      forgetQuote();
+      this.#choose();
+    };
+    showPurchase(this.#panel, {
+      quote,
+      plan: known?.plans.find(({ id }) => id === quote.plan_id),
+      chain,
+      coin: coinOf(known?.plans ?? []),
+      credits: sumOf(quote),
+      account: this.#account,
+      key: () => this.#key,
+      sent,
+      problem,
+      signal: this.#leave(),
+      paid: (last) => this.#paid(last),
+      renew: () => (known?.plans.some(({ id }) => id === quote.plan_id) ? this.#quote() : again()),
+      back: again,
+      lost: (words) => this.#resume(rememberedPayment(), words),
+      failed: (error) => this.#fail(error, [this.#button("Try again", () => this.start())]),
+    });
+  }
+
+  /** The form for payments that were made without a quote. */
   #byHash() {
     const options = this.#groups.flatMap(({ chain, plans }) =>
-      plans.map((plan) => h("option", { value: `${plan.chain_id}/${plan.id}` }, `${plan.label || plan.id}: ${price(plan)} on ${chain.name}`)),
+      plans.map((plan) => h("option", { value: planKey(plan) }, `${plan.label || plan.id}: ${price(plan)} on ${chain.name}`)),
     );
     const select = h("select", { id: "paid-plan" }, ...options);
-    const input = h("input", { id: "paid-hash", class: "mono", type: "text", autocomplete: "off", spellcheck: "false", placeholder: "0x…", "aria-describedby": "paid-hash-error" });
-    const wrong = h("p", { class: "field-error", id: "paid-hash-error", role: "alert", hidden: true });
+    const form = this.#hashForm("paid-hash", [h("div", { class: "field" }, h("label", { for: "paid-plan" }, "Plan"), select)], [], (hash) => {
+      const { plan } = this.#plan(select.value);
+      const sent = { org_id: this.#account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from: null, stage: "sent", tx_hash: hash };
+      rememberPayment(sent);
+      this.#register(sent);
+    });
+    form.querySelector('[type="submit"]').classList.add("button-quiet");
+    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "A payment with the exact amount of a quote is found by itself. Register any other by its transaction hash: the wallet that paid signs for it, unless it is known to be yours."), form);
+  }
+
+  /** A form that asks for a transaction's hash. */
+  #hashForm(id, fields, buttons, submitted) {
+    const input = h("input", { id, class: "mono", type: "text", autocomplete: "off", spellcheck: "false", placeholder: "0x…", "aria-describedby": `${id}-error` });
+    const wrong = h("p", { class: "field-error", id: `${id}-error`, role: "alert", hidden: true });
     const form = h(
       "form",
       { method: "post" },
-      h("div", { class: "field" }, h("label", { for: "paid-plan" }, "Plan"), select),
-      h("div", { class: "field" }, h("label", { for: "paid-hash" }, "Transaction hash"), input, wrong),
-      h("button", { class: "button button-quiet wide-button", type: "submit" }, "Register payment"),
+      ...fields,
+      h("div", { class: "field" }, h("label", { for: id }, "Transaction hash"), input, wrong),
+      h("div", { class: "actions" }, h("button", { class: "button", type: "submit" }, "Register payment"), ...buttons),
     );
     onSubmit(form, () => {
       const hash = input.value.trim();
       wrong.hidden = TX_HASH.test(hash);
       wrong.textContent = wrong.hidden ? "" : "A transaction hash is 0x and 64 hexadecimal digits.";
-      if (!wrong.hidden) return;
-      const { plan } = this.#plan(select.value);
-      const sent = { org_id: this.#account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from: null, stage: "sent", tx_hash: hash.toLowerCase() };
-      rememberPayment(sent);
-      this.#register(sent);
+      if (wrong.hidden) submitted(hash.toLowerCase());
     });
-    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "Register a payment by its transaction hash, whichever wallet it came from."), form);
+    return form;
   }
 
   #plan(value) {
     for (const { chain, plans } of this.#groups) {
-      const plan = plans.find((candidate) => `${candidate.chain_id}/${candidate.id}` === value);
-      const coin = plans.find((candidate) => candidate.payment_kind === "native_value")?.token_symbol ?? "ETH";
-      if (plan) return { plan, chain, coin };
+      const plan = plans.find((candidate) => planKey(candidate) === value);
+      if (plan) return { plan, chain };
     }
     throw new Error("This plan is no longer on sale.");
   }
 
-  async #pay(choice) {
-    const say = this.#steps(`Paying ${price(choice.plan)}`);
-    const waiting = new AbortController();
-    const cancel = this.#button("Stop waiting for the wallet", () => waiting.abort());
-    this.#end.signal.addEventListener("abort", () => waiting.abort());
-    byId("payment-progress").append(h("div", { class: "actions" }, cancel));
-    this.#panel.querySelector("h2").focus();
-    try {
-      const sent = await pay({ ...choice, account: this.#account }, say, waiting.signal);
-      if (this.#ended) return;
-      cancel.parentElement.remove();
-      await this.#register(sent, say);
-    } catch (error) {
-      if (this.#ended) return;
-      const left = rememberedPayment();
-      if (left) this.#resume(left, sentence(error));
-      else this.#choose(sentence(error));
-    }
-  }
-
   /** Resumes a remembered payment. */
-  #resume(sent, problem) {
+  async #resume(sent, problem) {
     if (sent.org_id !== this.#account.org_id) {
       this.#fail(`A payment for account ${sent.org_id} has not been registered. Sign in to that account to register it.`, [this.#forget(sent)]);
-    } else if (sent.stage === "sent" && !problem) {
-      this.#register(sent);
-    } else if (sent.stage === "sent") {
-      this.#fail(problem, [this.#button("Try again", () => this.#register(sent)), this.#forget(sent)], sent);
-    } else {
+    } else if (sent.stage !== "sent") {
       this.#uncertain(sent, problem);
+    } else if (problem) {
+      this.#fail(problem, [this.#button("Try again", () => this.#resume(sent)), this.#forget(sent)], sent);
+    } else if (sent.quote_id) {
+      const signal = this.#leave();
+      try {
+        const quote = await look(sent.quote_id, this.#key);
+        if (!signal.aborted) this.#purchase(quote, { sent });
+      } catch {
+        // The hash is enough.
+        if (!signal.aborted) this.#register(sent);
+      }
+    } else {
+      this.#register(sent);
     }
   }
 
-  /** The wallet was asked to pay, and whether it did is unknown. */
+  /** The wallet was asked to pay, and whether it did is unknown. If it did, the service finds the payment by itself. */
   #uncertain(sent, problem) {
-    const input = h("input", { id: "lost-hash", class: "mono", type: "text", autocomplete: "off", spellcheck: "false", placeholder: "0x…", "aria-describedby": "lost-hash-error" });
-    const wrong = h("p", { class: "field-error", id: "lost-hash-error", role: "alert", hidden: true });
-    const form = h(
-      "form",
-      { method: "post" },
-      h("div", { class: "field" }, h("label", { for: "lost-hash" }, "Transaction hash"), input, wrong),
-      h("div", { class: "actions" }, h("button", { class: "button", type: "submit" }, "Register payment"), this.#button("Nothing was sent: start again", () => this.#startOver())),
-    );
-    onSubmit(form, () => {
-      const hash = input.value.trim();
-      wrong.hidden = TX_HASH.test(hash);
-      wrong.textContent = wrong.hidden ? "" : "A transaction hash is 0x and 64 hexadecimal digits.";
-      if (!wrong.hidden) return;
-      const known = { ...sent, stage: "sent", tx_hash: hash.toLowerCase() };
+    const signal = this.#leave();
+    const form = this.#hashForm("lost-hash", [], [this.#button("Nothing was sent: start again", () => this.#startOver())], (hash) => {
+      const known = { ...sent, stage: "sent", tx_hash: hash };
       rememberPayment(known);
-      this.#register(known);
+      this.#resume(known);
     });
     this.#panel.replaceChildren(
       h(
@@ -197,58 +233,75 @@ export class TopUp {
         { class: "card", id: "uncertain-payment" },
         h("h2", {}, "Was the payment sent?"),
         problem && h("div", { class: "notice notice-warn", role: "alert" }, problem),
-        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check the wallet's activity. If the payment is there, enter its hash; it will not be sent again.`),
+        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check the wallet's activity. If the payment is there, wait: this page finds it by itself. You can also enter its hash; it will not be sent again.`),
         form,
       ),
     );
+    if (!sent.quote_id) return;
+    const show = (quote) => {
+      if (quote && quote.status !== "open") this.#purchase(quote, { sent: { ...sent, tx_hash: quote.tx_hash } });
+    };
+    // A quote that cannot be looked at leaves the form.
+    follow(sent.quote_id, { key: () => this.#key, show, signal }).catch(() => {});
   }
 
-  async #register(sent, say = this.#steps(`Payment for ${sent.label}`)) {
+  /** Registers a payment by its hash. */
+  async #register(sent) {
+    const signal = this.#leave();
     let waiting = true;
     const stop = this.#button("Stop waiting", () => {
       waiting = false;
       this.#resume(sent, "The payment is not registered yet. Nothing is lost: you can register it once it is confirmed.");
     });
-    byId("payment-progress").append(h("div", { class: "actions" }, stop));
-    for (const step of ["wallet", "network"]) say(step, "done");
-    say("send", "done", sent.tx_hash);
+    const steps = stepList({ send: "The payment is sent.", confirm: "It is confirmed.", credit: "The credits arrive, with a receipt." });
+    const heading = h("h2", { tabindex: "-1" }, `Payment for ${sent.label}`);
+    this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, heading, steps.element, h("div", { class: "actions" }, stop)));
+    const explorer = this.#groups.find(({ chain }) => chain.chain_id === sent.chain_id)?.chain.explorer_url;
+    steps.say("send", "done", transaction(sent.tx_hash, explorer && `${explorer}/tx/${sent.tx_hash}`));
     try {
-      const response = await register(sent, this.#key, say, () => waiting && !this.#ended);
-      if (this.#ended) return;
-      this.#done(response);
-      this.#credited();
+      const response = await register(sent, this.#key, steps.say, () => waiting && !signal.aborted);
+      if (!signal.aborted) this.#done(response);
     } catch (error) {
       const unproven = error.code === "payer_proof_required";
-      if (waiting && !this.#ended) this.#resume(sent, sentence(unproven ? new Error(error.body.hint) : error));
+      if (waiting && !signal.aborted) this.#resume(sent, sentence(unproven ? new Error(error.body.hint) : error));
     }
   }
 
-  #done(response) {
-    const words = response.already_credited ? "This payment was already credited." : [amount(response.amount_added, { sign: true }), ` ${plural(response.amount_added, "credit")}.`];
+  /** A quote was paid. */
+  async #paid(quote) {
+    const signal = this.#leave();
+    forgetPayment();
+    let balance = null;
+    try {
+      balance = (await callApi("/credits/balance", { key: this.#key })).credit_balance;
+    } catch {
+      // The page shows it elsewhere, too.
+    }
+    if (signal.aborted) return;
+    forgetQuote();
+    const { tx_hash, explorer_url: url, receipt_number: receipt } = quote;
+    this.#done({ already_credited: false, amount_added: sumOf(quote), credit_balance: balance, tx_hash, url, receipt });
+  }
+
+  #done({ already_credited: known, amount_added: added, credit_balance: balance, tx_hash: hash, url, receipt }) {
+    const words = known ? "This payment was already credited." : [amount(added, { sign: true }), ` ${plural(added, "credit")}.`];
+    const open = receipt && h("a", { class: "button", href: `/metering/receipt?number=${receipt}` }, "Open the receipt");
     this.#panel.replaceChildren(
       h(
         "div",
         { class: "card", id: "topped-up" },
-        h("h2", { tabindex: "-1" }, response.already_credited ? "Nothing to do" : "Topped up"),
-        h("p", {}, words, " The balance is ", amount(response.credit_balance), "."),
-        h("div", { class: "actions" }, this.#button("Top up again", () => this.start())),
+        h("h2", { tabindex: "-1" }, known ? "Nothing to do" : "Topped up"),
+        h("p", {}, words, balance && " The balance is ", balance && amount(balance), balance && "."),
+        hash && h("p", { class: "soft" }, receipt && `Receipt ${receipt}, transaction `, !receipt && "Transaction ", transaction(hash, url)),
+        h("div", { class: "actions" }, open, this.#button("Top up again", () => this.start())),
       ),
     );
     this.#panel.querySelector("h2").focus();
-  }
-
-  /** Shows a list of steps, and returns the function that updates it. */
-  #steps(title) {
-    const items = Object.fromEntries(Object.entries(STEPS).map(([step, name]) => [step, h("li", { "data-step": step }, h("span", {}, name))]));
-    const list = h("div", { role: "status" }, h("ol", { class: "progress" }, ...Object.values(items)));
-    this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, h("h2", { tabindex: "-1" }, title), list));
-    return (step, state, detail) => {
-      items[step].dataset.state = state;
-      if (detail !== undefined) items[step].replaceChildren(h("span", {}, STEPS[step], h("span", { class: "under" }, detail)));
-    };
+    this.#credited();
   }
 
   #fail(problem, actions, sent) {
+    this.#leave();
     const facts = sent && h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Plan"), h("dd", {}, sent.label)), h("div", {}, h("dt", {}, "Transaction"), h("dd", { class: "mono" }, sent.tx_hash)));
     const words = typeof problem === "string" ? problem : sentence(problem);
     this.#panel.replaceChildren(h("div", { class: "card", id: "payment-failed" }, h("div", { class: "notice notice-bad", role: "alert" }, words), facts, h("div", { class: "actions" }, ...actions)));
@@ -283,10 +336,23 @@ export class TopUp {
   }
 }
 
-function withoutWallet() {
-  return [
-    h("h2", {}, "Pay from a wallet"),
-    h("div", { class: "notice", "data-needs": "wallet" }, h("p", {}, h("strong", {}, "This needs a browser wallet.")), h("p", {}, "Install or enable one (any that provides window.ethereum, on the plan's network), and reload the page.")),
-    h("p", { class: "soft" }, "Or send the price of a plan to its recipient from any wallet, and register the transaction here. See ", h("a", { href: "/credits/plans" }, "the list of plans"), " for prices and recipients."),
-  ];
+/** The credits of a quote with its bonus. */
+const sumOf = ({ credits, bonus_credits: bonus }) => fromUnits(toUnits(credits) + toUnits(bonus));
+/** The symbol of the chain's own coin. */
+const coinOf = (plans) => plans.find(({ payment_kind: kind }) => kind === "native_value")?.token_symbol ?? "ETH";
+
+function howItWorks() {
+  const step = (...words) => h("li", {}, h("span", {}, ...words));
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "How paying works"),
+    h(
+      "ol",
+      { class: "progress numbered" },
+      step("You get an exact amount: the price and a tag of at most a hundredth of a token, which identifies your payment."),
+      step("You send it once, from a wallet in this browser, on a phone, or anywhere else. There is nothing to sign or to approve."),
+      step("This page counts the confirmations, then the credits arrive, with a receipt."),
+    ),
+  );
 }

@@ -1,15 +1,53 @@
-// A browser wallet (EIP-1193), found as `window.ethereum` or announced (EIP-6963).
+// The browser's wallets (EIP-1193): each that announces itself (EIP-6963), or else the one in `window.ethereum`.
 
-import { toUnits } from "/assets/decimal.js";
+import { rememberWallet, rememberedWallet } from "/assets/session.js";
 
-const announced = [];
+/** Wallets by the id that each has on this page. */
+const announced = new Map();
+const listeners = new Set();
+/** The wallet that the user chose, by its reverse domain name: ids change when a page is loaded. */
+let chosen = rememberedWallet();
+
 addEventListener("eip6963:announceProvider", ({ detail }) => {
-  if (detail?.provider && !announced.includes(detail.provider)) announced.push(detail.provider);
+  const { info, provider } = detail ?? {};
+  if (typeof provider?.request !== "function" || typeof info?.uuid !== "string" || announced.has(info.uuid)) return;
+  announced.set(info.uuid, { id: String(info.rdns || info.uuid), name: wordsOf(info.name), icon: iconOf(info.icon), provider });
+  for (const listener of listeners) listener();
 });
 dispatchEvent(new Event("eip6963:requestProvider"));
 
-/** The wallet's provider, if the browser has one. */
-export const provider = () => globalThis.ethereum ?? announced[0] ?? null;
+/** A name as its wallet wrote it, without control characters, and short enough for a button. */
+function wordsOf(name) {
+  return String(name ?? "").replace(/[\p{Cc}\p{Cf}]/gu, "").trim().slice(0, 40) || "Unnamed wallet";
+}
+
+/** The EIP demands a data URI. Anything else would be a request to somebody else. */
+function iconOf(icon) {
+  return /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) && icon.length < 100_000 ? icon : null;
+}
+
+/** The wallets to choose from, each with `id`, `name`, `icon` and `provider`. */
+export function wallets() {
+  if (announced.size > 0) return [...announced.values()];
+  return globalThis.ethereum ? [{ id: "", name: "Browser wallet", icon: null, provider: globalThis.ethereum }] : [];
+}
+
+/** The chosen wallet, or else the first. */
+export const wallet = () => wallets().find(({ id }) => id === chosen) ?? wallets()[0] ?? null;
+
+export function choose({ id }) {
+  chosen = id;
+  rememberWallet(id);
+}
+
+/** Calls `listener` whenever another wallet announces itself, until `signal` is aborted. */
+export function onWallets(listener, signal) {
+  listeners.add(listener);
+  signal.addEventListener("abort", () => listeners.delete(listener));
+}
+
+/** The chosen wallet's provider, if the browser has a wallet. */
+export const provider = () => wallet()?.provider ?? null;
 
 /** An error of the wallet, worded for people. */
 export class WalletError extends Error {
@@ -36,10 +74,10 @@ const NOT_DONE = new Map([
 
 /** Sends a request to the wallet. Some never respond, so `signal` ends the wait; the outcome is then unknown. */
 export async function request(method, params = [], signal) {
-  const wallet = provider();
-  if (!wallet) throw new WalletError("No wallet was found in this browser.");
+  const asked = provider();
+  if (!asked) throw new WalletError("No wallet was found in this browser.");
   try {
-    return await Promise.race([wallet.request({ method, params }), givenUp(signal)]);
+    return await Promise.race([asked.request({ method, params }), givenUp(signal)]);
   } catch (error) {
     if (error instanceof WalletError) throw error;
     const message = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused the request.";
@@ -91,48 +129,51 @@ async function isOn(chainId, signal) {
   return BigInt(await request("eth_chainId", [], signal)) === BigInt(chainId);
 }
 
-/** The transaction that pays a plan's price. It names its chain: the wallet may have switched chains since. */
-export function payment(plan, from) {
-  const price = toUnits(plan.token_amount, Number(plan.token_decimals));
-  const chainId = quantity(plan.chain_id);
-  if (plan.payment_kind === "native_value") {
-    return { from, to: plan.recipient, value: quantity(price), chainId };
+/** The transaction that pays a quote. It names its chain: the wallet may have switched chains since. */
+export function payment(quote, from) {
+  const [chainId, amount] = [quantity(quote.chain_id), BigInt(quote.amount_atomic)];
+  if (quote.payment_kind === "native_value") {
+    return { from, to: quote.recipient, value: quantity(amount), chainId };
   }
   // transfer(address,uint256)
-  const data = `0xa9059cbb${word(BigInt(plan.recipient))}${word(price)}`;
-  return { from, to: plan.token_contract, value: "0x0", data, chainId };
+  const data = `0xa9059cbb${word(BigInt(quote.recipient))}${word(amount)}`;
+  return { from, to: quote.token_contract, value: "0x0", data, chainId };
 }
 
 /** The code of an account that delegates to a contract (EIP-7702). Its private key still controls it. */
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/i;
 
-/** Refuses to pay in the native coin from a contract: such a payment leaves no trace by which it could be credited. */
-export async function checkAccount(plan, from, signal) {
-  if (plan.payment_kind !== "native_value") return;
+/**
+ * Looks at the account before any money moves, and returns whether it is a smart-contract wallet. Such a wallet can pay
+ * in tokens. It cannot pay in the native coin: it sends that by an internal call, which leaves no trace that could be
+ * credited.
+ */
+export async function checkAccount(quote, from, signal) {
   const code = await request("eth_getCode", [from, "latest"], signal);
-  if (typeof code === "string" && (code === "0x" || DELEGATION.test(code))) return;
+  if (typeof code !== "string") throw new WalletError("Your wallet did not say whether this account is a smart contract.");
+  if (code === "0x" || DELEGATION.test(code)) return false;
+  if (quote.payment_kind !== "native_value") return true;
   throw new WalletError(
-    `This account is a smart-contract wallet, whose payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account whose private key you hold.`,
+    `Nothing was sent. ${from} is a smart-contract wallet, and its payment in ${quote.token_symbol} could not be credited. What works: a plan that is paid in a token, or an account whose private key you hold, in this wallet or on a phone.`,
   );
 }
 
 /** Fails if the account certainly has too little. If the balance cannot be read, the wallet itself will check it. */
-export async function checkFunds(plan, from, signal) {
-  const price = toUnits(plan.token_amount, Number(plan.token_decimals));
+export async function checkFunds(quote, from, signal) {
   let held;
   try {
     held = BigInt(
-      plan.payment_kind === "native_value"
+      quote.payment_kind === "native_value"
         ? await request("eth_getBalance", [from, "latest"], signal)
         : // balanceOf(address)
-          await request("eth_call", [{ to: plan.token_contract, data: `0x70a08231${word(BigInt(from))}` }, "latest"], signal),
+          await request("eth_call", [{ to: quote.token_contract, data: `0x70a08231${word(BigInt(from))}` }, "latest"], signal),
     );
   } catch {
     if (signal?.aborted) throw new WalletError(GIVEN_UP);
     return;
   }
-  if (held < price) {
-    throw new WalletError(`This account has less than ${plan.token_amount} ${plan.token_symbol}. Choose another account in your wallet, or another plan.`);
+  if (held < BigInt(quote.amount_atomic)) {
+    throw new WalletError(`This account has less than ${quote.amount_human} ${quote.token_symbol}. Choose another account in your wallet, or another plan.`);
   }
 }
 

@@ -130,11 +130,9 @@ fn rest(section: Section) -> Source {
                 Ok(records::record(row)?.map(|(_, record)| Record::Payment(Box::new(record))))
             })
         }
-        Section::Quotes => {
-            Source::new(quotes::COLUMNS, "quote q LEFT JOIN account a ON a.id = q.account", &["q.nonce"], |row| {
-                Ok(quotes::quote(row)?.map(|quote| Record::Quote(Box::new(quote))))
-            })
-        }
+        Section::Quotes => Source::new(quotes::COLUMNS, quotes::TABLES, &["q.nonce"], |row| {
+            Ok(quotes::quote(row)?.map(|quote| Record::Quote(Box::new(quote))))
+        }),
         Section::Links => Source::new(
             "w.wallet, a.org_id",
             "wallet_link w CROSS JOIN account a ON a.id = w.account",

@@ -33,6 +33,7 @@ fn only_transient_errors_are_retryable() {
         (PaymentError::PayerTaken, ErrorCode::PayerAlreadyRegistered, None),
         (PaymentError::InvalidTxHash, ErrorCode::InvalidTxHash, None),
         (PaymentError::UnknownQuote, ErrorCode::NotFound, None),
+        (PaymentError::UnknownTopUpQuote, ErrorCode::NotFound, None),
         (PaymentError::AlreadyClaimed, ErrorCode::AlreadyClaimed, None),
         (PaymentError::TxUsed, ErrorCode::TxAlreadyUsed, None),
         (PaymentError::Reserved, ErrorCode::PaymentReserved, None),

@@ -21,6 +21,17 @@ pub(super) enum Move {
         customer: usize,
         chain: bool,
     },
+    /// Somebody with an account pays its top-up quote from any customer's wallet, as people who share one do.
+    CustomerPaysTopUp {
+        payer: usize,
+        plan: bool,
+        chain: bool,
+    },
+    ThiefTopUpQuotes {
+        key: usize,
+        plan: bool,
+        chain: bool,
+    },
     ThiefQuotesFor {
         wallet: usize,
         plan: bool,
@@ -62,6 +73,10 @@ pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
         3 => n.clone().prop_map(|quote| Move::CustomerPays { quote }),
         1 => n.clone().prop_map(|quote| Move::CustomerClaims { quote }),
         1 => (n.clone(), any::<bool>()).prop_map(|(customer, chain)| Move::CustomerPaysPrice { customer, chain }),
+        2 => (n.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(payer, plan, chain)| Move::CustomerPaysTopUp { payer, plan, chain }),
+        1 => (n.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(key, plan, chain)| Move::ThiefTopUpQuotes { key, plan, chain }),
         3 => (n.clone(), any::<bool>(), any::<bool>())
             .prop_map(|(wallet, plan, chain)| Move::ThiefQuotesFor { wallet, plan, chain }),
         2 => (n.clone(), n.clone(), any::<bool>())

@@ -1,6 +1,6 @@
 //! The theft game in progress: what the customers and the thief do, and what they have.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use metering_core::chains::{Address, TxHash};
@@ -48,6 +48,9 @@ pub(super) struct Simulation {
     wallets: Vec<Wallet>,
     pub(super) bought: Vec<BoughtQuote>,
     pub(super) customer_keys: Vec<ApiKey>,
+    /// The key of an account that tops up by quote, and the payments of its quotes, by id.
+    pub(super) top_up_key: ApiKey,
+    pub(super) top_ups: HashMap<String, (u64, TxHash, Credits)>,
     thief_quotes: Vec<QuoteResponse>,
     pub(super) thief_keys: Vec<ApiKey>,
     /// The most credits that the thief's payments can be worth.
@@ -76,8 +79,11 @@ impl Simulation {
         for _ in 0..2 {
             thief_keys.push(scene.account_without_wallet().await.0);
         }
+        let (top_up_key, _) = scene.account_without_wallet().await;
         Self {
             scene,
+            top_up_key,
+            top_ups: HashMap::new(),
             customers: CUSTOMERS.into_iter().chain([ROUTER]).map(Wallet::of).collect(),
             wallets: THIEFS_WALLETS.map(Wallet::of).to_vec(),
             bought: Vec::new(),
@@ -131,6 +137,19 @@ impl Simulation {
                     chain.grow(10);
                 }
             }
+            Move::CustomerPaysTopUp { payer, plan, chain } => {
+                let Some(wallet) = pick(&self.customers, payer).cloned() else { return };
+                // There are two amounts for top-ups, so they may all be taken.
+                let quote = self.scene.top_up_quote(&self.top_up_key, plan_of(plan), chain_of(chain)).await;
+                let Ok(quote) = quote else { return };
+                // A contract's payment in the native coin cannot be credited.
+                let by_contract = wallet.address == Wallet::of(ROUTER).address && !plan;
+                if !by_contract && !self.top_ups.contains_key(&quote.quote_id) {
+                    let paid = self.scene.pay_top_up(wallet.address, &quote);
+                    let credits = quote.credits.checked_add(quote.bonus_credits).unwrap();
+                    self.top_ups.insert(quote.quote_id, (quote.chain_id, paid, credits));
+                }
+            }
             Move::Watch { chain } => {
                 self.scene.service.watch(chain_of(chain), Some(0)).await.unwrap();
             }
@@ -144,6 +163,11 @@ impl Simulation {
             Move::ThiefQuotesFor { wallet, plan, chain } => {
                 let wallet = self.address(wallet);
                 self.thief_quotes.extend(self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await.ok());
+            }
+            Move::ThiefTopUpQuotes { key, plan, chain } => {
+                if let Some(key) = pick(&self.thief_keys, key) {
+                    let _ = self.scene.top_up_quote(key, plan_of(plan), chain_of(chain)).await;
+                }
             }
             Move::ThiefPays { wallet, amount_of, chain } => self.thief_pays(wallet, amount_of, chain),
             Move::ThiefClaims => {

@@ -41,7 +41,8 @@ impl Simulation {
                 && !self.thief_payments.contains(&(chain_id, hash));
             // Without payer proof, anyone may claim a payment that matches no quote.
             let tx = (record.payment.tx.chain_id, Some(record.payment.tx.hash));
-            let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx);
+            let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx)
+                || self.top_ups.values().any(|(chain_id, paid, _)| (*chain_id, Some(*paid)) == tx);
             if customers && (proof || quoted && !swapped.contains(&(chain_id, hash))) {
                 assert!(!thief_accounts.contains_key(&record.account), "stolen: {record:?}");
             }
@@ -49,6 +50,13 @@ impl Simulation {
         for chain_id in [MAIN, SIDE] {
             while !self.scene.service.watch(chain_id, Some(0)).await.unwrap().up_to_date {}
         }
+        let bought: i128 = self.top_ups.values().map(|(_, _, credits)| i128::from(credits.atoms())).sum();
+        let credited = self.accounts(std::slice::from_ref(&self.top_up_key)).await;
+        assert_eq!(
+            credited.values().sum::<i128>(),
+            bought,
+            "every payment of a top-up quote is credited to its account"
+        );
         for BoughtQuote { wallet, paid, quote } in &self.bought {
             let Some(paid) = paid else { continue };
             if let Ok(response) = self.scene.claim(&quote.signup_nonce, *paid).await {

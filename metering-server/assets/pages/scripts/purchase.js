@@ -1,0 +1,199 @@
+// The page of one quote: what to send and how, the steps before they happen, and the wait for the payment.
+
+import { sentence } from "/assets/api.js";
+import { group, plural } from "/assets/decimal.js";
+import { busy, h } from "/assets/dom.js";
+import { follow, pay } from "/assets/payment.js";
+import { qrCode } from "/assets/qr.js";
+import { copyButton } from "/assets/secret.js";
+import { rememberedPayment } from "/assets/session.js";
+import { stepList, transaction } from "/assets/steps.js";
+import { choose, onWallets, wallet, wallets } from "/assets/wallet.js";
+
+const TICK_MS = 1_000;
+
+/**
+ * Fills `place` until `signal` is aborted. `sent` is the payment that a wallet in this browser sent, if it did; `problem`
+ * is shown first. Calls `paid` with the quote, `renew` when a new amount is wanted, `back` for the plans, `lost` when the
+ * wallet did not say whether it paid, and `failed` when the quote cannot be looked at any more.
+ */
+export function showPurchase(place, { quote, plan, chain, coin, credits, account, key, sent, problem, signal, paid, renew, back, lost, failed }) {
+  const label = plan?.label || quote.plan_id;
+  const exact = `${group(quote.amount_human)} ${quote.token_symbol}`;
+  const sum = `${group(credits)} ${plural(credits, "credit")}`;
+  const hasWallet = wallets().length > 0;
+  const steps = stepList({
+    ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
+    send: [hasWallet || sent ? "It asks you to send exactly " : "You send exactly ", h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`],
+    confirm: `We count ${quote.required} ${plural(quote.required, "confirmation")}.`,
+    credit: `${sum} arrive, with a receipt.`,
+  });
+  const heading = h("h2", { tabindex: "-1", id: "purchase-title" }, `Pay ${exact}`);
+  const left = h("span", { id: "time-left", role: "timer" });
+  const alert = h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1", hidden: !problem }, problem);
+  const expired = h(
+    "div",
+    { class: "notice notice-warn", id: "quote-expired", role: "status", hidden: true },
+    h("p", {}, h("strong", {}, "This amount has expired. "), "Get a new one before you pay. If you have sent it already, leave this page open: it is still credited for a day."),
+    h("div", { class: "actions" }, h("button", { class: "button", type: "button", "data-action": "renew", on: { click: renew } }, "Get a new amount")),
+  );
+  const chooser = h("div", {});
+  const payButton = h("button", { class: "button wide-button", type: "button", "data-action": "pay" });
+  const stop = h("button", { class: "button button-quiet", type: "button", hidden: true }, "Stop waiting for the wallet");
+  const other = otherWallet(quote, chain, exact);
+  const change = h("button", { class: "button button-quiet", type: "button", "data-action": "back", on: { click: back } }, "Choose another plan");
+
+  let isSent = Boolean(sent);
+  let hasArrived = false;
+  let isOver = false;
+  let isAsked = false;
+  const arrange = () => {
+    const canPay = !isSent && !hasArrived && !isOver;
+    payButton.hidden = !canPay || wallets().length === 0;
+    chooser.hidden = payButton.hidden;
+    // Who has paid, or is about to, must not pay again.
+    other.hidden = !canPay || isAsked;
+    change.hidden = isSent || hasArrived || isAsked;
+    expired.hidden = !isOver || isSent || hasArrived;
+    left.hidden = isSent || hasArrived || isOver;
+    const chosen = wallet();
+    payButton.textContent = chosen ? `Pay with ${chosen.name === "Browser wallet" ? "your browser wallet" : chosen.name}` : "";
+  };
+  const offer = () => {
+    chooser.replaceChildren(...walletChoice(arrange));
+    arrange();
+  };
+
+  payButton.addEventListener("click", () =>
+    busy(payButton, async () => {
+      const waiting = new AbortController();
+      signal.addEventListener("abort", () => waiting.abort());
+      stop.onclick = () => waiting.abort();
+      stop.hidden = false;
+      alert.hidden = true;
+      isAsked = true;
+      arrange();
+      try {
+        const payment = await pay({ quote, chain, account, coin, label }, steps.say, waiting.signal);
+        if (signal.aborted) return;
+        isSent = true;
+        showSent(payment);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (rememberedPayment()) {
+          lost(sentence(error));
+          return;
+        }
+        for (const step of ["wallet", "send"]) steps.say(step, "", "");
+        alert.textContent = sentence(error);
+        alert.hidden = false;
+        alert.focus();
+      } finally {
+        isAsked = false;
+        stop.hidden = true;
+        arrange();
+      }
+    }),
+  );
+
+  function showSent({ from, tx_hash: hash }) {
+    steps.say("wallet", "done", from ?? "");
+    steps.say("send", "done", ["Sent: ", transaction(hash, chain.explorer_url && `${chain.explorer_url}/tx/${hash}`)]);
+    steps.say("confirm", "now", "Waiting for the payment to be in a block.");
+  }
+
+  function showLook(seen, error) {
+    if (error) {
+      steps.say("confirm", hasArrived || isSent ? "now" : "", `${sentence(error)} Trying again.`);
+      return;
+    }
+    if (seen.status === "open") {
+      if (hasArrived) steps.say("confirm", "now", "The payment left its block. Waiting for it to be in another one.");
+      else if (!isSent) steps.say("confirm", "", "Waiting for the payment. This page notices it by itself.");
+      return;
+    }
+    hasArrived = true;
+    arrange();
+    steps.say("wallet", "done");
+    steps.say("send", "done", ["Seen: ", transaction(seen.tx_hash, seen.explorer_url)]);
+    const isPaid = seen.status === "paid";
+    const isConfirmed = isPaid || BigInt(seen.confirmations) >= BigInt(seen.required);
+    steps.say("confirm", isConfirmed ? "done" : "now", isPaid ? "" : `${seen.confirmations} of ${seen.required} confirmations.`);
+    steps.say("credit", isPaid ? "done" : isConfirmed ? "now" : "");
+  }
+
+  const skew = quote.date.getTime() - Date.now();
+  const tick = () => {
+    const seconds = Math.floor((Date.parse(quote.expires_at) - (Date.now() + skew)) / 1_000);
+    left.textContent = seconds >= 0 ? `Price held for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}.` : "";
+    if (seconds < 0 !== isOver) {
+      isOver = seconds < 0;
+      arrange();
+    }
+  };
+  const timer = setInterval(tick, TICK_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  onWallets(offer, signal);
+
+  const main = h(
+    "section",
+    { class: "card", id: "payment-progress", "aria-labelledby": "purchase-title" },
+    heading,
+    h("p", { class: "soft" }, `${label}: ${sum}, on ${chain.name}. `, left),
+    alert,
+    expired,
+    chooser,
+    payButton,
+    h("h3", {}, "What happens"),
+    steps.element,
+    !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet."),
+    h("div", { class: "actions" }, stop, change),
+  );
+  place.replaceChildren(h("div", { class: "split purchase", id: "purchase" }, main, other));
+  offer();
+  tick();
+  if (sent) showSent(sent);
+  (problem ? alert : heading).focus();
+
+  follow(quote.quote_id, { key, show: showLook, sent: () => rememberedPayment(), signal }).then((last) => last && paid(last), (error) => signal.aborted || failed(error));
+}
+
+/** Radio buttons for the wallets of this browser, if there are several. */
+function walletChoice(chosen) {
+  if (wallets().length < 2) return [];
+  const radio = (option) => {
+    const input = h("input", { type: "radio", name: "wallet", value: option.id, on: { change: () => (choose(option), chosen()) } });
+    input.checked = option === wallet();
+    const icon = option.icon && h("img", { src: option.icon, alt: "", width: 24, height: 24 });
+    return h("label", { class: "wallet-choice" }, input, icon, h("span", {}, option.name));
+  };
+  return [h("fieldset", { class: "wallets" }, h("legend", {}, "Wallet"), ...wallets().map(radio))];
+}
+
+/** What a wallet elsewhere needs: the code to scan, and the same as texts to copy. */
+function otherWallet(quote, chain, exact) {
+  const line = (name, value, copy) => h("div", {}, h("dt", {}, name), h("dd", {}, h("span", { class: "mono break" }, value), copy && copyButton(copy, "Copy", "button button-quiet button-small", name.toLowerCase())));
+  const native = quote.payment_kind === "native_value";
+  return h(
+    "section",
+    { class: "card", id: "other-wallet", "aria-labelledby": "other-wallet-title" },
+    h("h2", { id: "other-wallet-title" }, "From a phone or another wallet"),
+    h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", so any wallet will do and there is nothing to register."),
+    h("a", { class: "qr-frame", href: quote.payment_uri, "aria-label": "Open in a wallet on this device" }, qrCode(quote.payment_uri, `Payment request for ${exact}`)),
+    h(
+      "dl",
+      { class: "facts pay-facts" },
+      line("Amount", exact, quote.amount_human),
+      line("To", quote.recipient, quote.recipient),
+      line("Network", `${chain.name} (chain ${quote.chain_id})`),
+      !native && line("Token", quote.token_contract, quote.token_contract),
+    ),
+    h(
+      "p",
+      { class: "hint" },
+      native
+        ? `One plain transfer, not a unit more or less, from a wallet whose key you hold. ${quote.token_symbol} that a smart contract or an exchange's contract sends cannot be credited.`
+        : "One plain transfer, not a unit more or less. Fees that your wallet or exchange takes come on top.",
+    ),
+  );
+}

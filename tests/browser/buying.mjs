@@ -1,0 +1,293 @@
+// Scenes in which a signed-in user tops up: with one of two wallets in the browser, with a phone, and with the keyboard.
+
+import assert from "node:assert/strict";
+import jsQR from "jsqr";
+import { checkPage, storedData } from "./browser.mjs";
+import { LOOKS, call, look, signIn, tabTo } from "./steps.mjs";
+
+const ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='8' height='8'%3E%3Crect width='8' height='8' fill='teal'/%3E%3C/svg%3E";
+
+async function rpc(node, method, ...params) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await (await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+  assert.ok(!response.error, JSON.stringify(response.error));
+  return response.result;
+}
+
+const bought = async (page, key) => (await (await call(page, "/credits/balance", key)).json()).total_credits_purchased;
+
+/** Waits until a step is in a state, and returns its words. */
+async function step(page, name, state) {
+  const item = page.locator(`[data-step=${name}][data-state=${state}]`);
+  await item.waitFor();
+  return item.innerText();
+}
+
+async function openTopUp(page, key) {
+  await signIn(page, key);
+  await page.click("#tab-top-up");
+  await page.waitForSelector("[data-action=continue]");
+}
+
+/** Chooses the plan with this label, and continues to its quote. */
+async function choosePlan(page, label) {
+  await page.locator(".offer", { hasText: label }).locator("input").check();
+  await page.click("[data-action=continue]");
+  await page.waitForSelector("#purchase");
+}
+
+/** What the QR code on the page says, read from a screenshot as a phone would. */
+async function scan(page) {
+  const shot = (await page.locator("#other-wallet .qr").screenshot()).toString("base64");
+  const { pixels, width, height } = await page.evaluate(async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    canvas.drawImage(image, 0, 0);
+    return { pixels: [...canvas.getImageData(0, 0, image.width, image.height).data], width: image.width, height: image.height };
+  }, shot);
+  const code = jsQR(Uint8ClampedArray.from(pixels), width, height);
+  assert.ok(code, "the code can be read");
+  return code.data;
+}
+
+/** The transaction that a wallet makes of a payment URI (EIP-681). */
+function transactionOf(uri) {
+  const native = /^ethereum:(0x[0-9a-fA-F]{40})@(\d+)\?value=(\d+)$/.exec(uri);
+  if (native) return { to: native[1], value: `0x${BigInt(native[3]).toString(16)}` };
+  const [, token, , recipient, amount] = /^ethereum:(0x[0-9a-fA-F]{40})@(\d+)\/transfer\?address=(0x[0-9a-fA-F]{40})&uint256=(\d+)$/.exec(uri);
+  const word = (number) => BigInt(number).toString(16).padStart(64, "0");
+  return { to: token, data: `0xa9059cbb${word(recipient)}${word(amount)}` };
+}
+
+export const buying = {
+  /** Two wallets announce themselves; the user declines, then pays with the second one. */
+  async buy(visitor, { key, node, accounts, explorer }) {
+    let declines = true;
+    const named = [
+      { name: "First Wallet", rdns: "com.first.example", icon: ICON, account: accounts[0] },
+      { name: "Second\u202e Wallet", rdns: "com.second.example", icon: "https://elsewhere.example/icon.png", account: accounts[1] },
+    ];
+    const wallet = { node, named, refuse: (method) => declines && method === "eth_sendTransaction" };
+    const page = await visitor.window({ wallet });
+    await openTopUp(page, key);
+    const offers = await page.locator(".offer").allInnerTexts();
+    assert.match(offers.join("\n"), /Starter\s+5 USDC on devnet\s+10 credits \+ 0\.5 bonus\s+75,600 calls of weight 1\s+0\.00006614 USDC per call/);
+    await checkPage(page, "top-up");
+    await choosePlan(page, "Starter");
+    // All of it is said before anything is asked.
+    const words = await page.innerText("#payment-progress");
+    const amount = /exactly (5\.00\d+) USDC/.exec(words)?.[1];
+    assert.ok(amount && BigInt(amount.replace(".", "").padEnd(7, "0")) % 4n === 0n, words);
+    for (const part of ["shares its address", "Nothing to sign", "on devnet, once", "We count 3 confirmations", "10.5 credits arrive, with a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
+    assert.deepEqual(page.walletCalls, []);
+    assert.deepEqual(await page.locator(".wallet-choice").allInnerTexts(), ["First Wallet", "Second Wallet"]);
+    assert.equal(await page.locator(".wallet-choice img").count(), 1, "only data URIs are icons");
+    await page.getByRole("radio", { name: "Second Wallet" }).check();
+    await checkPage(page, "purchase");
+    const pay = page.getByRole("button", { name: "Pay with Second Wallet" });
+    await pay.click();
+    await page.waitForSelector("#payment-progress [role=alert]:not([hidden])");
+    assert.match(await page.innerText("#payment-progress [role=alert]"), /declined/);
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "alert");
+    assert.ok(await page.isVisible("#other-wallet"));
+    await checkPage(page, "purchase-declined");
+
+    declines = false;
+    const before = await bought(page, key);
+    await pay.click();
+    const sent = await step(page, "send", "done");
+    assert.match(sent, /(Sent|Seen): 0x[0-9a-f]{8}…[0-9a-f]{8}/);
+    const link = page.locator("[data-step=send] a");
+    assert.match(await link.getAttribute("href"), new RegExp(`^${explorer}/tx/0x[0-9a-f]{64}$`));
+    assert.equal(await link.getAttribute("rel"), "noopener noreferrer");
+    assert.ok(await page.isHidden("#other-wallet"), "nobody is asked to pay twice");
+    assert.match(page.walletAsked.at(-1), /^com\.second\.example /);
+    assert.equal(page.walletSent.at(-1).from, accounts[1].toLowerCase());
+    await page.waitForFunction(() => /1 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
+    await checkPage(page, "purchase-confirming");
+    assert.equal(await bought(page, key), before);
+    await rpc(node, "anvil_mine", "0x1");
+    await page.waitForFunction(() => /2 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
+    await rpc(node, "anvil_mine", "0x1");
+    await page.waitForSelector("#topped-up");
+    assert.match(await page.innerText("#topped-up"), /\+10\.5 credits\. The balance is [\d.]+\.\s+Receipt R-\d+-[0-9A-F]{16}, transaction 0x/);
+    assert.equal(await bought(page, key), before + 10.5);
+    assert.ok(!page.walletCalls.includes("personal_sign"), "nothing is signed");
+    assert.ok(!/metering\.(payment|quote)/.test(await storedData(page)));
+    await checkPage(page, "top-up-done");
+    await page.getByRole("link", { name: "Open the receipt" }).click();
+    await page.waitForSelector("#receipt-number");
+    assert.ok((await page.innerText("#receipt")).includes(`${amount} USDC`));
+    await page.goBack();
+    await page.waitForSelector("[data-action=continue]");
+    await choosePlan(page, "Coin");
+    assert.ok(await page.getByRole("radio", { name: "Second Wallet" }).isChecked(), "the tab remembers the wallet");
+  },
+
+  /** A phone pays what the QR code says, from a wallet that nobody knows, while the page waits; then with a reload. */
+  async phone(visitor, { key, node, payer }) {
+    const page = await visitor.window({ expected: ["ERR_FAILED"] });
+    await openTopUp(page, key);
+    await choosePlan(page, "Starter");
+    assert.match(await page.innerText("#purchase [data-needs=wallet]"), /no wallet in this browser/);
+    const uri = await scan(page);
+    const facts = await page.innerText(".pay-facts");
+    assert.equal(uri, await page.getAttribute(".qr-frame", "href"));
+    const [, recipient, units] = /address=(0x\w+)&uint256=(\d+)$/.exec(uri);
+    assert.ok(facts.includes(recipient) && facts.includes(`${units[0]}.${units.slice(1)}`.replace(/0+$/, "")), facts);
+    await checkPage(page, "purchase-phone");
+    // The watcher credits it: this page does not register it.
+    await page.route("**/credits/topup", (route) => route.abort());
+    const before = await bought(page, key);
+    await rpc(node, "eth_sendTransaction", { from: payer, ...transactionOf(uri) });
+    await page.waitForFunction(() => /[12] of 2 confirmations/.test(document.querySelector("[data-step=confirm]")?.textContent));
+    assert.ok(await page.isHidden("#other-wallet"));
+    await rpc(node, "anvil_mine", "0x3");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await bought(page, key), before + 10.5);
+    await page.unroute("**/credits/topup");
+
+    await page.getByRole("button", { name: "Top up again" }).click();
+    await page.waitForSelector("[data-action=continue]");
+    await choosePlan(page, "Coin");
+    const native = await scan(page);
+    assert.match(native, /^ethereum:0x[0-9a-fA-F]{40}@31337\?value=25\d{14}$/);
+    await page.reload();
+    await page.waitForSelector("#other-wallet .qr");
+    assert.equal(await scan(page), native, "the same amount after a reload");
+    await rpc(node, "eth_sendTransaction", { from: payer, ...transactionOf(native) });
+    await rpc(node, "anvil_mine", "0x2");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await bought(page, key), before + 14.5);
+
+    // Paid while the page was closed.
+    await page.getByRole("button", { name: "Top up again" }).click();
+    await page.waitForSelector("[data-action=continue]");
+    await choosePlan(page, "Starter");
+    const third = await scan(page);
+    await page.goto(`${page.base}/metering`);
+    await rpc(node, "eth_sendTransaction", { from: payer, ...transactionOf(third) });
+    await rpc(node, "anvil_mine", "0x3");
+    for (let tries = 0; tries < 100 && (await bought(page, key)) < before + 25; tries += 1) await page.waitForTimeout(200);
+    await page.goto(`${page.base}/metering/account#top-up`);
+    await page.waitForSelector("#topped-up");
+    await checkPage(page, null);
+  },
+
+  /** The price expires on the page; a new amount is one press away. */
+  async expiry(visitor, { key }) {
+    const page = await visitor.window();
+    await page.route("**/credits/topup/quote", async (route) => {
+      const response = await route.fetch();
+      const quote = await response.json();
+      await route.fulfill({ response, json: { ...quote, expires_at: new Date(Date.now() + 3_000).toISOString() } });
+    }, { times: 1 });
+    await openTopUp(page, key);
+    await choosePlan(page, "Starter");
+    assert.match(await page.innerText("#time-left"), /^Price held for 0:0[0-3]\.$/);
+    await page.waitForSelector("#quote-expired:not([hidden])");
+    assert.ok((await page.isHidden("#other-wallet")) && (await page.isHidden("[data-action=pay]")), "an expired amount is not offered");
+    await checkPage(page, "purchase-expired");
+    await page.click("[data-action=renew]");
+    await page.waitForSelector("#other-wallet:not([hidden]) .qr");
+    assert.match(await page.innerText("#time-left"), /^Price held for (29|30):/);
+    await page.click("[data-action=back]");
+    await page.waitForSelector("[data-action=continue]");
+    assert.ok(await page.locator(".offer", { hasText: "Starter" }).locator("input").isChecked());
+  },
+
+  /** A contract is told before any money moves that its coin cannot be credited; a delegation (EIP-7702) is no contract. */
+  async contractWallet(visitor, { key, node, account }) {
+    const wallet = { node, account, refuse: (method) => method === "eth_sendTransaction" };
+    const page = await visitor.window({ wallet });
+    await openTopUp(page, key);
+    await choosePlan(page, "Coin");
+    const said = async (code) => {
+      await rpc(node, "anvil_setCode", account, code);
+      const asked = page.walletCalls.length;
+      await page.click("[data-action=pay]");
+      await page.waitForSelector("#payment-progress [role=alert]:not([hidden])");
+      return [await page.innerText("#payment-progress [role=alert]"), page.walletCalls.slice(asked)];
+    };
+    const [stopped, calls] = await said("0x6001600155");
+    assert.match(stopped, /^Nothing was sent\. 0x\w{40} is a smart-contract wallet.*a plan that is paid in a token/);
+    assert.ok(!calls.includes("eth_sendTransaction") && !calls.includes("personal_sign"), calls.join());
+    assert.ok(await page.isVisible("#other-wallet .qr"), "what works is still there");
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("metering.payment")), null);
+    await checkPage(page, "purchase-contract");
+    const [declined, delegated] = await said(`0xef0100${"12".repeat(20)}`);
+    assert.match(declined, /declined/);
+    assert.ok(delegated.includes("eth_sendTransaction"));
+    await page.click("[data-action=back]");
+    await choosePlan(page, "Starter");
+    const [inToken, asked] = await said("0x6001600155");
+    assert.match(inToken, /declined/);
+    assert.ok(asked.includes("eth_sendTransaction"), "a contract may pay in a token");
+  },
+
+  /** From the first page to the wallet's request and back, with the keyboard alone. */
+  async buyByKeyboard(visitor, { key, node, account }) {
+    const page = await visitor.window({ wallet: { node, account } });
+    await signIn(page, key);
+    await page.goto(`${page.base}/metering`);
+    await page.waitForSelector("#plans .offer");
+    await tabTo(page, '#plans a[aria-label="Buy Coin on devnet"]');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[data-action=continue]");
+    assert.ok(await page.locator(".offer", { hasText: "Coin" }).locator("input").isChecked(), "the plan of the link is chosen");
+    await tabTo(page, "input[name=plan]");
+    await page.keyboard.press("ArrowUp");
+    assert.match(await page.innerText("[data-action=continue]"), /Starter for 5 USDC on devnet/);
+    await tabTo(page, "[data-action=continue]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#purchase");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "purchase-title", "the focus is at the quote");
+    await tabTo(page, "[data-action=back]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[data-action=continue]");
+    await tabTo(page, "[data-action=continue]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#purchase");
+    await tabTo(page, "[data-action=pay]");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Topped up");
+    await tabTo(page, "#topped-up a.button");
+  },
+
+  /** Every state of a purchase in both schemes, on a phone and a desktop. */
+  async buyingLooks(visitor, { key, node, account }) {
+    for (const options of [...LOOKS, { viewport: { width: 320, height: 700 } }]) {
+      const name = (state) => `${state}-${options.viewport.width}-${options.colorScheme ?? "narrow"}`;
+      const page = await visitor.window({ ...options, wallet: { node, account } });
+      await page.goto(`${page.base}/metering`);
+      await page.waitForSelector("#plans .offer");
+      await checkPage(page, name("plans"));
+      await openTopUp(page, key);
+      await checkPage(page, name("top-up"));
+      for (const label of ["Coin", "Starter"]) {
+        await choosePlan(page, label);
+        await checkPage(page, label === "Starter" ? name("purchase") : null);
+        if (label === "Coin") await page.click("[data-action=back]");
+      }
+      await page.click("[data-action=pay]");
+      await page.waitForSelector("#topped-up");
+      await checkPage(page, name("top-up-done"));
+    }
+  },
+
+  /** The first page weighs less than 150 kB as it is sent, and asks nobody else for anything. */
+  async weight(visitor, { most }) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/metering`, { waitUntil: "networkidle" });
+    await page.waitForSelector("#plans .offer");
+    const sizes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(({ name, encodedBodySize, transferSize }) => ({ name, encodedBodySize, transferSize })));
+    const sum = sizes.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0);
+    assert.ok(sizes.length > 10 && sizes.every(({ encodedBodySize }) => encodedBodySize > 0), JSON.stringify(sizes));
+    assert.ok(sum < most, `${sum} bytes: ${JSON.stringify(sizes)}`);
+    await checkPage(page, null);
+    console.log(`the first page is ${sum} bytes in ${sizes.length} files`);
+  },
+};

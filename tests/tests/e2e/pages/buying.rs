@@ -1,0 +1,77 @@
+//! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs`.
+
+use metering_tests::chain::Chain;
+use serde_json::{Value, json};
+
+use super::{account, play};
+use crate::support::shop::Shop;
+
+const EXPLORER: &str = "https://explorer.example";
+
+/// A shop whose accounts 3 and 4 have tokens, and the key of an account without a wallet.
+fn shop(depth: &str, more: &str) -> Option<(Shop, Value)> {
+    let shop = Shop::with(Chain::setup(), depth, more)?;
+    for number in [3, 4] {
+        let address = shop.chain.wallet().account(number).address();
+        shop.chain.wallet().mint(&shop.token, &address, 1_000_000_000);
+    }
+    let key = account(&shop.site, "holder", "2");
+    Some((shop, key))
+}
+
+fn checksummed(shop: &Shop, number: u32) -> String {
+    shop.chain.wallet().account(number).checksummed().to_owned()
+}
+
+#[test]
+fn one_of_two_wallets_pays_step_by_step() {
+    let Some((shop, key)) = shop("3", &format!("explorer_url = '{EXPLORER}'")) else { return };
+    let accounts = [checksummed(&shop, 3), checksummed(&shop, 4)];
+    play(
+        "buy",
+        &shop.server,
+        json!({"key": key, "node": shop.chain.url(), "accounts": accounts, "explorer": EXPLORER}),
+    );
+    shop.site.verify();
+}
+
+#[test]
+fn phone_pays_what_the_code_says_while_the_page_waits() {
+    let Some((shop, key)) = shop("2", "watch = true") else { return };
+    play("phone", &shop.server, json!({"key": key, "node": shop.chain.url(), "payer": checksummed(&shop, 4)}));
+    shop.site.verify();
+}
+
+#[test]
+fn expired_amount_is_replaced() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    play("expiry", &shop.server, json!({"key": key}));
+}
+
+#[test]
+fn contract_wallet_is_stopped_before_money_moves() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
+    play("contractWallet", &shop.server, more);
+}
+
+#[test]
+fn keyboard_alone_buys_a_plan() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
+    play("buyByKeyboard", &shop.server, more);
+    shop.site.verify();
+}
+
+#[test]
+fn buying_is_accessible_in_both_schemes_and_widths() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    let more = json!({"key": key, "node": shop.chain.url(), "account": checksummed(&shop, 3)});
+    play("buyingLooks", &shop.server, more);
+}
+
+#[test]
+fn first_page_is_light() {
+    let Some((shop, _)) = shop("1", "") else { return };
+    play("weight", &shop.server, json!({"most": 150_000}));
+}
