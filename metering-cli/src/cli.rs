@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
 use crate::client::access::config::ConfigArgs;
+use crate::client::access::recover::RecoverArgs;
 use crate::client::access::rotate::RotateArgs;
 use crate::client::catalogue::routes::RoutesArgs;
 use crate::client::charging::call::CallArgs;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Balance(BalanceArgs),
     Usage(UsageArgs),
     Rotate(RotateArgs),
+    Recover(RecoverArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
     Stream(StreamArgs),
@@ -58,6 +60,7 @@ impl Command {
             Self::Balance(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,
             Self::Rotate(args) => args.run(out).await,
+            Self::Recover(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,

@@ -4,6 +4,8 @@
 pub(crate) mod config;
 mod current_key;
 pub(crate) mod home;
+mod new_key;
 pub(crate) mod private_file;
 pub(crate) mod profile;
+pub(crate) mod recover;
 pub(crate) mod rotate;

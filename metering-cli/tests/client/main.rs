@@ -10,6 +10,7 @@ mod home;
 mod mcp;
 mod plans;
 mod profiles;
+mod recover;
 mod rotate;
 mod routes;
 mod signup;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_core::access::Email;
-use metering_core::{Account, AccountId, Store};
+use metering_core::{Account, AccountId, SignupStore};
 
 use super::document;
 use crate::admin::session::{PAGE, Session, find};
@@ -14,7 +14,8 @@ use crate::output::Format;
 /// Show an account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With --email, revoked accounts are ignored.
+With --email, revoked accounts are ignored. The account that holds the address comes first; if several only wait for its
+verification, the newest.
 
 Examples:
   metering admin account show org_0123456789abcdefghij
@@ -42,19 +43,20 @@ impl ShowArgs {
     }
 }
 
-/// Reads all accounts: the store has no lookup by email, and an operator can wait.
-async fn find_by_email(store: &dyn Store, email: &Email) -> Result<Account, Failure> {
-    let mut after = None;
+/// The account that holds the address. If none does, reads all accounts for the newest that waits for its verification:
+/// an operator can wait.
+async fn find_by_email(store: &dyn SignupStore, email: &Email) -> Result<Account, Failure> {
+    if let Some(holder) = store.account_by_email(email).await? {
+        return Ok(holder);
+    }
+    let (mut after, mut newest) = (None, None);
     loop {
         let page = store.accounts(after.as_ref(), PAGE).await?;
         let wanted = |account: &Account| account.revoked_at.is_none() && account.email.as_ref() == Some(email);
-        if let Some(account) = page.items.into_iter().find(wanted) {
-            return Ok(account);
-        }
+        newest = page.items.into_iter().rfind(wanted).or(newest);
         if page.next.is_none() {
-            return Err(Failure::NotFound(format!(
-                "no account has the email address {email}; revoked accounts are ignored"
-            )));
+            let missing = || format!("no account has the email address {email}; revoked accounts are ignored");
+            return newest.ok_or_else(|| Failure::NotFound(missing()));
         }
         after = page.next;
     }

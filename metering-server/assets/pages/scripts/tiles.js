@@ -1,7 +1,8 @@
 // The tiles above the chart: balance, lifetime use and rate limits.
 
-import { drums, group, plural } from "/assets/decimal.js";
+import { drums, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
+import { isPending } from "/assets/email.js";
 import { figure } from "/assets/figure.js";
 import { runway } from "/assets/runway.js";
 
@@ -19,7 +20,7 @@ export function tiles(balance, recent, now) {
       "Balance",
       "balance-title",
       h("p", { class: "meter-line" }, meter, h("span", { class: "soft" }, `${unit} ${plural(balance.credit_balance, "credit")}`.trim())),
-      h("p", { class: "soft", id: "runway" }, runway(balance.credit_balance, recent.by_day, now)),
+      h("p", { class: "soft", id: "runway" }, isPending(balance) && toUnits(balance.credit_balance) === 0n ? "Nothing yet." : runway(balance.credit_balance, recent.by_day, now)),
     ),
     tile(
       "Lifetime used",

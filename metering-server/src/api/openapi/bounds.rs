@@ -10,7 +10,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{OpenApi, PathItem, RefOr};
 
 /// String fields with a fixed format. Mixed-case addresses must also satisfy EIP-55, which a pattern cannot express.
-const PATTERNS: [(&str, &str); 21] = [
+const PATTERNS: [(&str, &str); 22] = [
     ("Idempotency-Key", IDEMPOTENCY_KEY),
     ("address", ADDRESS),
     ("agent_name", "^[A-Za-z0-9_-]{1,64}$"),
@@ -28,6 +28,7 @@ const PATTERNS: [(&str, &str); 21] = [
     ("session_token", "^sst_[A-Za-z0-9]{43}$"),
     ("signature", "^0x([0-9a-fA-F]{2}){1,8192}$"),
     ("signup_nonce", "^sqn_[A-Za-z0-9]{43}$"),
+    ("token", "^eml_[A-Za-z0-9]{43}$"),
     ("token_contract", ADDRESS),
     ("token_symbol", r"\S"),
     ("tx_hash", "^0x[0-9a-fA-F]{64}$"),
@@ -47,15 +48,17 @@ const METHOD: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
 const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
 
 /// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
-const NOT_NEGATIVE: [(&str, &str); 8] = [
+const NOT_NEGATIVE: [(&str, &str); 10] = [
     ("BalanceDocument", "total_credits_purchased"),
     ("DeductResponse", "amount_charged"),
     ("EpochUnit", "credits_per_epoch"),
+    ("EmailVerification", "free_credits"),
     ("ErrorBody", "required"),
     ("PlanDocument", "bonus_credits"),
     ("PlanDocument", "credits"),
     ("TopUpResponse", "amount_added"),
     ("TopUpResponse", "total_credits_purchased"),
+    ("VerifiedResponse", "credits_granted"),
 ];
 
 /// A string in the query of a metered route: no control characters.
@@ -181,6 +184,7 @@ mod tests {
         let key = metering_core::ApiKey::generate(&SystemRandomness);
         assert_eq!(key.expose().len(), "sk_live_".len() + 38);
         assert_eq!(AccountId::generate(&SystemRandomness).as_str().len(), "org_".len() + 20);
+        assert_eq!(metering_core::signups::LinkToken::generate(&SystemRandomness).expose().len(), "eml_".len() + 43);
         assert_eq!(metering_core::signups::SessionToken::generate(&SystemRandomness).expose().len(), "sst_".len() + 43);
         assert!("a".repeat(64).parse::<metering_core::access::AgentName>().is_ok());
         assert!("a".repeat(65).parse::<metering_core::access::AgentName>().is_err());
