@@ -24,15 +24,17 @@ export const mail = {
     await signUp(page, "page@example.com");
     await page.waitForSelector("#verify-next");
     assert.match(await page.innerText("#verify-next"), /open the link that we sent to page@example\.com to get your 2 free credits/);
+    const key = (await page.innerText("#api-key")).match(KEY)[0];
     await checkPage(page, "mail-signup");
     await page.getByRole("link", { name: "Open your account" }).click();
     await page.waitForSelector("#email-pending");
     assert.match(await page.innerText("#email-pending"), /page@example\.com.*2 free credits are added then/s);
     assert.ok(await page.isHidden("#out-of-credits"), "it is not out of credits, but waits for them");
-    for (const { viewport, colorScheme } of LOOKS) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      await checkPage(page, `mail-account-${look({ viewport, colorScheme })}`);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await signIn(seen, key);
+      await seen.waitForSelector("#email-pending");
+      await checkPage(seen, `mail-account-${look(options)}`);
     }
     await tabTo(page, "[data-action=send-link]");
     await page.keyboard.press("Enter");
@@ -73,10 +75,11 @@ export const mail = {
     await page.goto("about:blank");
     await page.goto(`${page.base}/metering/verify-email`);
     await page.waitForSelector("text=Open the link in the mail");
-    for (const { viewport, colorScheme } of LOOKS) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      await checkPage(page, null);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(`${seen.base}/metering/verify-email`);
+      await seen.waitForSelector("text=Open the link in the mail");
+      await checkPage(seen, null);
     }
     await signIn(page, key);
     assert.ok(await page.isHidden("#email-pending"));
@@ -93,10 +96,11 @@ export const mail = {
     await checkPage(page, "mail-lost-key");
     await page.getByRole("link", { name: "Replace it by email" }).click();
     await page.waitForSelector("#ask-button:not([disabled])");
-    for (const { viewport, colorScheme } of LOOKS) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      await checkPage(page, `mail-recover-${look({ viewport, colorScheme })}`);
+    for (const options of LOOKS) {
+      const seen = await visitor.window(options);
+      await seen.goto(`${seen.base}/metering/recover`);
+      await seen.waitForSelector("#ask-button:not([disabled])");
+      await checkPage(seen, `mail-recover-${look(options)}`);
     }
     await page.click("#ask-button");
     assert.match(await page.innerText("#email-error"), /Enter your email address/);
