@@ -76,6 +76,8 @@ impl Wrk {
         // still ends it.
         let mut command = Command::new("timeout");
         command.args(["--foreground", "--preserve-status", "--signal=INT"]).arg(time.as_secs_f64().to_string());
+        // A shell's background job ignores SIGINT, and so would wrk until it has started.
+        command.args(["env", "--default-signal=INT"]);
         command.arg(&self.program).arg("-s").arg(self.folder.path().join("load.lua")).args(args).args(script_args);
         let before = reaped_time();
         let output = command.stdin(Stdio::null()).output()?;
