@@ -73,9 +73,6 @@ impl Service {
         if let Some(quote) = open.iter().rev().find(|quote| self.is_current(quote, &plan, chain)) {
             return self.quote_document(quote, &plan, chain, None).await;
         }
-        if open.len() >= Quote::MAX_TOP_UPS {
-            return Err(PaymentError::QuotesExhausted.into());
-        }
         let plans = self.payments.store()?.plans().await?;
         let is_price = |quote: &Quote| {
             plans.iter().any(|plan| plan.target(chain) == quote.target && plan.price() == Some(quote.amount))
@@ -89,6 +86,7 @@ impl Service {
             match self.payments.store()?.open_quote(quote.clone()).await? {
                 QuoteOpened::Opened => return self.quote_document(&quote, &plan, chain, None).await,
                 QuoteOpened::AmountTaken => {}
+                QuoteOpened::TooManyTopUps => return Err(too_many(&open, &quote).into()),
                 QuoteOpened::EmailTaken | QuoteOpened::PayerTaken => return Err(Error::Internal),
             }
         }
@@ -228,6 +226,14 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     let chain_id = fields.required("chain_id", request.chain_id);
     let (Some(plan_id), Some(ChainIdInput(chain_id))) = (plan_id, chain_id) else { return Err(fields.into_error()) };
     Ok((plan_id, chain_id))
+}
+
+/// The refusal of a quote because of the account's unpaid ones.
+fn too_many(unpaid: &[Quote], new: &Quote) -> PaymentError {
+    let until = unpaid.iter().filter(|quote| quote.counts_against(new)).map(Quote::reserved_until).min();
+    let left = until.map_or(0, |until| until.unix_millis() - new.created_at.unix_millis());
+    // The moment itself still counts.
+    PaymentError::TooManyTopUpQuotes { retry_after_sec: u64::try_from(left).unwrap_or(0) / 1_000 + 1 }
 }
 
 /// The id is the hash of a nonce that nobody has. It is no secret: only the account can use it.

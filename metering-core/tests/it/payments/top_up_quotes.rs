@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use metering_core::PaymentStore;
 use metering_core::chains::Address;
 use metering_core::payments::Quote;
 use metering_core::wire::TopUpQuoteStatus;
-use metering_core::{PaymentStore, Store};
 
 use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, SIDE, STARTER, Scene, USDC, code};
 use super::wallet::Wallet;
@@ -155,12 +155,18 @@ async fn account_has_a_bounded_number_of_unpaid_quotes() {
         assert!(amounts.insert(quote.amount_atomic), "every amount is another one");
         scene.clock.pass(HALF_HOUR);
     }
-    assert_eq!(code(scene.top_up_quote(&key, "starter", MAIN).await), "quotes_exhausted");
+    let refused = scene.top_up_quote(&key, "starter", MAIN).await.unwrap_err().body();
+    assert!(refused.message.starts_with("This account has 16 unpaid top-up quotes"), "{}", refused.message);
     let (other, _) = scene.account_without_wallet().await;
     scene.top_up_quote(&other, "starter", MAIN).await.unwrap();
-    scene.clock.pass(Quote::TOP_UP_GRACE + Quote::UNPAID_RETENTION);
-    scene.store.forget_expired(metering_core::Clock::now(&*scene.clock)).await.unwrap();
+    // The retry time is that of the oldest one, and one amount is free then.
+    let wait = Duration::from_secs(refused.retry_after_sec.unwrap());
+    assert!(wait < Duration::from_secs(24 * 60 * 60), "{wait:?}");
+    scene.clock.pass(wait - Duration::from_secs(1));
+    assert_eq!(code(scene.top_up_quote(&key, "starter", MAIN).await), "quotes_exhausted");
+    scene.clock.pass(Duration::from_secs(1));
     scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    assert_eq!(code(scene.top_up_quote(&key, "coin", MAIN).await), "quotes_exhausted");
 }
 
 #[tokio::test]
