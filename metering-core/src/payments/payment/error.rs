@@ -100,8 +100,8 @@ pub enum PaymentError {
     TxUsed,
     /// An open quote expects this payment.
     #[error(
-        "An open quote expects exactly this payment: claim the quote, or send the paying wallet's signature to credit \
-         the payment to this account."
+        "An open quote expects exactly this payment. If it is your signup quote, claim it; otherwise send the paying \
+         wallet's signature to credit the payment to this account."
     )]
     Reserved,
     /// The payer has not consented yet, and must sign a message.

@@ -201,3 +201,72 @@ async fn quote_keeps_its_terms_when_the_plan_changes() {
     assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 1, 0));
     assert_eq!(scene.balance(&key).await, "10.5");
 }
+
+#[tokio::test]
+async fn own_quote_is_credited_on_request_without_watcher_and_plan() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let [first, second, other] = [("starter", MAIN), ("coin", MAIN), ("coin", SIDE)];
+    let mut quotes = Vec::new();
+    for (plan, chain_id) in [first, second, other] {
+        quotes.push(scene.top_up_quote(&key, plan, chain_id).await.unwrap());
+    }
+    for plan in scene.store.plans().await.unwrap() {
+        let changed = metering_core::payments::Plan { active: false, credits: "1".parse().unwrap(), ..plan };
+        scene.store.put_plans(vec![changed]).await.unwrap();
+    }
+    // Registered by its hash, with a plan that is off sale.
+    let hash = scene.pay_top_up(Wallet::of(1).address, &quotes[0]);
+    assert_eq!(scene.top_up(&key, MAIN, hash, None).await.unwrap().amount_added.to_string(), "10.5");
+    // Seen while it has enough confirmations.
+    let hash = scene.main.pay(NATIVE, Wallet::of(2).address, RECIPIENT, quotes[1].amount_atomic.parse().unwrap());
+    scene.main.grow(4);
+    let paid = scene.service.top_up_quote_by_id(Some(&key), &quotes[1].quote_id).await.unwrap();
+    assert_eq!((paid.status, paid.tx_hash), (TopUpQuoteStatus::Paid, Some(hash.to_string())));
+    assert_eq!(scene.balance(&key).await, "14.5");
+    assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 0, 0));
+    // A payment that no quote expects still needs a plan on sale.
+    let plain = scene.pay_price(&Wallet::of(1), SIDE);
+    assert_eq!(code(scene.top_up(&key, SIDE, plain, None).await), "unknown_plan");
+}
+
+#[tokio::test]
+async fn amount_that_was_seen_paid_is_not_given_again() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let first = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    scene.main.pay(USDC, Wallet::of(1).address, RECIPIENT, first.amount_atomic.parse().unwrap());
+    let second = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    assert_ne!(second.amount_atomic, first.amount_atomic);
+    scene.pay_top_up(Wallet::of(1).address, &second);
+    assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 2, 0));
+    assert_eq!(scene.balance(&key).await, "21");
+}
+
+/// The clock that the searches use is paused, so each step of it allows one search.
+#[tokio::test(start_paused = true)]
+async fn seen_payment_stays_seen_until_the_chain_says_otherwise() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let quote = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    let look = async || {
+        tokio::time::advance(Duration::from_secs(3)).await;
+        scene.service.top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap().status
+    };
+    let hash = scene.main.pay(USDC, Wallet::of(1).address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    assert_eq!(look().await, TopUpQuoteStatus::Seen);
+    let down = || metering_core::chains::ChainError::Unavailable("down".to_owned());
+    scene.main.trouble(Some(down()));
+    assert_eq!(look().await, TopUpQuoteStatus::Seen, "the chain cannot be read");
+    scene.main.trouble(None);
+    scene.main.spoil(hash, Some(down()));
+    assert_eq!(look().await, TopUpQuoteStatus::Seen, "the transaction cannot be read");
+    scene.main.spoil(hash, None);
+    scene.main.reorganise(hash);
+    assert_eq!(look().await, TopUpQuoteStatus::Open, "the chain has another block in its place");
+    scene.main.mine_again(hash);
+    assert_eq!(look().await, TopUpQuoteStatus::Seen);
+    scene.main.grow(3);
+    assert_eq!(look().await, TopUpQuoteStatus::Paid);
+    assert_eq!(scene.balance(&key).await, "10.5");
+}
