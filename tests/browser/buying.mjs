@@ -80,7 +80,7 @@ export const buying = {
     const words = await page.innerText("#payment-progress");
     const amount = /exactly (5\.00\d+) USDC/.exec(words)?.[1];
     assert.ok(amount && BigInt(amount.replace(".", "").padEnd(7, "0")) % 4n === 0n, words);
-    for (const part of ["shares its address", "Nothing to sign", "on devnet, once", "We count 3 confirmations", "10.5 credits arrive, with a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
+    for (const part of ["shares its address", "Nothing to sign", "on devnet, once", "Wait for 3 confirmations", "You get 10.5 credits and a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
     assert.deepEqual(page.walletCalls, []);
     assert.deepEqual(await page.locator(".wallet-choice").allInnerTexts(), ["First Wallet", "Second Wallet"]);
     assert.equal(await page.locator(".wallet-choice img").count(), 1, "only data URIs are icons");

@@ -56,7 +56,7 @@ pub async fn other_payers_may_use_the_same_amount(store: Arc<dyn PaymentStore>) 
 pub async fn amount_is_reserved_for_its_payer_during_the_grace_period(store: Arc<dyn PaymentStore>) {
     let first = open(&*store, quote(1)).await;
     let again = |at| same_amount(2, at);
-    let (expired, until) = (first.expires_at, first.honoured_until());
+    let (expired, until) = (first.expires_at, first.reserved_until());
     // Including a lagging clock.
     for at in [
         NOON.saturating_sub(DAY),
@@ -107,7 +107,7 @@ pub async fn paid_amount_stays_reserved_for_its_payer(store: Arc<dyn PaymentStor
         let own = |at| Quote { amount: first.amount, payer: first.payer, ..same_amount(number + 10, at) };
         assert_eq!(store.open_quote(own(NOON)).await.unwrap(), QuoteOpened::PayerTaken, "late: {late}");
         store.revoke_account(&made.id, NOON).await.unwrap();
-        let until = first.honoured_until();
+        let until = first.reserved_until();
         for at in [after(DAY), until] {
             assert_taken(&*store, own(at)).await;
         }

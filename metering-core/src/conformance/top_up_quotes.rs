@@ -8,7 +8,7 @@ use crate::payments::quote::{Quote, QuoteState};
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence};
 
 use super::sale::{MOMENT, claim, credit, late_claim, open, payment_of, quote, tx, wallet};
-use super::scene::{BASE, MINUTE, customer};
+use super::scene::{BASE, DAY, MINUTE, customer};
 
 fn top_up_quote(number: u8, account: &AccountId) -> Quote {
     Quote { payer: Quote::ANY_PAYER, top_up: Some(account.clone()), ..quote(number) }
@@ -60,13 +60,14 @@ pub async fn any_wallet_pays_a_top_up_quote(store: Arc<dyn PaymentStore>) {
     }
 }
 
-/// While its payment is honoured, no quote of either kind gets the amount of a top-up quote.
+/// Two minutes longer than its payment is honoured, no quote of either kind gets the amount of a top-up quote: a quote
+/// honours payments from two minutes before it.
 pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let first = open(&*store, top_up_quote(1, &own.id)).await;
     let signup = open(&*store, quote(9)).await;
     let at = |quote: Quote, amount, created_at| Quote { amount, created_at, ..quote };
-    let until = first.honoured_until();
+    let until = first.honoured_until().saturating_add(MINUTE * 2);
     for (created_at, opened) in [
         (first.created_at, QuoteOpened::AmountTaken),
         (until, QuoteOpened::AmountTaken),
@@ -82,6 +83,56 @@ pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn 
         let over_signup = store.open_quote(at(top_up_quote(5, &own.id), signup.amount, created_at)).await.unwrap();
         assert_eq!(over_signup, QuoteOpened::AmountTaken, "a signup quote has it, whoever its payer is");
     }
+}
+
+/// An account's unpaid top-up quotes are limited while they reserve their amounts. Paid ones, and those of others, do not
+/// count.
+pub async fn unpaid_top_up_quotes_are_limited(store: Arc<dyn PaymentStore>) {
+    let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
+    let most = u8::try_from(Quote::MAX_TOP_UPS).unwrap();
+    let first = open(&*store, top_up_quote(1, &own.id)).await;
+    for number in 2..=most {
+        open(&*store, top_up_quote(number, &own.id)).await;
+    }
+    let refused = |new| async { assert_eq!(store.open_quote(new).await.unwrap(), QuoteOpened::TooManyTopUps) };
+    let until = first.reserved_until();
+    for created_at in [first.created_at, until] {
+        refused(Quote { created_at, ..top_up_quote(101, &own.id) }).await;
+    }
+    open(&*store, top_up_quote(102, &other.id)).await;
+    open(&*store, quote(103)).await;
+    let credited = store.credit_payment(own_credit(&first, paid_by(7, &first))).await.unwrap();
+    assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
+    open(&*store, top_up_quote(104, &own.id)).await;
+    refused(top_up_quote(105, &own.id)).await;
+    open(&*store, Quote { created_at: until.saturating_add(MOMENT), ..top_up_quote(106, &own.id) }).await;
+}
+
+/// Of quotes opened at the same time, no more are stored than allowed.
+pub async fn unpaid_top_up_quotes_are_limited_in_a_race(store: Arc<dyn PaymentStore>) {
+    let own = customer(&*store, BASE).await;
+    let opening = (1..=40).map(|number| {
+        let (store, new) = (Arc::clone(&store), top_up_quote(number, &own.id));
+        tokio::spawn(async move { store.open_quote(new).await.unwrap() })
+    });
+    let mut opened = Vec::new();
+    for task in opening.collect::<Vec<_>>() {
+        opened.push(task.await.unwrap());
+    }
+    opened.retain(|opened| *opened == QuoteOpened::Opened);
+    assert_eq!(opened.len(), Quote::MAX_TOP_UPS);
+    assert_eq!(store.top_up_quotes(&own.id).await.unwrap().len(), Quote::MAX_TOP_UPS);
+}
+
+/// An unpaid top-up quote is found for a payment that is read up to eight days after the expiry.
+pub async fn unpaid_top_up_quotes_are_kept_for_a_week(store: Arc<dyn PaymentStore>) {
+    let own = customer(&*store, BASE).await;
+    let quote = open(&*store, top_up_quote(1, &own.id)).await;
+    let over = quote.expires_at.saturating_add(DAY * 8);
+    assert_eq!(store.forget_expired(over.saturating_sub(MOMENT)).await.unwrap(), 0);
+    assert_eq!(store.quote_paid_by(&paid_by(7, &quote)).await.unwrap().as_ref(), Some(&quote));
+    assert_eq!(store.forget_expired(over).await.unwrap(), 1);
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), None);
 }
 
 /// The payment is credited to the quote's account once, and to no other account.

@@ -14,11 +14,14 @@ pub struct QuoteFacts {
     pub owner: OwnerFacts,
     /// A stored quote reserves its amount ([`Quote::reserves_amount_of`]).
     pub amount_taken: bool,
+    /// How many stored quotes count against it ([`Quote::counts_against`]).
+    pub unpaid_top_ups: usize,
 }
 
 /// Decides [`PaymentStore::open_quote`](crate::PaymentStore::open_quote), and returns the quote to insert.
 ///
-/// Refused, in this order: [`QuoteOpened::EmailTaken`], [`QuoteOpened::PayerTaken`], [`QuoteOpened::AmountTaken`].
+/// Refused, in this order: [`QuoteOpened::EmailTaken`], [`QuoteOpened::PayerTaken`],
+/// [`QuoteOpened::TooManyTopUps`], [`QuoteOpened::AmountTaken`].
 ///
 /// # Errors
 /// Before any refusal, when the quote is not open, its nonce is in use, or it is neither for one payer nor for one
@@ -34,6 +37,7 @@ pub fn open_quote(new: Quote, facts: QuoteFacts) -> Result<Decided<Quote, QuoteO
     let reasons = [
         (email_taken, QuoteOpened::EmailTaken),
         (payer_taken, QuoteOpened::PayerTaken),
+        (facts.unpaid_top_ups >= Quote::MAX_TOP_UPS, QuoteOpened::TooManyTopUps),
         (facts.amount_taken, QuoteOpened::AmountTaken),
     ];
     let refusal = reasons.into_iter().find(|(refused, _)| *refused);
@@ -47,16 +51,20 @@ mod tests {
 
     #[test]
     fn the_first_reason_refuses() {
-        // nonce in use, email taken, payer taken, amount taken, decision (`None`: an error)
+        let refused = |reason| Some(Decided::Refused(reason));
+        // nonce in use, email taken, payer taken, unpaid top-ups, amount taken, decision (`None`: an error)
         let table = [
-            (true, true, true, true, None),
-            (false, true, true, true, Some(Decided::Refused(QuoteOpened::EmailTaken))),
-            (false, false, true, true, Some(Decided::Refused(QuoteOpened::PayerTaken))),
-            (false, false, false, true, Some(Decided::Refused(QuoteOpened::AmountTaken))),
-            (false, false, false, false, Some(Decided::Accepted(quote()))),
+            (true, true, true, 16, true, None),
+            (false, true, true, 16, true, refused(QuoteOpened::EmailTaken)),
+            (false, false, true, 16, true, refused(QuoteOpened::PayerTaken)),
+            (false, false, false, 17, true, refused(QuoteOpened::TooManyTopUps)),
+            (false, false, false, 16, true, refused(QuoteOpened::TooManyTopUps)),
+            (false, false, false, 15, true, refused(QuoteOpened::AmountTaken)),
+            (false, false, false, 15, false, Some(Decided::Accepted(quote()))),
         ];
-        for (nonce_in_use, email_taken, payer_taken, amount_taken, decided) in table {
-            let facts = QuoteFacts { nonce_in_use, owner: OwnerFacts { email_taken, payer_taken }, amount_taken };
+        for (nonce_in_use, email_taken, payer_taken, unpaid_top_ups, amount_taken, decided) in table {
+            let owner = OwnerFacts { email_taken, payer_taken };
+            let facts = QuoteFacts { nonce_in_use, owner, amount_taken, unpaid_top_ups };
             assert_eq!(open_quote(quote(), facts).ok(), decided, "{facts:?}");
         }
     }

@@ -109,14 +109,17 @@ impl Quote {
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     /// The same for a top-up quote. Its amount is reserved from everybody, so it must be free again soon.
     pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
-    /// How many unpaid top-up quotes of one account are remembered at most, so that no account can use up the amounts
-    /// of a price.
+    /// The most unpaid top-up quotes of one account that reserve their amounts at a time, so that no account can use up
+    /// the amounts of a price.
     pub const MAX_TOP_UPS: usize = 16;
     /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
     pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
     /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
     pub const UNPAID_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+    /// The same for a top-up quote, which only the watcher finds: as long as a signup quote is kept after its expiry, so
+    /// that an outage of a week loses no payment. Its amount is not reserved for that long.
+    pub const UNPAID_TOP_UP_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
     /// The latest time at which a payment may be mined.
     #[must_use]
@@ -130,6 +133,13 @@ impl Quote {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
     }
 
+    /// Until when the amount is reserved. From then on, no payment of this quote can pay one that is created: that
+    /// honours payments from [`Quote::CLOCK_SKEW`] before.
+    #[must_use]
+    pub fn reserved_until(&self) -> Timestamp {
+        self.honoured_until().saturating_add(Self::CLOCK_SKEW)
+    }
+
     /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
     ///
     /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. A
@@ -139,7 +149,14 @@ impl Quote {
     pub fn reserves_amount_of(&self, new: &Self) -> bool {
         let same_amount = (self.target, self.amount) == (new.target, new.amount);
         let same_payer = [new.payer, Self::ANY_PAYER].contains(&self.payer) || new.payer == Self::ANY_PAYER;
-        same_amount && same_payer && new.created_at <= self.honoured_until()
+        same_amount && same_payer && new.created_at <= self.reserved_until()
+    }
+
+    /// Whether this quote counts towards the [`Quote::MAX_TOP_UPS`] of a new one.
+    #[must_use]
+    pub fn counts_against(&self, new: &Self) -> bool {
+        let same_account = self.top_up.is_some() && self.top_up == new.top_up;
+        same_account && self.state == QuoteState::Open && new.created_at <= self.reserved_until()
     }
 
     /// Whether a payment by this wallet can pay the quote.
@@ -152,6 +169,7 @@ impl Quote {
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         let remembered = match self.state {
+            QuoteState::Open if self.top_up.is_some() => Self::UNPAID_TOP_UP_RETENTION,
             QuoteState::Open => Self::UNPAID_RETENTION,
             QuoteState::Paid { .. } => return None,
             QuoteState::Claimed { .. } => Self::RETENTION,

@@ -78,6 +78,7 @@ impl Service {
             match self.payments.store()?.open_quote(quote).await? {
                 QuoteOpened::Opened => return Ok(response),
                 QuoteOpened::AmountTaken => {}
+                QuoteOpened::TooManyTopUps => return Err(Error::Internal),
                 QuoteOpened::EmailTaken => return Err(PaymentError::EmailTaken.into()),
                 QuoteOpened::PayerTaken => return Err(PaymentError::PayerTaken.into()),
             }

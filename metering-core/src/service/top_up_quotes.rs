@@ -2,21 +2,22 @@
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
-use crate::chains::chain::Chain;
+use crate::chains::chain::{Chain, Evidence};
 use crate::chains::explorer::transaction_url;
 use crate::chains::transaction::TxRef;
 use crate::error::Error;
-use crate::payments::payment::PaymentError;
-use crate::payments::plan::Plan;
+use crate::payments::not_before::NotBefore;
+use crate::payments::payment::{Payment, PaymentError, PaymentFault};
+use crate::payments::plan::{PaymentKind, Plan};
 use crate::payments::quote::{NonceHash, Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_tagged};
 use crate::payments::receipt::ReceiptNumber;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::payments::find_chain;
+use crate::service::payments::{Caller, find_chain};
 use crate::service::quotes::MAX_DRAWS;
 use crate::service::sightings::Sighting;
 use crate::store::QuoteOpened;
-use crate::wire::{ChainIdInput, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus};
+use crate::wire::{ChainIdInput, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus, TopUpResponse};
 
 /// What the id of a top-up quote begins with.
 const ID_PREFIX: &str = "tuq_";
@@ -70,11 +71,11 @@ impl Service {
         self.payments.confirm_token(&plan).await?;
         let mut open = self.payments.store()?.top_up_quotes(&account.id).await?;
         open.retain(|quote| quote.state == QuoteState::Open);
-        if let Some(quote) = open.iter().rev().find(|quote| self.is_current(quote, &plan, chain)) {
-            return self.quote_document(quote, &plan, chain, None).await;
-        }
-        if open.len() >= Quote::MAX_TOP_UPS {
-            return Err(PaymentError::QuotesExhausted.into());
+        for quote in open.iter().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
+            // Who asks again after paying wants to pay once more, and the same amount would be credited only once.
+            if self.sighting_of(quote).await?.is_none() {
+                return self.quote_document(quote, &plan, chain, None).await;
+            }
         }
         let plans = self.payments.store()?.plans().await?;
         let is_price = |quote: &Quote| {
@@ -89,6 +90,7 @@ impl Service {
             match self.payments.store()?.open_quote(quote.clone()).await? {
                 QuoteOpened::Opened => return self.quote_document(&quote, &plan, chain, None).await,
                 QuoteOpened::AmountTaken => {}
+                QuoteOpened::TooManyTopUps => return Err(too_many(&open, &quote).into()),
                 QuoteOpened::EmailTaken | QuoteOpened::PayerTaken => return Err(Error::Internal),
             }
         }
@@ -96,25 +98,71 @@ impl Service {
     }
 
     /// The account's top-up quote with this id, and what has arrived for it. Reads the chain's newest blocks, so that a
-    /// payment is seen before it is confirmed.
+    /// payment is seen before it is confirmed, and credits it once it is.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or nothing describes its token
-    /// any more, or when the store fails. A chain that cannot be read is not an error: nothing is seen on it.
+    /// any more, or when the store fails. A chain that cannot be read is not an error: what was seen on it stays seen.
     pub async fn top_up_quote_by_id(&self, key: Option<&ApiKey>, id: &str) -> Result<TopUpQuoteDocument, Error> {
         let account = self.authenticate(key).await?;
         let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
         let quote = self.payments.store()?.quote(&nonce).await?;
         let quote = quote.filter(|quote| quote.top_up.as_ref() == Some(&account.id));
-        let quote = quote.ok_or(PaymentError::UnknownTopUpQuote)?;
+        let mut quote = quote.ok_or(PaymentError::UnknownTopUpQuote)?;
+        let sighting = if quote.state == QuoteState::Open { self.sighting_of(&quote).await? } else { None };
+        if let Some(confirmed) = sighting.as_ref().filter(|sighting| sighting.depth.is_enough()) {
+            quote = self.credit_sighting(&account, quote, confirmed.payment.clone()).await?;
+        }
         let chain = find_chain(&self.config.chains, quote.target.chain_id)?;
         let plans = self.payments.store()?.plans().await?;
         let same_token =
             |plan: &&Plan| (plan.chain_id, plan.token_contract) == (quote.target.chain_id, quote.target.token);
         let plan = plans.iter().filter(same_token).max_by_key(|plan| plan.id == quote.plan_id);
         let plan = plan.ok_or(PaymentError::UnknownPlan)?;
-        let sighting = if quote.state == QuoteState::Open { self.sighting_of(&quote).await? } else { None };
+        let sighting = sighting.filter(|_| quote.state == QuoteState::Open);
         self.quote_document(&quote, plan, chain, sighting).await
+    }
+
+    /// Credits a confirmed payment of an open quote, so that nobody depends on the watcher. Returns the quote after it.
+    async fn credit_sighting(&self, account: &Account, quote: Quote, payment: Payment) -> Result<Quote, Error> {
+        let too_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
+        if self.configured_not_before(quote.target.chain_id).is_some_and(too_early) {
+            return Ok(quote);
+        }
+        match self.credit_quote(account, &quote, payment).await {
+            // Refused when another payment, or another account, was faster.
+            Ok(_) | Err(Error::Payment(_)) => Ok(self.payments.store()?.quote(&quote.nonce).await?.unwrap_or(quote)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Credits a transaction that pays an open quote of the account, even if the quote's plan has changed or is off
+    /// sale. `None` when it pays none of them.
+    pub(super) async fn pay_own_quote(&self, account: &Account, tx: TxRef) -> Result<Option<TopUpResponse>, Error> {
+        let mut open = self.payments.store()?.top_up_quotes(&account.id).await?;
+        open.retain(|quote| quote.state == QuoteState::Open && quote.target.chain_id == tx.chain_id);
+        let Some(newest) = open.last() else { return Ok(None) };
+        let pays = |judged: &Result<_, _>| matches!(judged, Ok(_) | Err(PaymentFault::Unconfirmed(_)));
+        let first = self.configured_not_before(tx.chain_id);
+        let judge = |evidence: &Evidence| {
+            let judged = open.iter().map(|quote| quote.judge(tx, evidence)).find(pays);
+            let judged = judged.unwrap_or_else(|| newest.judge(tx, evidence));
+            match first {
+                Some(first) => first.after(judged, &evidence.block),
+                None => judged,
+            }
+        };
+        let caller = Caller::Account(account.id.clone());
+        let payment = match self.payments.await_payment(caller, tx, newest.target, judge).await {
+            Ok(payment) => payment,
+            Err(Error::Payment(refused)) if matches!(&*refused, PaymentError::Unfit(fault) if !matches!(fault, PaymentFault::Unconfirmed(_))) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(quote) = open.iter().find(|quote| quote.is_paid_by(&payment)) else { return Ok(None) };
+        self.credit_quote(account, quote, payment).await.map(Some)
     }
 
     /// Whether an open quote can be returned again to its account.
@@ -150,13 +198,7 @@ impl Service {
     /// The payment of an open quote in the chain's newest blocks.
     async fn sighting_of(&self, quote: &Quote) -> Result<Option<Sighting>, Error> {
         let reader = self.payments.reader(quote.target.chain_id)?;
-        let sightings = match self.payments.sightings.at(&**reader, quote.target).await {
-            Ok(sightings) => sightings,
-            Err(error) => {
-                tracing::debug!(%error, chain = quote.target.chain_id, "the newest blocks could not be searched");
-                return Ok(None);
-            }
-        };
+        let sightings = self.payments.sightings.at(&**reader, quote.target).await;
         for sighting in sightings.iter().filter(|sighting| quote.is_paid_by(&sighting.payment)) {
             if self.payments.store()?.payment(&sighting.payment.tx).await?.is_none() {
                 return Ok(Some(sighting.clone()));
@@ -181,9 +223,14 @@ impl Service {
         let known = self.payments.reader(chain.chain_id).ok().and_then(|reader| reader.confirmations());
         let amount_human = quote.amount.to_human(plan.token_decimals);
         let recipient = quote.target.recipient.to_checksummed();
+        let from = match plan.payment_kind {
+            PaymentKind::NativeValue => "an account with a private key, not a contract",
+            PaymentKind::Erc20 => "any wallet",
+        };
         let notice = format!(
-            "Send exactly {amount_human} {} to {recipient} on {} (chain {}) before {}, in one plain transfer from any \
-             wallet: not a unit more or less. The amount identifies your payment.",
+            "Send exactly {amount_human} {} to {recipient} on {} (chain {}) before {}, once, in one plain transfer from \
+             {from}. Exactly this amount must arrive: it identifies your payment. To pay again, get a new quote once \
+             this one is `paid`.",
             plan.token_symbol, chain.name, chain.chain_id, quote.expires_at,
         );
         Ok(TopUpQuoteDocument {
@@ -228,6 +275,14 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     let chain_id = fields.required("chain_id", request.chain_id);
     let (Some(plan_id), Some(ChainIdInput(chain_id))) = (plan_id, chain_id) else { return Err(fields.into_error()) };
     Ok((plan_id, chain_id))
+}
+
+/// The refusal of a quote because of the account's unpaid ones.
+fn too_many(unpaid: &[Quote], new: &Quote) -> PaymentError {
+    let until = unpaid.iter().filter(|quote| quote.counts_against(new)).map(Quote::reserved_until).min();
+    let left = until.map_or(0, |until| until.unix_millis() - new.created_at.unix_millis());
+    // The moment itself still counts.
+    PaymentError::TooManyTopUpQuotes { retry_after_sec: u64::try_from(left).unwrap_or(0) / 1_000 + 1 }
 }
 
 /// The id is the hash of a nonce that nobody has. It is no secret: only the account can use it.

@@ -89,6 +89,9 @@ impl Service {
         if let Some(record) = self.payments.store()?.payment(&tx).await? {
             return self.top_up_again(&account, record).await;
         }
+        if let Some(credited) = self.pay_own_quote(&account, tx).await? {
+            return Ok(credited);
+        }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.payments.confirm_token(&plan).await?;
         let target = plan.target(chain);

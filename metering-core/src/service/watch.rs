@@ -175,9 +175,10 @@ impl Service {
         }
         if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await? {
             if let Some(account) = &quote.top_up {
-                return self.settle_top_up_quote(account, &quote, payment).await;
-            }
-            if let Some(settled) = self.settle_quote(&quote, &payment).await? {
+                if let Some(settled) = self.settle_top_up_quote(account, &quote, &payment).await? {
+                    return Ok(settled);
+                }
+            } else if let Some(settled) = self.settle_quote(&quote, &payment).await? {
                 return Ok(settled);
             }
         }
@@ -189,15 +190,19 @@ impl Service {
         outcome_of(self.credit(&account, plan, payment, entitlement).await, &account)
     }
 
-    /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from.
+    /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from. `None` when
+    /// another payment of the quote was faster.
     async fn settle_top_up_quote(
         &self,
         account: &AccountId,
         quote: &Quote,
-        payment: Payment,
-    ) -> Result<ArrivalOutcome, Error> {
-        let Some(account) = self.account_to_top_up(account).await? else { return Ok(ArrivalOutcome::Left) };
-        outcome_of(self.credit_quote(&account, quote, payment).await, &account)
+        payment: &Payment,
+    ) -> Result<Option<ArrivalOutcome>, Error> {
+        let Some(account) = self.account_to_top_up(account).await? else { return Ok(Some(ArrivalOutcome::Left)) };
+        match self.credit_quote(&account, quote, payment.clone()).await {
+            Err(Error::Payment(refused)) if matches!(*refused, PaymentError::Reserved) => Ok(None),
+            credited => outcome_of(credited, &account).map(Some),
+        }
     }
 
     /// `None` when the quote cannot be claimed after all, because its payer has an account by now.

@@ -185,6 +185,8 @@ pub enum QuoteOpened {
     EmailTaken,
     /// An account has its payer's address.
     PayerTaken,
+    /// Its account has [`Quote::MAX_TOP_UPS`] unpaid top-up quotes.
+    TooManyTopUps,
     /// Another quote of its payer has that amount; draw a new one.
     AmountTaken,
 }

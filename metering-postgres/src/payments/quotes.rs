@@ -85,10 +85,12 @@ pub(crate) async fn open(write: &SerializedWrite<'_>, new: Quote) -> Result<Quot
 }
 
 async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFacts> {
-    // The second condition is that of `Quote::reserves_amount_of`.
+    // The second column is `Quote::reserves_amount_of`, the third `Quote::counts_against`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = $1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = $2 AND token = $3 AND recipient = $4 AND amount = $5 \
-                 AND (payer IN ($6, $7) OR $6 = $7) AND $8 <= honoured_until)";
+                 AND (payer IN ($6, $7) OR $6 = $7) AND $8 <= honoured_until), \
+               (SELECT COUNT(*) FROM quote WHERE top_up = (SELECT id FROM account WHERE org_id = $9) \
+                 AND state = 'open' AND $8 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let amount = units_column(new.amount);
     let values: Values<'_> = &[
@@ -99,11 +101,13 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
         &amount.as_slice(),
         &new.payer.as_bytes().as_slice(),
         &Quote::ANY_PAYER.as_bytes().as_slice(),
-        &new.created_at.unix_millis(),
+        &new.created_at.saturating_sub(Quote::CLOCK_SKEW).unix_millis(),
+        &new.top_up.as_ref().map(AccountId::as_str),
     ];
     let row = one(client, sql, values).await?;
     let owner = owners::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;
-    Ok(QuoteFacts { nonce_in_use: row.try_get(0)?, amount_taken: row.try_get(1)?, owner })
+    let unpaid_top_ups = usize::try_from(row.try_get::<_, i64>(2)?).unwrap_or(usize::MAX);
+    Ok(QuoteFacts { nonce_in_use: row.try_get(0)?, amount_taken: row.try_get(1)?, owner, unpaid_top_ups })
 }
 
 async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {

@@ -34,11 +34,13 @@ impl PostgresStore {
 /// Deletes a portion of each kind. Returns how many rows were deleted, and whether no expired rows are left.
 async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64, bool)> {
     // A `paid` quote, whose key has not been handed out yet, is kept no matter how old it is.
-    let (unpaid, claimed) = ("state = 'open'", "state = 'claimed'");
+    let (unpaid, claimed) = ("state = 'open' AND top_up IS NULL", "state = 'claimed'");
+    let unpaid_top_ups = "state = 'open' AND top_up IS NOT NULL";
     // table, its key, the column of the expiry time, which rows may be deleted at all, up to which expiry time
     let expired = [
         ("request_id", "account, request_id", "expires_at", "TRUE", now),
         ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
+        ("quote", "nonce", "honoured_until", unpaid_top_ups, now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION)),
         ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),
         ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
         ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),

@@ -24,7 +24,7 @@ fn after_payment(error: &PaymentError) -> Option<&'static str> {
         PaymentError::UnknownQuote => "Request one with POST /signup/pay/quote.",
         PaymentError::UnknownTopUpQuote => "Request one with POST /credits/topup/quote.",
         PaymentError::AlreadyClaimed => "To get a new key, start with POST /api-key/recover/challenge.",
-        PaymentError::Reserved => "To claim it, use POST /signup/pay/claim.",
+        PaymentError::Reserved => "To claim a signup quote, use POST /signup/pay/claim.",
         _ => return None,
     })
 }

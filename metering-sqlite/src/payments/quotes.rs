@@ -82,10 +82,12 @@ pub(crate) fn open(connection: &Connection, new: Quote) -> Result<QuoteOpened> {
 }
 
 fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
-    // The second condition is that of `Quote::reserves_amount_of`.
+    // The second column is `Quote::reserves_amount_of`, the third `Quote::counts_against`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = ?1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = ?2 AND token = ?3 AND recipient = ?4 AND amount = ?5 \
-                 AND (payer IN (?6, ?7) OR ?6 = ?7) AND ?8 <= honoured_until)";
+                 AND (payer IN (?6, ?7) OR ?6 = ?7) AND ?8 <= honoured_until), \
+               (SELECT COUNT(*) FROM quote WHERE top_up = (SELECT id FROM account WHERE org_id = ?9) \
+                 AND state = 'open' AND ?8 <= honoured_until)";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let values = params![
         new.nonce.as_bytes(),
@@ -95,10 +97,14 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
         units_column(new.amount),
         new.payer.as_bytes(),
         Quote::ANY_PAYER.as_bytes(),
-        new.created_at.unix_millis(),
+        new.created_at.saturating_sub(Quote::CLOCK_SKEW).unix_millis(),
+        new.top_up.as_ref().map(AccountId::as_str),
     ];
     let owner = owners::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
-    let read = |row: &Row<'_>| Ok(QuoteFacts { nonce_in_use: row.get(0)?, amount_taken: row.get(1)?, owner });
+    let read = |row: &Row<'_>| {
+        let unpaid_top_ups = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(usize::MAX);
+        Ok(QuoteFacts { nonce_in_use: row.get(0)?, amount_taken: row.get(1)?, owner, unpaid_top_ups })
+    };
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(values, read)).map_err(store_error)
 }
 

@@ -10,13 +10,15 @@ use crate::error::{Result, store_error};
 /// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
 const SLICE: usize = 500;
 
-const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY honoured_until";
+const UNPAID_QUOTES: &str = "state = 'open' AND top_up IS NULL AND honoured_until <= ?1 ORDER BY honoured_until";
+const UNPAID_TOP_UPS: &str = "state = 'open' AND top_up IS NOT NULL AND honoured_until <= ?1 ORDER BY honoured_until";
 
 /// Tables, their keys, and the condition for rows that have expired. A `paid` quote, whose key has not been handed out
 /// yet, is kept no matter how old it is.
-const EXPIRED: [(&str, &str, &str); 7] = [
+const EXPIRED: [(&str, &str, &str); 8] = [
     ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
     ("quote", "nonce", UNPAID_QUOTES),
+    ("quote", "nonce", UNPAID_TOP_UPS),
     ("quote", "nonce", "state = 'claimed' AND honoured_until <= ?1 ORDER BY honoured_until"),
     ("challenge", "nonce", "expires_at <= ?1 ORDER BY expires_at"),
     ("signup", "token", "expires_at <= ?1 ORDER BY expires_at"),
@@ -30,6 +32,7 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
     for (table, key, old) in EXPIRED {
         let until = match table {
             "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_RETENTION),
+            "quote" if old == UNPAID_TOP_UPS => now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION),
             "quote" => now.saturating_sub(Quote::RETENTION),
             "challenge" => now.saturating_sub(Challenge::RETENTION),
             "signup" => now.saturating_sub(SignupSession::RETENTION),

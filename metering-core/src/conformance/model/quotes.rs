@@ -51,7 +51,7 @@ impl OpenedQuote {
     fn occupies_amount_of(&self, new: &Quote) -> bool {
         let Quote { payer, target, amount, .. } = &self.quote;
         let same_payment = (*payer, *target, *amount) == (new.payer, new.target, new.amount);
-        same_payment && new.created_at.unix_millis() <= self.grace_ends()
+        same_payment && new.created_at.unix_millis() <= self.grace_ends() + 2 * MINUTE
     }
 }
 
@@ -72,8 +72,7 @@ impl Model {
         Some(Quote { state: self.state_of(opened), ..opened.quote.clone() })
     }
 
-    /// All open quotes that a payment matches. There can be two if the payer requested another quote just after a grace
-    /// period ended and the payment was mined just before it ended.
+    /// All open quotes that a payment matches.
     pub(in crate::conformance) fn quotes_paid_by(&self, payment: &Payment) -> Vec<Quote> {
         let waiting = self.quotes.iter().filter(|opened| opened.waits_for(payment));
         waiting.map(|opened| opened.quote.clone()).collect()

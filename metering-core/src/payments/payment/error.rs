@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::chains::address::Address;
 use crate::chains::chain::ChainError;
 use crate::payments::payment::PaymentFault;
+use crate::payments::quote::Quote;
 use crate::wire::{ErrorBody, ErrorCode, Required};
 
 /// `Retry-After` for a payment that is not on the chain yet, or needs more confirmations: about one block.
@@ -64,6 +65,15 @@ pub enum PaymentError {
     /// Every amount that was tried is reserved by another quote.
     #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
     QuotesExhausted,
+    /// The account has as many unpaid top-up quotes as it may have.
+    #[error(
+        "This account has {} unpaid top-up quotes, the most it may have. Pay one of them, or try again in {retry_after_sec} s.",
+        Quote::MAX_TOP_UPS
+    )]
+    TooManyTopUpQuotes {
+        /// When the oldest one stops counting, in seconds.
+        retry_after_sec: u64,
+    },
     /// The text is not a transaction hash.
     #[error("tx_hash must be a transaction hash: 0x followed by 64 hexadecimal digits.")]
     InvalidTxHash,
@@ -90,8 +100,8 @@ pub enum PaymentError {
     TxUsed,
     /// An open quote expects this payment.
     #[error(
-        "An open quote expects exactly this payment: claim the quote, or send the paying wallet's signature to credit \
-         the payment to this account."
+        "An open quote expects exactly this payment. If it is your signup quote, claim it; otherwise send the paying \
+         wallet's signature to credit the payment to this account."
     )]
     Reserved,
     /// The payer has not consented yet, and must sign a message.
@@ -118,7 +128,7 @@ impl PaymentError {
             Self::EmailTaken => ErrorCode::EmailAlreadyRegistered,
             Self::PayerTaken => ErrorCode::PayerAlreadyRegistered,
             Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
-            Self::QuotesExhausted => ErrorCode::QuotesExhausted,
+            Self::QuotesExhausted | Self::TooManyTopUpQuotes { .. } => ErrorCode::QuotesExhausted,
             Self::InvalidTxHash => ErrorCode::InvalidTxHash,
             Self::UnknownQuote | Self::UnknownTopUpQuote => ErrorCode::NotFound,
             Self::AlreadyClaimed => ErrorCode::AlreadyClaimed,
@@ -137,6 +147,7 @@ impl PaymentError {
             Self::Chain(_) => Some(RETRY_CHAIN_SECONDS),
             Self::TxNotFound | Self::Unfit(PaymentFault::Unconfirmed(_)) => Some(RETRY_NEXT_BLOCK_SECONDS),
             Self::QuotesExhausted => Some(RETRY_QUOTES_SECONDS),
+            Self::TooManyTopUpQuotes { retry_after_sec } => Some(*retry_after_sec),
             _ => None,
         }
     }

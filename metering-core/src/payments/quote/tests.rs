@@ -135,8 +135,36 @@ fn payment_matches_only_its_own_quote() {
 
 #[test]
 fn quotes_are_kept_as_long_as_documented() {
-    let times = [Quote::CLOCK_SKEW, Quote::GRACE, Quote::UNPAID_RETENTION, Quote::RETENTION];
+    let times = [Quote::CLOCK_SKEW, Quote::GRACE, Quote::TOP_UP_GRACE, Quote::RETENTION];
     assert_eq!(times, [2 * MINUTE, 7 * DAY, DAY, 90 * DAY]);
+    let account = AccountId::generate(&SystemRandomness);
+    let top_up = Quote { payer: Quote::ANY_PAYER, top_up: Some(account), ..quote() };
+    for unpaid in [quote(), top_up] {
+        assert_eq!(unpaid.forgotten_from(), Some(unpaid.expires_at.saturating_add(8 * DAY)), "{unpaid:?}");
+    }
+}
+
+#[test]
+fn unpaid_top_up_quotes_of_an_account_count_while_their_amount_is_reserved() {
+    let [own, other] = [(); 2].map(|()| AccountId::generate(&SystemRandomness));
+    let of = |account: &AccountId| Quote { payer: Quote::ANY_PAYER, top_up: Some(account.clone()), ..quote() };
+    let (first, millisecond) = (of(&own), Duration::from_millis(1));
+    let used = Quote { state: QuoteState::Claimed { account: own.clone(), tx: TX }, ..first.clone() };
+    let at = |quote: Quote, created_at| Quote { created_at, ..quote };
+    let until = first.expires_at.saturating_add(DAY + 2 * MINUTE);
+    // stored quote, new quote, whether the first counts against the second
+    let table = [
+        (&first, of(&own), true),
+        (&first, at(of(&own), until), true),
+        (&first, at(of(&own), until.saturating_add(millisecond)), false),
+        (&first, of(&other), false),
+        (&first, quote(), false),
+        (&used, of(&own), false),
+        (&quote(), quote(), false),
+    ];
+    for (stored, new, counts) in table {
+        assert_eq!(stored.counts_against(&new), counts, "{stored:?} {new:?}");
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ impl State {
             nonce_in_use: self.payments.quotes.contains_key(&quote.nonce),
             owner: self.owner_facts(quote.email.as_ref(), Some(&quote.payer)),
             amount_taken: self.payments.amount_is_taken(&quote),
+            unpaid_top_ups: self.payments.quotes.values().filter(|old| old.counts_against(&quote)).count(),
         };
         Ok(match decision::open_quote(quote, facts)? {
             Decided::Accepted(quote) => {

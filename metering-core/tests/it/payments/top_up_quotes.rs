@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use metering_core::PaymentStore;
 use metering_core::chains::Address;
 use metering_core::payments::Quote;
 use metering_core::wire::TopUpQuoteStatus;
-use metering_core::{PaymentStore, Store};
 
 use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, SIDE, STARTER, Scene, USDC, code};
 use super::wallet::Wallet;
@@ -155,12 +155,18 @@ async fn account_has_a_bounded_number_of_unpaid_quotes() {
         assert!(amounts.insert(quote.amount_atomic), "every amount is another one");
         scene.clock.pass(HALF_HOUR);
     }
-    assert_eq!(code(scene.top_up_quote(&key, "starter", MAIN).await), "quotes_exhausted");
+    let refused = scene.top_up_quote(&key, "starter", MAIN).await.unwrap_err().body();
+    assert!(refused.message.starts_with("This account has 16 unpaid top-up quotes"), "{}", refused.message);
     let (other, _) = scene.account_without_wallet().await;
     scene.top_up_quote(&other, "starter", MAIN).await.unwrap();
-    scene.clock.pass(Quote::TOP_UP_GRACE + Quote::UNPAID_RETENTION);
-    scene.store.forget_expired(metering_core::Clock::now(&*scene.clock)).await.unwrap();
+    // The retry time is that of the oldest one, and one amount is free then.
+    let wait = Duration::from_secs(refused.retry_after_sec.unwrap());
+    assert!(wait < Duration::from_secs(24 * 60 * 60), "{wait:?}");
+    scene.clock.pass(wait - Duration::from_secs(1));
+    assert_eq!(code(scene.top_up_quote(&key, "starter", MAIN).await), "quotes_exhausted");
+    scene.clock.pass(Duration::from_secs(1));
     scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    assert_eq!(code(scene.top_up_quote(&key, "coin", MAIN).await), "quotes_exhausted");
 }
 
 #[tokio::test]
@@ -193,5 +199,74 @@ async fn quote_keeps_its_terms_when_the_plan_changes() {
     scene.store.put_plans(plans).await.unwrap();
     scene.pay_top_up(Wallet::of(1).address, &quote);
     assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 1, 0));
+    assert_eq!(scene.balance(&key).await, "10.5");
+}
+
+#[tokio::test]
+async fn own_quote_is_credited_on_request_without_watcher_and_plan() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let [first, second, other] = [("starter", MAIN), ("coin", MAIN), ("coin", SIDE)];
+    let mut quotes = Vec::new();
+    for (plan, chain_id) in [first, second, other] {
+        quotes.push(scene.top_up_quote(&key, plan, chain_id).await.unwrap());
+    }
+    for plan in scene.store.plans().await.unwrap() {
+        let changed = metering_core::payments::Plan { active: false, credits: "1".parse().unwrap(), ..plan };
+        scene.store.put_plans(vec![changed]).await.unwrap();
+    }
+    // Registered by its hash, with a plan that is off sale.
+    let hash = scene.pay_top_up(Wallet::of(1).address, &quotes[0]);
+    assert_eq!(scene.top_up(&key, MAIN, hash, None).await.unwrap().amount_added.to_string(), "10.5");
+    // Seen while it has enough confirmations.
+    let hash = scene.main.pay(NATIVE, Wallet::of(2).address, RECIPIENT, quotes[1].amount_atomic.parse().unwrap());
+    scene.main.grow(4);
+    let paid = scene.service.top_up_quote_by_id(Some(&key), &quotes[1].quote_id).await.unwrap();
+    assert_eq!((paid.status, paid.tx_hash), (TopUpQuoteStatus::Paid, Some(hash.to_string())));
+    assert_eq!(scene.balance(&key).await, "14.5");
+    assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 0, 0));
+    // A payment that no quote expects still needs a plan on sale.
+    let plain = scene.pay_price(&Wallet::of(1), SIDE);
+    assert_eq!(code(scene.top_up(&key, SIDE, plain, None).await), "unknown_plan");
+}
+
+#[tokio::test]
+async fn amount_that_was_seen_paid_is_not_given_again() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let first = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    scene.main.pay(USDC, Wallet::of(1).address, RECIPIENT, first.amount_atomic.parse().unwrap());
+    let second = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    assert_ne!(second.amount_atomic, first.amount_atomic);
+    scene.pay_top_up(Wallet::of(1).address, &second);
+    assert_eq!(credited_by_the_watcher(&scene, MAIN).await, (0, 2, 0));
+    assert_eq!(scene.balance(&key).await, "21");
+}
+
+/// The clock that the searches use is paused, so each step of it allows one search.
+#[tokio::test(start_paused = true)]
+async fn seen_payment_stays_seen_until_the_chain_says_otherwise() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let quote = scene.top_up_quote(&key, "starter", MAIN).await.unwrap();
+    let look = async || {
+        tokio::time::advance(Duration::from_secs(3)).await;
+        scene.service.top_up_quote_by_id(Some(&key), &quote.quote_id).await.unwrap().status
+    };
+    let hash = scene.main.pay(USDC, Wallet::of(1).address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    assert_eq!(look().await, TopUpQuoteStatus::Seen);
+    let down = || metering_core::chains::ChainError::Unavailable("down".to_owned());
+    scene.main.trouble(Some(down()));
+    assert_eq!(look().await, TopUpQuoteStatus::Seen, "the chain cannot be read");
+    scene.main.trouble(None);
+    scene.main.spoil(hash, Some(down()));
+    assert_eq!(look().await, TopUpQuoteStatus::Seen, "the transaction cannot be read");
+    scene.main.spoil(hash, None);
+    scene.main.reorganise(hash);
+    assert_eq!(look().await, TopUpQuoteStatus::Open, "the chain has another block in its place");
+    scene.main.mine_again(hash);
+    assert_eq!(look().await, TopUpQuoteStatus::Seen);
+    scene.main.grow(3);
+    assert_eq!(look().await, TopUpQuoteStatus::Paid);
     assert_eq!(scene.balance(&key).await, "10.5");
 }

@@ -4,23 +4,26 @@
 import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
 import { rememberPayment, rememberedPayment, replacePayment } from "/assets/session.js";
-import { WalletError, checkAccount, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
+import { WalletError, checkAccount, checkFunds, connect, holdWallet, payment, request, sign, switchChain } from "/assets/wallet.js";
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 /** Registering takes longer than other requests: the server waits for confirmations. */
 const REGISTER_TIMEOUT_MS = 150_000;
 const RETRY_MS = 3_000;
-/** How long to wait between two looks at a quote: while its payment is confirmed, and the longest otherwise. */
+/** How long to wait between two looks at a quote: while its payment is confirmed, the longest otherwise, and once it expired. */
 const LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 12_000;
-/** A sent payment that no look has found for this long is registered by its hash. */
-const OVERDUE_MS = 45_000;
+const EXPIRED_LOOK_MS = 60_000;
+/** A sent payment that no look has found for this long is registered by its hash, and may be forgotten. */
+export const OVERDUE_MS = 45_000;
 
 /**
  * Pays a quote. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
  * remembered payment.
  */
-export async function pay({ quote, chain, account, coin, label }, say, signal) {
+export const pay = (purchase, say, signal) => holdWallet(() => payWith(purchase, say, signal));
+
+async function payWith({ quote, chain, account, coin, label }, say, signal) {
   if (rememberedPayment()) throw new WalletError("Another payment is in progress in this tab.");
   say("wallet", "now", "Choose an account in your wallet.");
   const from = await connect(signal);
@@ -53,7 +56,8 @@ export const look = (id, key) => callApi(`/credits/topup/quote?quote_id=${encode
 
 /**
  * Looks at a quote until it is paid or `signal` is aborted, and returns it. `show` gets every look, or the error of one;
- * `sent` returns the payment that the wallet sent, if it did.
+ * `sent` returns the payment that the wallet sent, if it did. Throws when a look is refused, or the payment that was sent
+ * cannot be credited (`isRefusal`). Ends with `null` once a payment would no longer be honoured.
  */
 export async function follow(id, { key, show, sent = () => null, signal }) {
   let pause = LOOK_MS;
@@ -65,17 +69,20 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
       if (signal.aborted) return null;
       show(quote, null);
       if (quote.status === "paid") return quote;
-      const isConfirmed = quote.status === "seen" && BigInt(quote.confirmations) >= BigInt(quote.required);
-      const isOverdue = sent()?.tx_hash && Date.now() - started > OVERDUE_MS;
-      if ((isConfirmed || isOverdue) && Date.now() - tried > OVERDUE_MS) {
+      const isOpen = quote.status === "open";
+      const isOverdue = isOpen && sent()?.tx_hash && Date.now() - started > OVERDUE_MS;
+      if (isOverdue && Date.now() - tried > OVERDUE_MS) {
         tried = Date.now();
-        await credit(quote, quote.tx_hash ?? sent().tx_hash, key());
+        await credit(quote, sent().tx_hash, key());
         continue;
       }
-      pause = quote.status === "seen" || sent() ? LOOK_MS : Math.min(pause * 1.2, LONGEST_LOOK_MS);
+      const now = quote.date.getTime();
+      if (isOpen && !sent() && now > Date.parse(quote.honoured_until)) return null;
+      if (!isOpen || sent()) pause = LOOK_MS;
+      else pause = now > Date.parse(quote.expires_at) ? EXPIRED_LOOK_MS : Math.min(pause * 1.2, LONGEST_LOOK_MS);
     } catch (error) {
       if (signal.aborted) return null;
-      if (!(error instanceof ApiError) || error.status === 401 || error.status === 404) throw error;
+      if (!(error instanceof ApiError) || error.isRefusal || error.status === 401 || error.status === 404) throw error;
       show(null, error);
       pause = LONGEST_LOOK_MS;
     }
@@ -84,15 +91,19 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
   }
 }
 
-/** Has a confirmed payment credited now, rather than by the watcher's next round. */
+/** Registers a payment that the wallet sent and no look has found: it failed, was dropped, or is late. */
 async function credit({ plan_id, chain_id }, tx_hash, key) {
   try {
     await callApi("/credits/topup", { method: "POST", key, body: { plan_id, chain_id, tx_hash }, timeout: REGISTER_TIMEOUT_MS });
   } catch (error) {
-    // The watcher credits it, whatever the reason.
     if (!(error instanceof ApiError)) throw error;
+    // Otherwise a later look finds it.
+    if (!isPassing(error) && error.status < 500) throw Object.assign(error, { isRefusal: true });
   }
 }
+
+/** Whether the same request may succeed later. */
+const isPassing = (error) => error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
 
 /** Registers a payment, and retries for as long as a retry may succeed. Returns the service's response. */
 export async function register(sent, key, say, going = () => true) {
@@ -111,8 +122,7 @@ export async function register(sent, key, say, going = () => true) {
         signature = await prove(sent, error.body, say);
         continue;
       }
-      const passing = error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
-      if (!passing || !going()) throw error;
+      if (!isPassing(error) || !going()) throw error;
       say("confirm", "now", standing(error));
       await wait(Math.max(RETRY_MS, (error.retryAfter ?? 0) * 1_000));
       if (!going()) throw error;

@@ -3,7 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { group, plural } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
-import { follow, pay } from "/assets/payment.js";
+import { OVERDUE_MS, follow, pay } from "/assets/payment.js";
 import { qrCode } from "/assets/qr.js";
 import { copyButton } from "/assets/secret.js";
 import { rememberedPayment } from "/assets/session.js";
@@ -15,9 +15,10 @@ const TICK_MS = 1_000;
 /**
  * Fills `place` until `signal` is aborted. `sent` is the payment that a wallet in this browser sent, if it did; `problem`
  * is shown first. Calls `paid` with the quote, `renew` when a new amount is wanted, `back` for the plans, `lost` when the
- * wallet did not say whether it paid, and `failed` when the quote cannot be looked at any more.
+ * wallet did not say whether it paid, `refused` when the payment that it sent cannot be credited, and `failed` when the
+ * quote cannot be looked at any more. `forget` makes the button that forgets a payment.
  */
-export function showPurchase(place, { quote, plan, chain, coin, credits, account, key, sent, problem, signal, paid, renew, back, lost, failed }) {
+export function showPurchase(place, { quote, plan, chain, coin, credits, account, key, sent, problem, signal, paid, renew, back, lost, refused, failed, forget }) {
   const label = plan?.label || quote.plan_id;
   const exact = `${group(quote.amount_human)} ${quote.token_symbol}`;
   const sum = `${group(credits)} ${plural(credits, "credit")}`;
@@ -25,8 +26,8 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const steps = stepList({
     ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
     send: [hasWallet || sent ? "It asks you to send exactly " : "You send exactly ", h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`],
-    confirm: `We count ${quote.required} ${plural(quote.required, "confirmation")}.`,
-    credit: `${sum} arrive, with a receipt.`,
+    confirm: `Wait for ${quote.required} ${plural(quote.required, "confirmation")}.`,
+    credit: `You get ${sum} and a receipt.`,
   });
   const heading = h("h2", { tabindex: "-1", id: "purchase-title" }, `Pay ${exact}`);
   const left = h("span", { id: "time-left", role: "timer" });
@@ -40,6 +41,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const chooser = h("div", {});
   const payButton = h("button", { class: "button wide-button", type: "button", "data-action": "pay" });
   const stop = h("button", { class: "button button-quiet", type: "button", hidden: true }, "Stop waiting for the wallet");
+  const abandon = h("span", { hidden: true });
   const other = otherWallet(quote, chain, exact);
   const change = h("button", { class: "button button-quiet", type: "button", "data-action": "back", on: { click: back } }, "Choose another plan");
 
@@ -47,10 +49,12 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   let hasArrived = false;
   let isOver = false;
   let isAsked = false;
+  let isOverdue = false;
   const arrange = () => {
     const canPay = !isSent && !hasArrived && !isOver;
     payButton.hidden = !canPay || wallets().length === 0;
-    chooser.hidden = payButton.hidden;
+    chooser.hidden = payButton.hidden || isAsked;
+    abandon.hidden = !isOverdue || hasArrived;
     // Who has paid, or is about to, must not pay again.
     other.hidden = !canPay || isAsked;
     change.hidden = isSent || hasArrived || isAsked;
@@ -96,7 +100,15 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     }),
   );
 
-  function showSent({ from, tx_hash: hash }) {
+  function showSent(payment) {
+    const { from, tx_hash: hash } = payment;
+    // A payment that failed or was dropped never arrives.
+    const overdue = setTimeout(() => {
+      isOverdue = true;
+      arrange();
+    }, OVERDUE_MS);
+    signal.addEventListener("abort", () => clearTimeout(overdue));
+    abandon.replaceChildren(forget(payment));
     steps.say("wallet", "done", from ?? "");
     steps.say("send", "done", ["Sent: ", transaction(hash, chain.explorer_url && `${chain.explorer_url}/tx/${hash}`)]);
     steps.say("confirm", "now", "Waiting for the payment to be in a block.");
@@ -108,8 +120,8 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
       return;
     }
     if (seen.status === "open") {
-      if (hasArrived) steps.say("confirm", "now", "The payment left its block. Waiting for it to be in another one.");
-      else if (!isSent) steps.say("confirm", "", "Waiting for the payment. This page notices it by itself.");
+      if (hasArrived) steps.say("confirm", "now", "The payment is no longer in a block. Waiting for it to be in one again.");
+      else if (!isSent) steps.say("confirm", "", "Waiting for the payment. It is detected automatically.");
       return;
     }
     hasArrived = true;
@@ -147,7 +159,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     h("h3", {}, "What happens"),
     steps.element,
     !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet."),
-    h("div", { class: "actions" }, stop, change),
+    h("div", { class: "actions" }, stop, change, abandon),
   );
   place.replaceChildren(h("div", { class: "split purchase", id: "purchase" }, main, other));
   offer();
@@ -155,7 +167,12 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   if (sent) showSent(sent);
   (problem ? alert : heading).focus();
 
-  follow(quote.quote_id, { key, show: showLook, sent: () => rememberedPayment(), signal }).then((last) => last && paid(last), (error) => signal.aborted || failed(error));
+  follow(quote.quote_id, { key, show: showLook, sent: () => rememberedPayment(), signal }).then(
+    (last) => last && paid(last),
+    (error) => {
+      if (!signal.aborted) (error.isRefusal ? refused : failed)(error);
+    },
+  );
 }
 
 /** Radio buttons for the wallets of this browser, if there are several. */
@@ -174,6 +191,7 @@ function walletChoice(chosen) {
 function otherWallet(quote, chain, exact) {
   const line = (name, value, copy) => h("div", {}, h("dt", {}, name), h("dd", {}, h("span", { class: "mono break" }, value), copy && copyButton(copy, "Copy", "button button-quiet button-small", name.toLowerCase())));
   const native = quote.payment_kind === "native_value";
+  const decimals = quote.amount_human.split(".")[1]?.length ?? 0;
   return h(
     "section",
     { class: "card", id: "other-wallet", "aria-labelledby": "other-wallet-title" },
@@ -192,8 +210,9 @@ function otherWallet(quote, chain, exact) {
       "p",
       { class: "hint" },
       native
-        ? `One plain transfer, not a unit more or less, from a wallet whose key you hold. ${quote.token_symbol} that a smart contract or an exchange's contract sends cannot be credited.`
-        : "One plain transfer, not a unit more or less. Fees that your wallet or exchange takes come on top.",
+        ? `Send it once, in a plain transfer from a wallet whose key you hold. ${quote.token_symbol} that a smart contract or an exchange's contract sends cannot be credited.`
+        : "Send it once, in a plain transfer.",
+      ` Exactly this amount must arrive. If your exchange deducts its fee from the amount, or rounds it to fewer than ${decimals} decimals, use another wallet.`,
     ),
   );
 }

@@ -117,7 +117,7 @@ export class TopUp {
     try {
       quote = await look(id, this.#key);
     } catch (error) {
-      if (error.status !== 404 && error.code !== "unknown_plan") throw error;
+      if (error.status !== 404 && !["unknown_plan", "unsupported_chain"].includes(error.code)) throw error;
       forgetQuote();
     }
     if (this.#ended) return;
@@ -149,6 +149,8 @@ export class TopUp {
       renew: () => (known?.plans.some(({ id }) => id === quote.plan_id) ? this.#quote() : again()),
       back: again,
       lost: (words) => this.#resume(rememberedPayment(), words),
+      refused: (error) => this.#resume(withoutQuote(rememberedPayment()), sentence(error.body.hint ? new Error(error.body.hint) : error)),
+      forget: (payment) => this.#forget(payment),
       failed: (error) => this.#fail(error, [this.#button("Try again", () => this.start())]),
     });
   }
@@ -166,7 +168,7 @@ export class TopUp {
       this.#register(sent);
     });
     form.querySelector('[type="submit"]').classList.add("button-quiet");
-    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "A payment with the exact amount of a quote is found by itself. Register any other by its transaction hash: the wallet that paid signs for it, unless it is known to be yours."), form);
+    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "A payment with the exact amount of a quote is credited automatically. Register any other by its transaction hash. You sign with the wallet that paid, unless it is already linked to this account."), form);
   }
 
   /** A form that asks for a transaction's hash. */
@@ -219,7 +221,7 @@ export class TopUp {
     }
   }
 
-  /** The wallet was asked to pay, and whether it did is unknown. If it did, the service finds the payment by itself. */
+  /** The wallet was asked to pay, and whether it did is unknown. If it did, the payment is detected automatically. */
   #uncertain(sent, problem) {
     const signal = this.#leave();
     const form = this.#hashForm("lost-hash", [], [this.#button("Nothing was sent: start again", () => this.#startOver())], (hash) => {
@@ -233,7 +235,7 @@ export class TopUp {
         { class: "card", id: "uncertain-payment" },
         h("h2", {}, "Was the payment sent?"),
         problem && h("div", { class: "notice notice-warn", role: "alert" }, problem),
-        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check the wallet's activity. If the payment is there, wait: this page finds it by itself. You can also enter its hash; it will not be sent again.`),
+        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check the wallet's activity. If the payment is there, wait: it is detected automatically. You can also enter its hash; it will not be sent again.`),
         form,
       ),
     );
@@ -253,7 +255,7 @@ export class TopUp {
       waiting = false;
       this.#resume(sent, "The payment is not registered yet. Nothing is lost: you can register it once it is confirmed.");
     });
-    const steps = stepList({ send: "The payment is sent.", confirm: "It is confirmed.", credit: "The credits arrive, with a receipt." });
+    const steps = stepList({ send: "The payment is sent.", confirm: "It is confirmed.", credit: "You get the credits and a receipt." });
     const heading = h("h2", { tabindex: "-1" }, `Payment for ${sent.label}`);
     this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, heading, steps.element, h("div", { class: "actions" }, stop)));
     const explorer = this.#groups.find(({ chain }) => chain.chain_id === sent.chain_id)?.chain.explorer_url;
@@ -270,7 +272,11 @@ export class TopUp {
   /** A quote was paid. */
   async #paid(quote) {
     const signal = this.#leave();
-    forgetPayment();
+    // The quote may have been paid by another transaction than the wallet's. That one is registered by its hash.
+    const sent = rememberedPayment();
+    const isOfQuote = sent?.quote_id === quote.quote_id;
+    if (isOfQuote && sent.tx_hash && sent.tx_hash !== quote.tx_hash) withoutQuote(sent);
+    else if (isOfQuote || sent?.tx_hash === quote.tx_hash) forgetPayment();
     let balance = null;
     try {
       balance = (await callApi("/credits/balance", { key: this.#key })).credit_balance;
@@ -293,7 +299,7 @@ export class TopUp {
         h("h2", { tabindex: "-1" }, known ? "Nothing to do" : "Topped up"),
         h("p", {}, words, balance && " The balance is ", balance && amount(balance), balance && "."),
         hash && h("p", { class: "soft" }, receipt && `Receipt ${receipt}, transaction `, !receipt && "Transaction ", transaction(hash, url)),
-        h("div", { class: "actions" }, open, this.#button("Top up again", () => this.start())),
+        h("div", { class: "actions" }, open, this.#button(rememberedPayment() ? "Register your other payment" : "Top up again", () => this.start())),
       ),
     );
     this.#panel.querySelector("h2").focus();
@@ -336,6 +342,12 @@ export class TopUp {
   }
 }
 
+/** Remembers a payment as one that its quote does not credit: it is registered by its hash. */
+function withoutQuote({ quote_id: _, ...payment }) {
+  rememberPayment(payment);
+  return payment;
+}
+
 /** The credits of a quote with its bonus. */
 const sumOf = ({ credits, bonus_credits: bonus }) => fromUnits(toUnits(credits) + toUnits(bonus));
 /** The symbol of the chain's own coin. */
@@ -352,7 +364,7 @@ function howItWorks() {
       { class: "progress numbered" },
       step("You get an exact amount: the price and a tag of at most a hundredth of a token, which identifies your payment."),
       step("You send it once, from a wallet in this browser, on a phone, or anywhere else. There is nothing to sign or to approve."),
-      step("This page counts the confirmations, then the credits arrive, with a receipt."),
+      step("This page counts the confirmations. Then you get the credits and a receipt."),
     ),
   );
 }

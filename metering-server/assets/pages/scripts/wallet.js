@@ -5,13 +5,15 @@ import { rememberWallet, rememberedWallet } from "/assets/session.js";
 /** Wallets by the id that each has on this page. */
 const announced = new Map();
 const listeners = new Set();
-/** The wallet that the user chose, by its reverse domain name: ids change when a page is loaded. */
-let chosen = rememberedWallet();
+/** The wallet that the user chose, by its id on this page. The tab remembers its reverse domain name: ids change. */
+let chosen = null;
+/** The wallet of a payment in progress. */
+let held = null;
 
 addEventListener("eip6963:announceProvider", ({ detail }) => {
   const { info, provider } = detail ?? {};
   if (typeof provider?.request !== "function" || typeof info?.uuid !== "string" || announced.has(info.uuid)) return;
-  announced.set(info.uuid, { id: String(info.rdns || info.uuid), name: wordsOf(info.name), icon: iconOf(info.icon), provider });
+  announced.set(info.uuid, { id: info.uuid, rdns: String(info.rdns || info.uuid), name: wordsOf(info.name), icon: iconOf(info.icon), provider });
   for (const listener of listeners) listener();
 });
 dispatchEvent(new Event("eip6963:requestProvider"));
@@ -26,18 +28,28 @@ function iconOf(icon) {
   return /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) && icon.length < 100_000 ? icon : null;
 }
 
-/** The wallets to choose from, each with `id`, `name`, `icon` and `provider`. */
+/** The wallets to choose from, each with `id`, `rdns`, `name`, `icon` and `provider`. */
 export function wallets() {
   if (announced.size > 0) return [...announced.values()];
-  return globalThis.ethereum ? [{ id: "", name: "Browser wallet", icon: null, provider: globalThis.ethereum }] : [];
+  return globalThis.ethereum ? [{ id: "", rdns: "", name: "Browser wallet", icon: null, provider: globalThis.ethereum }] : [];
 }
 
-/** The chosen wallet, or else the first. */
-export const wallet = () => wallets().find(({ id }) => id === chosen) ?? wallets()[0] ?? null;
+/** The wallet of the payment in progress, or else the chosen one, or else the first. */
+export const wallet = () => held ?? wallets().find(({ id }) => id === chosen) ?? wallets().find(({ rdns }) => rdns === rememberedWallet()) ?? wallets()[0] ?? null;
 
-export function choose({ id }) {
+export function choose({ id, rdns }) {
   chosen = id;
-  rememberWallet(id);
+  rememberWallet(rdns);
+}
+
+/** Sends all requests of `act` to the wallet that is chosen now, whatever is chosen or announced meanwhile. */
+export async function holdWallet(act) {
+  held = wallet();
+  try {
+    return await act();
+  } finally {
+    held = null;
+  }
 }
 
 /** Calls `listener` whenever another wallet announces itself, until `signal` is aborted. */
