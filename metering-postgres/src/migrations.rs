@@ -20,7 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0002_import.sql"),
     include_str!("migrations/0003_tail.sql"),
     include_str!("migrations/0004_hardening.sql"),
-    include_str!("migrations/0005_receipts.sql"),
+    include_str!("migrations/0005_receipts_links_quotes.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

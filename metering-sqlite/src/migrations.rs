@@ -23,7 +23,7 @@ const STEPS: &[Step] = &[
         packing::pack_activity(connection)?;
         run(connection, include_str!("migrations/0006_packed.sql"))
     },
-    |connection| run(connection, include_str!("migrations/0007_receipts.sql")),
+    |connection| run(connection, include_str!("migrations/0007_receipts_links_quotes.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

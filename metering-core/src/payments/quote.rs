@@ -5,7 +5,7 @@
 //!
 //! A *signup quote* is for one payer and creates an account: only one claimable quote has that chain, token, recipient,
 //! payer and amount. A *top-up quote* belongs to an account, and any wallet may pay it: only one quote has that chain,
-//! token, recipient and amount. The amounts of the two kinds never overlap, see [`TagKind`] (ADR 28).
+//! token, recipient and amount. The amounts of the two kinds never overlap, see [`TagKind`] (ADR 27).
 
 mod nonce;
 mod tag;

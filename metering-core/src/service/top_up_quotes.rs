@@ -1,4 +1,4 @@
-//! Top-up quotes: sell a plan to an account for an exact amount, which any wallet may pay (ADR 28).
+//! Top-up quotes: sell a plan to an account for an exact amount, which any wallet may pay (ADR 27).
 
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
