@@ -1,4 +1,6 @@
--- Version 5: receipts. The plan of a payment as it was sold. All columns are NULL for a payment without a plan.
+-- Version 5: receipts, links by email, top-up quotes.
+
+-- The plan of a payment as it was sold. All columns are NULL for a payment without a plan.
 
 ALTER TABLE payment ADD COLUMN plan_label TEXT;
 ALTER TABLE payment ADD COLUMN token_symbol TEXT CHECK ((token_symbol IS NULL) = (plan_label IS NULL));
