@@ -1,7 +1,7 @@
 //! Sends mail: links that verify addresses or replace keys, and notices.
 //!
-//! Requests only queue mail, so a slow mail server slows down nothing else. One task prepares, renders and sends it,
-//! and tries again after failures that may pass.
+//! Requests only queue mail, so a slow mail server slows down nothing else. Tasks prepare, render and send it, and try
+//! again after failures that may pass. Recovery links have a queue of their own, so other mail never holds them up.
 
 mod delivery;
 mod message;
@@ -29,7 +29,7 @@ use transport::Transport;
 /// The mailer cannot be set up.
 type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How much mail may wait. A mailer that is this far behind would send links that have expired.
+/// How many requests may wait in each queue.
 const QUEUE: usize = 1_000;
 
 /// How long a shutdown waits for mail that is queued.
@@ -38,13 +38,15 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Takes requests for mail. Cheap, and never waits.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    queue: mpsc::Sender<MailRequest>,
+    recoveries: mpsc::Sender<MailRequest>,
+    others: mpsc::Sender<MailRequest>,
     limits: Arc<Limits>,
 }
 
 /// The rest of the mailer, until it is started with the service that prepares the mail.
 pub(crate) struct Unstarted {
-    requests: mpsc::Receiver<MailRequest>,
+    recoveries: mpsc::Receiver<MailRequest>,
+    others: mpsc::Receiver<MailRequest>,
     transport: Transport,
     letterhead: Letterhead,
 }
@@ -66,10 +68,10 @@ pub(crate) fn new(
     pages: &str,
 ) -> Result<Option<(Arc<Outbox>, Unstarted)>, SetupError> {
     let Some(smtp) = &config.smtp else { return Ok(None) };
-    let (queue, requests) = mpsc::channel(QUEUE);
+    let (outbox, recoveries, others) = Outbox::new(QUEUE, Arc::clone(limits));
     let letterhead = Letterhead::new(smtp, &config.brand, pages)?;
-    let unstarted = Unstarted { requests, transport: Transport::new(smtp, pages)?, letterhead };
-    Ok(Some((Arc::new(Outbox { queue, limits: Arc::clone(limits) }), unstarted)))
+    let unstarted = Unstarted { recoveries, others, transport: Transport::new(smtp, pages)?, letterhead };
+    Ok(Some((Arc::new(outbox), unstarted)))
 }
 
 /// The part of the signup settings that is about mail.
@@ -78,18 +80,30 @@ pub(crate) fn settings(config: &Config, outbox: Option<&Arc<Outbox>>, signup: Si
     SignupSettings { mailer, verify_email: config.verifies_email(), ..signup }
 }
 
+impl Outbox {
+    /// With the receivers of recovery links and of other mail; `room` is for each.
+    fn new(room: usize, limits: Arc<Limits>) -> (Self, mpsc::Receiver<MailRequest>, mpsc::Receiver<MailRequest>) {
+        let (recoveries, to_recover) = mpsc::channel(room);
+        let (others, other) = mpsc::channel(room);
+        (Self { recoveries, others, limits }, to_recover, other)
+    }
+}
+
 impl Mailer for Outbox {
     fn can_address(&self, email: &Email) -> bool {
         address(email).is_some()
     }
 
     /// Beyond an address's budget for recovery mail, nothing is queued, and the caller does not learn that: the mailbox
-    /// has a link that still works (see `Limits::recovery_mail`).
+    /// has a link that still works (see `Limits::recovery_mail`). A request that finds no room does not use the budget.
     fn queue(&self, request: MailRequest) -> bool {
+        let queue = if matches!(request, MailRequest::Recovery(_)) { &self.recoveries } else { &self.others };
+        let Ok(room) = queue.try_reserve() else { return false };
         match &request {
-            MailRequest::Recovery(email) if !self.limits.recovery_mail(email) => true,
-            _ => self.queue.try_send(request).is_ok(),
+            MailRequest::Recovery(email) if !self.limits.recovery_mail(email) => {}
+            _ => room.send(request),
         }
+        true
     }
 }
 
@@ -97,9 +111,13 @@ impl Unstarted {
     /// Starts sending.
     pub(crate) fn start(self, service: Arc<Service>) -> MailTask {
         let ending = Shutdown::new();
-        let Self { requests, transport, letterhead } = self;
-        let delivery = Delivery::new(service, transport, letterhead, ending.clone());
-        let task = tokio::spawn(delivery::run(Arc::new(delivery), requests, ending.clone()));
+        let Self { recoveries, others, transport, letterhead } = self;
+        let delivery = Arc::new(Delivery::new(service, transport, letterhead, ending.clone()));
+        let recoveries = delivery::run(Arc::clone(&delivery), recoveries, ending.clone());
+        let others = delivery::run(delivery, others, ending.clone());
+        let task = tokio::spawn(async move {
+            tokio::join!(recoveries, others);
+        });
         MailTask { task, ending }
     }
 }
@@ -123,4 +141,44 @@ impl MailTask {
 /// The address in the form that mail needs; `None` when nothing can be sent there.
 fn address(email: &Email) -> Option<Address> {
     email.as_str().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::access::AccountId;
+
+    use super::*;
+    use crate::config::{LimitsConfig, Span};
+
+    fn outbox(room: usize) -> (Outbox, mpsc::Receiver<MailRequest>, mpsc::Receiver<MailRequest>) {
+        Outbox::new(room, Arc::new(Limits::new(&LimitsConfig::default(), Span::seconds(2))))
+    }
+
+    fn recovery(email: &str) -> MailRequest {
+        MailRequest::Recovery(email.parse().unwrap())
+    }
+
+    #[test]
+    fn a_full_queue_uses_no_budget() {
+        let (outbox, mut recoveries, _others) = outbox(1);
+        assert!(outbox.queue(recovery("other@example.com")));
+        assert!((0..10).all(|_| !outbox.queue(recovery("jo@example.com"))), "the queue is full");
+        for _ in 0..3 {
+            let _ = recoveries.try_recv().unwrap();
+            assert!(outbox.queue(recovery("jo@example.com")));
+        }
+        assert!(recoveries.try_recv().is_ok());
+        assert!(outbox.queue(recovery("jo@example.com")), "beyond the budget, the response is the same");
+        assert!(recoveries.try_recv().is_err(), "and nothing is queued");
+    }
+
+    #[test]
+    fn recovery_has_room_when_other_mail_has_none() {
+        let (outbox, mut recoveries, _others) = outbox(1);
+        let verification = || MailRequest::Verification(AccountId::generate(&metering_core::SystemRandomness));
+        assert!(outbox.queue(verification()));
+        assert!(!outbox.queue(verification()));
+        assert!(outbox.queue(recovery("jo@example.com")));
+        assert_eq!(recoveries.try_recv(), Ok(recovery("jo@example.com")));
+    }
 }

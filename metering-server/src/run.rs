@@ -122,7 +122,8 @@ async fn run_until(
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
     app.service.end_waits();
-    // In this order: accepted requests still charge, refund and respond; then the last batch is committed.
+    // In this order: accepted requests still charge, refund and respond; then the last batch is committed, while mail
+    // that is queued is sent. Mail does not need the meter, and the commit must not wait for a mail server.
     let tasks =
         [Some(serving), administering, sessions, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
     for task in tasks {
@@ -130,10 +131,11 @@ async fn run_until(
             tracing::error!(%error, "a server task failed");
         }
     }
-    if let Some(mail) = mail {
-        mail.drain().await;
-    }
-    app.meter.drain().await;
+    tokio::join!(app.meter.drain(), async {
+        if let Some(mail) = mail {
+            mail.drain().await;
+        }
+    });
     Ok(ending)
 }
 

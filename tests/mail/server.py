@@ -2,7 +2,8 @@
 
 Takes one argument, a JSON object: `port` (0 for any), `tls` ("none", "starttls", "implicit" or "hidden": STARTTLS is not
 offered), `certificate` and `key` (files), `user` and `password`, and `delay_seconds` before a message is accepted.
-Recipients decide the rest: `rejected@...` never exists, and `busy@...` is refused for now, twice.
+Recipients decide the rest: `rejected@...` never exists, `busy@...` is refused for now, twice, `full...@...` is refused
+for now each time, and `slow...@...` gets no response for a minute.
 """
 
 import asyncio
@@ -32,6 +33,10 @@ class Handler:
             busy_left["busy"] -= 1
             say({"refused": address})
             return f"450 4.2.0 <{address}>: try again later"
+        if name.startswith("full"):
+            return f"450 4.2.0 <{address}>: try again later"
+        if name.startswith("slow"):
+            await asyncio.sleep(60)
         envelope.rcpt_tos.append(address)
         return "250 OK"
 

@@ -10,9 +10,9 @@ use crate::stand_in::{Reply, StandIn};
 const ASK: &str = "/api-key/recover/email";
 const CONFIRM: &str = "/api-key/recover/email/confirm";
 
-fn link() -> (String, LinkToken) {
+fn link_to(url: &str) -> (String, LinkToken) {
     let token = LinkToken::generate(&SystemRandomness);
-    (format!("https://acme.example/metering/recover#{}", token.expose()), token)
+    (format!("{url}/metering/recover#{}", token.expose()), token)
 }
 
 fn issued(key: &ApiKey) -> Reply {
@@ -45,7 +45,7 @@ fn link_is_exchanged_for_a_key_that_the_profile_keeps() {
         .on(CONFIRM, Reply::error(503, "outcome_unknown"))
         .on(CONFIRM, issued(&new));
     let (home, _) = Home::of(&service);
-    let (link, token) = link();
+    let (link, token) = link_to(&service.url());
     let ran = home.metering(&["recover", "--link", &link]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(!format!("{ran:?}").contains(new.expose()) && !format!("{ran:?}").contains(token.expose()), "{ran:?}");
@@ -65,7 +65,7 @@ fn key_that_works_is_not_overwritten() {
     let new = ApiKey::generate(&SystemRandomness);
     service.on("/credits/balance", Reply::ok("{}")).on(CONFIRM, issued(&new));
     let (home, _) = Home::of(&service);
-    let (link, _) = link();
+    let (link, _) = link_to(&service.url());
     let message = home.metering(&["recover", "--link", &link]).failure(5);
     assert!(message.contains("--replace-key"), "{message}");
     assert!(service.requests().iter().all(|request| request.target != CONFIRM), "the link is not used up");
@@ -79,4 +79,18 @@ fn broken_link_is_refused_without_being_repeated() {
     let message = home.metering(&["recover", "--link", "https://acme.example/metering/recover#eml_secret"]).failure(2);
     assert!(message.contains("the whole link") && !message.contains("secret"), "{message}");
     assert!(service.requests().is_empty());
+}
+
+#[test]
+fn link_of_another_service_is_not_used_up_by_this_one() {
+    let service = StandIn::start();
+    let new = ApiKey::generate(&SystemRandomness);
+    service.on("/credits/balance", Reply::error(401, "unauthorized")).on(CONFIRM, issued(&new));
+    let (home, _) = Home::of(&service);
+    let (link, token) = link_to("https://other.example");
+    let message = home.metering(&["recover", "--link", &link]).failure(2);
+    assert!(message.contains("does not lead to") && !message.contains(token.expose()), "{message}");
+    assert!(service.requests().is_empty());
+    let ran = home.metering(&["recover", "--link", token.expose()]);
+    assert_eq!(ran.code, 0, "the part after # says nothing about the service: {ran:?}");
 }

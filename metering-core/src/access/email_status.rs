@@ -27,7 +27,7 @@ pub enum EmailStatus {
     },
     /// The owner followed a link that was sent to the address. The account holds it.
     Verified {
-        /// When.
+        /// When the link was followed.
         at: Timestamp,
     },
 }

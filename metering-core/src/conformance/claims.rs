@@ -146,6 +146,7 @@ pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn PaymentStore
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;
     let second = open(&*store, Quote { email: email("jörg@example.com"), ..quote(2) }).await;
+    let third = open(&*store, Quote { email: email("jörg@example.com"), ..quote(3) }).await;
     let owner = create(&*store, NewAccount { email: email("JÖRG@Example.com"), ..new_account() }).await;
     let made = claimed(&*store, claim(&first, tx(1))).await;
     assert_eq!(made.email, None);
@@ -156,6 +157,10 @@ pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn PaymentStore
         first.email,
         "the quote keeps it"
     );
+    let mut waiting = claim(&third, tx(3));
+    waiting.account.email_status = EmailStatus::Pending { free_credits: Credits::ZERO };
+    let made = claimed(&*store, waiting).await;
+    assert_eq!((made.email, made.email_status), (None, EmailStatus::Unchecked), "nor does it wait for the address");
     store.revoke_account(&owner.id, NOON).await.unwrap();
     assert_eq!(claimed(&*store, late_claim(&second, tx(2))).await.email, second.email, "it is free again");
 }

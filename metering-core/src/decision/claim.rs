@@ -4,6 +4,7 @@ use super::Decided;
 use super::create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 use super::key::{KeyChanges, KeyFacts, replace_key};
 use crate::access::account::AccountId;
+use crate::access::email_status::EmailStatus;
 use crate::payments::payment::{PaymentRecord, PaymentUse};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, NewAccount, StoreError};
@@ -54,7 +55,7 @@ pub fn claim_step(claim: &Claim, quote: Option<&Quote>) -> ClaimStep {
 /// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` says whether the transaction has a record.
 ///
 /// Refused, in this order: [`Claimed::TxUsed`], [`Claimed::PayerTaken`], [`Claimed::OutOfRange`]. If the email address
-/// is taken, the account is created without one: a paid claim is not refused for that.
+/// is taken, the account is created without one, even if it would only wait for it: a paid claim is not refused for that.
 ///
 /// # Errors
 /// After [`Claimed::TxUsed`], when the id or the key is in use.
@@ -68,9 +69,13 @@ pub fn claim_open(
     }
     let Claim { nonce, payment, account: new, sold, delivery, now } = claim;
     let plan_id = new.entries.iter().find_map(|entry| entry.payment.clone()).and_then(|paid| paid.plan_id);
-    let email = new.email.filter(|_| !facts.owner.email_taken);
+    let new = if facts.owner.email_taken {
+        NewAccount { email: None, email_status: EmailStatus::Unchecked, ..new }
+    } else {
+        new
+    };
     let facts = CreateFacts { owner: OwnerFacts { email_taken: false, ..facts.owner }, ..facts };
-    let account = match create_account(NewAccount { email, ..new }, facts)? {
+    let account = match create_account(new, facts)? {
         Decided::Accepted(changes) => changes,
         Decided::Refused(Created::PayerTaken) => return Ok(Decided::Refused(Claimed::PayerTaken)),
         // `EmailTaken` is impossible here.

@@ -45,7 +45,8 @@ pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<Cre
     if facts.id_or_key_in_use {
         return Err(StoreError::Corrupt("the id or key of a new account is already in use".to_owned()));
     }
-    if facts.owner.email_taken {
+    // An account that waits for verification does not hold its address.
+    if facts.owner.email_taken && new.email_status.is_holding() {
         return Ok(Decided::Refused(Created::EmailTaken));
     }
     if facts.owner.payer_taken {
@@ -63,6 +64,8 @@ pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<Cre
 mod tests {
     use super::super::scene::{entry, new_account};
     use super::*;
+    use crate::access::email_status::EmailStatus;
+    use crate::money::credits::Credits;
 
     #[test]
     fn the_first_reason_refuses() {
@@ -81,6 +84,15 @@ mod tests {
             let new = NewAccount { entries: amounts.map(entry).to_vec(), ..new_account() };
             assert_eq!(create_account(new, facts).ok(), refusal.map(Decided::Refused), "{facts:?}");
         }
+    }
+
+    #[test]
+    fn an_account_that_waits_for_its_address_takes_it_from_nobody() {
+        let owner = OwnerFacts { email_taken: true, payer_taken: false };
+        let email_status = EmailStatus::Pending { free_credits: Credits::ZERO };
+        let new = NewAccount { email_status, ..new_account() };
+        let decided = create_account(new, CreateFacts { id_or_key_in_use: false, owner });
+        assert!(matches!(decided, Ok(Decided::Accepted(_))), "{decided:?}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount)
     let values: Values<'_> = &[&new.id.as_str(), &new.key.as_bytes().as_slice()];
     let id_or_key_in_use = exists(client, sql, values).await?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.held_email(), payer).await? })
+    Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.email.as_ref(), payer).await? })
 }
 
 /// What is read before an account's key is replaced. Locks the account's meter.

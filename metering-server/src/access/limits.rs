@@ -10,7 +10,7 @@ mod network;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
-use metering_core::access::{Email, KeyHash};
+use metering_core::access::{AccountId, Email};
 use metering_core::chains::Address;
 use metering_core::signups::{SessionHash, SessionToken};
 use metering_core::wire::ErrorCode;
@@ -37,7 +37,9 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     sessions: Limiter<SessionHash, C>,
     recovery: Limiter<Network, C>,
     recovery_mail: Limiter<String, C>,
-    verification_mail: Limiter<KeyHash, C>,
+    mail_network: Limiter<(String, Network), C>,
+    verification_mail: Limiter<AccountId, C>,
+    verification_mail_address: Limiter<String, C>,
     wallet: Limiter<Address, C>,
     quotes: Limiter<(Address, Network), C>,
 }
@@ -65,7 +67,9 @@ impl<C: Clock + Clone> Limits<C> {
             sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
             recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
             recovery_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
+            mail_network: Limiter::new(config.mails_per_email_and_network, clock.clone()),
             verification_mail: Limiter::new(config.verification_mails_per_account, clock.clone()),
+            verification_mail_address: Limiter::new(config.verification_mails_per_email, clock.clone()),
             wallet: Limiter::new(config.per_wallet, clock.clone()),
             quotes: Limiter::new(config.quotes_per_wallet_and_network, clock),
         }
@@ -133,13 +137,31 @@ impl<C: Clock + Clone> Limits<C> {
         self.recovery_mail.check(&email.folded()).is_ok()
     }
 
-    /// Counts verification mail that a key's holder asked for. Check the client's own limit first, since the key may be
-    /// made up.
+    /// Counts a request for mail to an address, known or not, from the client's network.
     ///
     /// # Errors
     /// 429 when the limit is reached.
-    pub(crate) fn verification_mail(&self, key: &KeyHash) -> Result<(), Problem> {
-        self.verification_mail.check(key).map_err(|seconds| refusal("Too many links for this account", seconds))
+    pub(crate) fn mail(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many links for this email address from your network", seconds);
+        self.mail_network.check(&(email.folded(), Network::around(client.ip()))).map_err(refused)
+    }
+
+    /// Counts verification mail that an account's owner asked for: for the network, the account, whatever its key is
+    /// by now, and the address, which many accounts may name.
+    ///
+    /// # Errors
+    /// 429 when a limit is reached.
+    pub(crate) fn verification_mail(
+        &self,
+        client: &ClientAddress,
+        account: &AccountId,
+        email: &Email,
+    ) -> Result<(), Problem> {
+        self.mail(client, email)?;
+        let refused = |seconds| refusal("Too many links for this account", seconds);
+        self.verification_mail.check(account).map_err(refused)?;
+        let refused = |seconds| refusal("Too many links for this email address", seconds);
+        self.verification_mail_address.check(&email.folded()).map_err(refused)
     }
 
     /// Counts a request that names a wallet, from any client. Anybody may name any wallet, so check the client's own
@@ -179,7 +201,9 @@ impl<C: Clock + Clone> Limits<C> {
         self.sessions.forget_idle();
         self.recovery.forget_idle();
         self.recovery_mail.forget_idle();
+        self.mail_network.forget_idle();
         self.verification_mail.forget_idle();
+        self.verification_mail_address.forget_idle();
         self.wallet.forget_idle();
         self.quotes.forget_idle();
     }

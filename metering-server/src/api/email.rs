@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use metering_core::Error;
+use metering_core::access::Email;
 use metering_core::wire::{
     ErrorBody, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
     VerifyResponse,
@@ -26,10 +27,12 @@ use crate::operations::metrics::counted;
     (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn send_link(app: &App, request: Request) -> Result<Reply, Problem> {
-    app.limits.recovery(&request.client()?)?;
+    let client = request.client()?;
+    app.limits.recovery(&client)?;
     let key = credentials::key(&request.headers)?;
-    if let Some(key) = &key {
-        app.limits.verification_mail(&key.hash())?;
+    let account = counted("verification_link", app.service.authenticate(key.as_ref()).await)?;
+    if let Some(email) = account.email.as_ref().filter(|_| !account.email_status.is_verified()) {
+        app.limits.verification_mail(&client, &account.id, email)?;
     }
     let sent = counted("verification_link", app.service.send_verification(key.as_ref()).await)?;
     Ok(json::<SendLinkResponse>(StatusCode::ACCEPTED, &sent))
@@ -66,8 +69,13 @@ pub(crate) async fn verify_email(app: &App, request: Request) -> Result<Reply, P
     (status = 503, description = "`overloaded`: too much mail is waiting", body = ErrorBody),
 ))]
 pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Reply, Problem> {
-    app.limits.recovery(&request.client()?)?;
+    let client = request.client()?;
+    app.limits.recovery(&client)?;
     let wanted: RecoverByEmailRequest = read(&request.body)?;
+    // Known or not, so that a refusal says nothing about accounts. The service refuses a malformed address.
+    if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
+        app.limits.mail(&client, &email)?;
+    }
     let accepted = counted("recovery_link", app.service.request_recovery(&wanted))?;
     Ok(json::<RecoverByEmailResponse>(StatusCode::ACCEPTED, &accepted))
 }

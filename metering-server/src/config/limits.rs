@@ -26,8 +26,12 @@ pub struct LimitsConfig {
     pub recovery_per_ip: Quota,
     /// Recovery links per email address. Further requests are accepted, but send nothing: the last link still works.
     pub recovery_mails_per_email: Quota,
+    /// Recovery links, and verification links after an account's first, per email address and client network.
+    pub mails_per_email_and_network: Quota,
     /// Verification links per account, in addition to the first.
     pub verification_mails_per_account: Quota,
+    /// Verification links per email address for all accounts that name it, in addition to the first of each.
+    pub verification_mails_per_email: Quota,
     /// Requests that name a wallet, per wallet, from all clients together.
     pub per_wallet: Quota,
     /// Quotes per wallet and client network.
@@ -53,7 +57,10 @@ impl Default for LimitsConfig {
             // Refilled every ten minutes, as long as a recovery link works: whenever this is used up, the mailbox has a
             // link that works. So nobody can lock the owner out by asking again and again.
             recovery_mails_per_email: quota(3, half_an_hour),
+            mails_per_email_and_network: quota(6, half_an_hour),
             verification_mails_per_account: quota(3, half_an_hour),
+            // More than a single network may ask for. Nobody loses an account while this is used up.
+            verification_mails_per_email: quota(12, half_an_hour),
             per_wallet: quota(600, ten_minutes),
             // A quote reserves its tag among its wallet's quotes for a week or more, and a price with six decimals has
             // 9,999 tags. This limit lets one network reserve a third of them in that time.

@@ -66,7 +66,7 @@ pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<
     let values = params![new.id.as_str(), new.key.as_bytes()];
     let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
-    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.held_email(), payer)? })
+    Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.email.as_ref(), payer)? })
 }
 
 /// What is read before an account's key is replaced.

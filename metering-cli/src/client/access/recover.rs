@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_client::ClientError;
+use http::Uri;
+use metering_client::{ClientError, ServiceUrl};
 use metering_core::access::Email;
 use metering_core::charging::IdempotencyKey;
 use metering_core::signups::LinkToken;
@@ -31,6 +32,8 @@ pub(crate) struct RecoverArgs {
     #[arg(long, value_name = "EMAIL", conflicts_with = "link", required_unless_present = "link")]
     email: Option<Email>,
     /// The link in the mail, in quotes, or its part after `#`. Works once, for ten minutes.
+    ///
+    /// The whole link must lead to the profile's service.
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
     /// Get the key of a recovery whose response was lost; the error message has the value.
@@ -47,7 +50,7 @@ impl RecoverArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut session = self.profile.open()?;
         let Some(link) = &self.link else { return self.ask(&session).await };
-        let token = token_of(link)?;
+        let token = token_of(link, session.url())?;
         self.check_profile_has_no_working_key(&session).await?;
         let recovery = self.idempotency_key.clone().unwrap_or_else(generate_key);
         let again = format!("metering recover --link LINK --idempotency-key {}", recovery.as_str());
@@ -107,10 +110,19 @@ struct LinkRequest<'a> {
     token: &'a str,
 }
 
-/// The token of a link. The error does not repeat the text, which is a secret.
-fn token_of(link: &str) -> Result<LinkToken, Failure> {
-    let text = link.rsplit_once('#').map_or(link, |(_, token)| token);
-    LinkToken::parse(text.trim()).map_err(|_| {
+/// The token of a link to `service`: another service could use it up. The errors do not repeat the text, which is a
+/// secret.
+fn token_of(link: &str, service: &ServiceUrl) -> Result<LinkToken, Failure> {
+    let (page, text) = link.trim().rsplit_once('#').unwrap_or(("", link.trim()));
+    let token = LinkToken::parse(text).map_err(|_| {
         Failure::Usage("--link must be the whole link in the mail, in quotes; it ends with # and eml_...".to_owned())
-    })
+    })?;
+    let host = |url: &str| url.parse::<Uri>().ok().and_then(|url| url.authority().cloned());
+    if page.is_empty() || host(page).is_some_and(|linked| Some(linked) == host(&service.to_string())) {
+        return Ok(token);
+    }
+    Err(Failure::Usage(format!(
+        "the link does not lead to {service}: choose the profile of its service with --profile, or, if it belongs to \
+         this service, give only the part after #"
+    )))
 }

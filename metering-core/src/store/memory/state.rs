@@ -128,7 +128,7 @@ impl State {
     pub(super) fn create_facts(&self, new: &NewAccount) -> CreateFacts {
         CreateFacts {
             id_or_key_in_use: self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key),
-            owner: self.owner_facts(new.held_email(), new.payer.as_ref().map(|payer| &payer.address)),
+            owner: self.owner_facts(new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address)),
         }
     }
 

@@ -18,6 +18,7 @@ export function pendingNotice(balance, key) {
       { class: "notice notice-warn", id: "email-pending", role: "status" },
       h("h2", {}, "Verify your email address"),
       h("p", {}, "Open the link that we sent to ", h("strong", {}, email), ".", ...gain),
+      h("p", {}, "Is this not your address? Then don't buy credits for this account, because the owner of the address could replace your key. Sign up again with the right one."),
       sendAgain(key, "Send the link again"),
     ),
   ];
@@ -42,7 +43,7 @@ function sendAgain(key, label) {
       status.textContent = "";
       try {
         const { status: sent } = await callApi("/signup/email/send", { method: "POST", key: key() });
-        status.textContent = sent === "verified" ? "Your address is verified already." : "A new link is on its way. It replaces the earlier one.";
+        status.textContent = sent === "verified" ? "Your address is already verified." : "A new link is on its way. It replaces the earlier one.";
       } catch (error) {
         status.textContent = sentence(error);
       }

@@ -62,7 +62,7 @@ async function confirm() {
       if (error.code === "link_expired") {
         forgetRecovery();
         forgetLink();
-        showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than ten minutes. Ask for a new one.");
+        showAsk("This link no longer works: it was already used, was replaced by a newer one, or is older than ten minutes. Request a new one.");
         byId("recover-title").focus();
       } else {
         say(byId("confirm-error"), sentence(error));

@@ -25,7 +25,7 @@ async function verify() {
       forgetLink();
     } catch (error) {
       if (error.code === "link_expired") {
-        showOver("This link no longer works", "It was already used, was replaced by a newer one, or is older than a day. Your account page says whether your address is verified, and sends a new link.");
+        showOver("This link no longer works", "It was already used, was replaced by a newer one, or is older than a day. You can request a new link on your account page.");
       } else if (error.code === "email_already_registered") {
         showOver("This address is taken", "Another account has verified this email address in the meantime, so this account cannot. Its key still works, but it gets no free credits. If the other account is yours too, use that one.");
       } else {

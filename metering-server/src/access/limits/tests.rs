@@ -206,3 +206,30 @@ fn process_clock_advances() {
     std::thread::sleep(Duration::from_millis(110));
     assert!(limits.signup(&one).is_ok(), "a tenth of the quota is back after a tenth of a second");
 }
+
+#[test]
+fn mail_to_an_address_is_limited_by_network_account_and_address() {
+    let limits = scene(&LimitsConfig::default()).limits;
+    let network = |number: usize| client(&format!("6.6.{number}.1"));
+    let new_account = || AccountId::generate(&metering_core::SystemRandomness);
+    let (victim, one) = (email("victim@example.com"), new_account());
+    let send =
+        |from: &ClientAddress, account: &AccountId, to: &str| limits.verification_mail(from, account, &email(to));
+    assert_eq!(attempt(9, || send(&network(1), &one, "one@example.com")).0, 3, "per account");
+    assert_eq!(attempt(9, || send(&network(1), &new_account(), "Victim@example.com")).0, 6, "per network");
+    assert_eq!(attempt(9, || limits.mail(&network(1), &victim)).0, 0, "recovery counts with it");
+    let all = (2..20).map(|number| attempt(9, || send(&network(number), &new_account(), "victim@example.com")).0);
+    assert_eq!(all.sum::<usize>(), 6, "12 from everywhere");
+    assert!(limits.mail(&client("7.7.7.7"), &victim).is_ok(), "the owner can still ask for recovery");
+}
+
+#[test]
+fn recovery_mail_is_refilled_as_often_as_a_link_expires() {
+    let Scene { limits, clock } = scene(&LimitsConfig::default());
+    let owner = email("jo@example.com");
+    let lifetime = metering_core::signups::LinkPurpose::RecoverKey.lifetime();
+    assert_eq!((0..9).filter(|_| limits.recovery_mail(&owner)).count(), 3);
+    clock.advance(lifetime);
+    assert!(limits.recovery_mail(&email("JO@example.com")));
+    assert!(!limits.recovery_mail(&owner));
+}

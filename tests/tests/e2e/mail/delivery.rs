@@ -7,7 +7,7 @@ use metering_tests::mail::{self, MailServer};
 use metering_tests::site::Site;
 use serde_json::json;
 
-use super::{counted, key_of, server_at, server_with, sign_up, verify};
+use super::{counted, key_of, server_at, server_with, sign_up, verified, verify};
 use crate::support::wait::until;
 
 #[test]
@@ -45,6 +45,37 @@ fn refusals_for_now_are_tried_again_and_others_are_not() {
     let org = rejected["org_id"].as_str().unwrap();
     assert!(log.contains(org) && log.contains("550"), "the operator can find the account: {log}");
     assert!(!log.contains("@example.com"), "{log}");
+}
+
+#[test]
+fn mail_that_waits_for_another_attempt_holds_up_no_other() {
+    if mail::are_skipped() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with(&site, &mail, &[]);
+    for number in 0..9 {
+        let _ = sign_up(&server.client(), &format!("full{number}@example.com"));
+    }
+    let _ = sign_up(&server.client(), "jo@example.com");
+    assert_eq!(mail.next().to(), "jo@example.com");
+    assert_eq!(counted(&server, "verification", "failed"), 0, "the others are still tried");
+}
+
+#[test]
+fn recovery_does_not_wait_for_other_mail() {
+    if mail::are_skipped() {
+        return;
+    }
+    let (site, mail) = (Site::new(), MailServer::start());
+    let server = server_with(&site, &mail, &[("METERING_SMTP__TIMEOUT", "1m")]);
+    let _ = verified(&server, &mail, "jo@example.com");
+    for number in 0..9 {
+        let _ = sign_up(&server.client(), &format!("slow{number}@example.com"));
+    }
+    let _ = server.client().post("/api-key/recover/email", &json!({"email": "jo@example.com"})).expect(202);
+    assert_eq!(mail.next().to(), "jo@example.com");
+    assert_eq!(counted(&server, "verification", "sent"), 1, "all others still wait");
 }
 
 #[test]
