@@ -75,7 +75,10 @@ impl Wrk {
         // wrk's own duration has whole seconds; it ends properly on SIGINT. Should the benchmark be killed, `timeout`
         // still ends it.
         let mut command = Command::new("timeout");
-        command.args(["--foreground", "--preserve-status", "--signal=INT"]).arg(time.as_secs_f64().to_string());
+        // It misses a SIGINT that comes just before it begins to wait, hence `--kill-after`.
+        command
+            .args(["--foreground", "--preserve-status", "--signal=INT", "--kill-after=15s"])
+            .arg(time.as_secs_f64().to_string());
         // A shell's background job ignores SIGINT, and so would wrk until it has started.
         command.args(["env", "--default-signal=INT"]);
         command.arg(&self.program).arg("-s").arg(self.folder.path().join("load.lua")).args(args).args(script_args);
@@ -86,10 +89,12 @@ impl Wrk {
 }
 
 /// Whether it had a response, or failed by itself. On a busy machine, or with many keys, SIGINT may come before its
-/// threads have started.
+/// threads have started, or be missed.
 fn has_run(output: &Output) -> bool {
     const INTERRUPTED: i32 = 130;
-    output.status.code() != Some(INTERRUPTED) && !String::from_utf8_lossy(&output.stdout).contains(" requests=0 ")
+    const KILLED: i32 = 137;
+    !matches!(output.status.code(), Some(INTERRUPTED | KILLED))
+        && !String::from_utf8_lossy(&output.stdout).contains(" requests=0 ")
 }
 
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
