@@ -87,7 +87,8 @@ pub trait PaymentStore: Store {
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
 
     /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
-    /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
+    /// in one operation, and marks the account's own top-up quote that it pays as claimed. As with a claim, the record is
+    /// unsettled if the payment has the hash of its block, else final.
     ///
     /// The caller has checked the payment. [`credit_payment`](crate::store::backend::decision::credit_payment) has the
     /// refusals in order.

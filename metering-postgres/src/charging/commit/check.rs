@@ -8,9 +8,9 @@ use crate::connection::session::{Client, GenericClient, Prepared};
 use crate::connection::value::Value;
 use crate::error::{Failure, Result};
 
-/// Locks the meters in the order of their accounts, as every writer does, and divides by zero unless all columns of all
-/// of them are as they were left. It compares every column, not a version: after a failover that lost commits, a version
-/// could be given out again.
+/// Locks the meters in account order, like every other writer. If any column has changed since this node wrote it, the
+/// statement fails with a division by zero. It compares columns and not a version, because a failover that loses commits
+/// could give out the same version again.
 const CHECK: &str = "SELECT 1 / (count(*) = cardinality($1::BIGINT[]))::INT FROM \
      (SELECT * FROM meter m WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE) m \
      JOIN unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \

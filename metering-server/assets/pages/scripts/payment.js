@@ -123,7 +123,7 @@ export async function register(sent, key, say, going = () => true) {
         continue;
       }
       if (!isPassing(error) || !going()) throw error;
-      say("confirm", "now", standing(error));
+      say("confirm", "now", progress(error));
       await wait(Math.max(RETRY_MS, (error.retryAfter ?? 0) * 1_000));
       if (!going()) throw error;
     }
@@ -137,7 +137,7 @@ async function prove(sent, { message }, say) {
   return sign(message, sent.from ?? account);
 }
 
-function standing(error) {
+function progress(error) {
   const { confirmations, required } = error.body;
   if (error.code === "payment_unconfirmed" && required !== undefined) return `${confirmations} of ${required} confirmations.`;
   if (error.code === "tx_not_found") return "The network does not know the transaction yet.";

@@ -116,7 +116,7 @@ function report(error, email, agentName) {
   else say(byId("signup-error"), sentence(error));
 }
 
-/** What is left to do if the address must be verified. */
+/** The next step when the address has to be verified. */
 function nextStep(verification, email) {
   if (verification?.status !== "pending") return [];
   const free = toUnits(verification.free_credits) > 0n ? [" to get your ", h("strong", {}, amount(verification.free_credits), " free credits")] : [];
