@@ -31,7 +31,8 @@
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
-//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`] and [`SignupStore`];
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`] and
+//!   [`OperatorStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -50,6 +51,7 @@ pub mod error;
 #[cfg(feature = "tower")]
 mod layer;
 pub mod money;
+pub mod operators;
 pub mod payments;
 pub mod random;
 pub mod retry;
@@ -71,7 +73,9 @@ pub use layer::{Charged, Metered, MeteringLayer};
 pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
-pub use store::{FullStore, MemoryStore, NewAccount, PaymentStore, SignupStore, Store, StoreError, backend};
+pub use store::{
+    FullStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store, StoreError, backend,
+};
 pub use usage::{ClientSource, UsageLine};
 
 /// Runs the program in the README.

@@ -1,12 +1,14 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has three parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
-//! sells plans on chains needs a [`PaymentStore`] too, and one with free signups a [`SignupStore`].
+//! The contract has four parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
+//! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], and one that operators
+//! administer an [`OperatorStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 pub mod backend;
 mod error;
 pub(crate) mod memory;
+mod operators;
 mod payments;
 mod signups;
 
@@ -28,6 +30,7 @@ pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, S
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use operators::OperatorStore;
 pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
     QuotePrecedence, SettlementChange,
@@ -188,7 +191,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 }
 
-/// A store for everything that a service can offer. Every type that has all three parts of the contract is one.
+/// A store for everything that a service can offer. Every type that has all parts of the contract is one.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -203,9 +206,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
 /// # }
 /// ```
-pub trait FullStore: PaymentStore + SignupStore {}
+pub trait FullStore: PaymentStore + SignupStore + OperatorStore {}
 
-impl<S: PaymentStore + SignupStore> FullStore for S {}
+impl<S: PaymentStore + SignupStore + OperatorStore> FullStore for S {}
 
 /// An account to create.
 ///

@@ -1,12 +1,13 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
 //! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
-//! its ledger and usage ([`Books`]), how a usage report is built ([`UsageSums`]), how an
-//! account's days are listed ([`AccountDays`]), how a path is stored
+//! its ledger and usage ([`Books`]), how reports are built ([`UsageSums`] for an account,
+//! [`OperationsSums`] for operators), how an account's days are listed ([`AccountDays`]), how a path is stored
 //! ([`StoredPath`]), and where a page ends ([`page`]).
 
 mod account_days;
 mod books;
+mod operations;
 mod page;
 mod path;
 mod report;
@@ -20,10 +21,12 @@ pub mod decision {
 }
 
 use crate::money::credits::Credits;
+use crate::operators::audit::AuditId;
 use crate::store::StoreError;
 
 pub use account_days::AccountDays;
 pub use books::Books;
+pub use operations::OperationsSums;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
 pub use path::StoredPath;
 pub use report::UsageSums;
@@ -35,4 +38,10 @@ pub use report::UsageSums;
 pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
     let atoms = i64::try_from(atoms).map_err(|_| StoreError::Corrupt(format!("{atoms} atoms are out of range")))?;
     Ok(Credits::from_atoms(atoms))
+}
+
+/// The error for the outcome of an action that is not under way.
+#[must_use]
+pub fn not_under_way(id: AuditId) -> StoreError {
+    StoreError::Corrupt(format!("audit entry {} does not exist, or already has an outcome", id.0))
 }

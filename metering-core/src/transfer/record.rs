@@ -12,6 +12,8 @@ use crate::charging::tally::StoredResult;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
+use crate::operators::audit::AuditEntry;
+use crate::operators::operator::Operator;
 use crate::payments::payment::{PaymentRecord, UnreadableArrival};
 use crate::payments::plan::Plan;
 use crate::payments::quote::Quote;
@@ -58,6 +60,10 @@ pub enum Record {
     Solution(SolutionRecord),
     /// A link that was sent by email.
     EmailLink(EmailLink),
+    /// An operator.
+    Operator(Operator),
+    /// An entry of the audit log.
+    AuditEntry(Box<AuditEntry>),
     /// A key.
     Key(KeyRecord),
 }
@@ -187,6 +193,8 @@ impl Record {
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
+            Self::Operator(_) => Section::Operators,
+            Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
         }
     }
@@ -261,6 +269,8 @@ impl Record {
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
+            Self::Operator(operator) => format!("operator {}", operator.name),
+            Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),
             Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),
         }
     }

@@ -37,6 +37,10 @@ pub enum Section {
     Solutions,
     /// Links that were sent by email, by their token.
     EmailLinks,
+    /// Operators, by the bytes of their name.
+    Operators,
+    /// The audit log, in the order written.
+    AuditLog,
     /// Keys, by their hash.
     Keys,
 }
@@ -44,7 +48,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Keys come last,
     /// so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Accounts,
         Self::Ledger,
         Self::Usage,
@@ -61,6 +65,8 @@ impl Section {
         Self::Signups,
         Self::Solutions,
         Self::EmailLinks,
+        Self::Operators,
+        Self::AuditLog,
         Self::Keys,
     ];
 
@@ -84,6 +90,8 @@ impl Section {
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
+            Self::Operators => "operators",
+            Self::AuditLog => "audit_log",
             Self::Keys => "keys",
         }
     }

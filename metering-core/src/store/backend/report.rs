@@ -19,13 +19,13 @@ pub struct UsageSums<L> {
 
 /// Calls and atoms. 128 bits wide, so charges and refunds can be added in any order.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    calls: u64,
-    atoms: i128,
+pub(super) struct Sum {
+    pub(super) calls: u64,
+    pub(super) atoms: i128,
 }
 
 impl Sum {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.atoms += other.atoms;
     }
@@ -68,7 +68,8 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
     }
 }
 
-fn by_endpoint<L: Eq + Hash>(
+/// The sums by route and method, most credits first.
+pub(super) fn by_endpoint<L: Eq + Hash>(
     sums: HashMap<L, Sum>,
     lines: &HashMap<L, UsageLine>,
 ) -> Result<Vec<EndpointUsage>, StoreError> {

@@ -15,6 +15,7 @@ use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
 
+use super::operators::OperatorState;
 use super::payment_state::PaymentState;
 use super::signup_state::SignupState;
 
@@ -32,6 +33,7 @@ pub(super) struct State {
     pub(super) plans: BTreeMap<PlanKey, Plan>,
     pub(super) payments: PaymentState,
     pub(super) signups: SignupState,
+    pub(super) operators: OperatorState,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }

@@ -1,0 +1,14 @@
+//! Operators: the people who administer a service over HTTP, what they may do, and the log of what they did.
+//!
+//! An action is logged before it is taken and again with its result, so that a crash in between leaves a trace.
+
+pub(crate) mod audit;
+pub(crate) mod operator;
+pub(crate) mod report;
+
+pub use audit::{Actor, AuditEntry, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+pub use operator::{
+    MalformedOperatorToken, MalformedRole, NewOperator, Operator, OperatorName, OperatorNameError, OperatorToken,
+    OperatorTokenHash, OperatorTokenKind, Role,
+};
+pub use report::{AccountTotal, DaySales, OperationsReport, PlanSales};

@@ -1,0 +1,157 @@
+//! The audit log: who did what, when and why, what it was before and what it was afterwards.
+//!
+//! Append-only. An entry is written before the action, its outcome after it. An entry without an outcome means that the
+//! program stopped, or lost the store, in between: the action may or may not have happened.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::clock::Timestamp;
+use crate::operators::operator::OperatorName;
+
+/// Who takes an action.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Actor {
+    /// An operator, over HTTP.
+    Operator(OperatorName),
+    /// Somebody with access to the store, on the command line: the name of the user of the operating system, as far as
+    /// it is known.
+    CommandLine(String),
+}
+
+impl Actor {
+    const OPERATOR: &str = "operator:";
+    const COMMAND_LINE: &str = "command_line:";
+}
+
+impl fmt::Display for Actor {
+    /// The actor's name on the wire and in stores: `operator:jo` or `command_line:jo`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator(name) => write!(f, "{}{name}", Self::OPERATOR),
+            Self::CommandLine(user) => write!(f, "{}{user}", Self::COMMAND_LINE),
+        }
+    }
+}
+
+impl FromStr for Actor {
+    type Err = MalformedActor;
+
+    fn from_str(text: &str) -> Result<Self, MalformedActor> {
+        if let Some(name) = text.strip_prefix(Self::OPERATOR) {
+            return name.parse().map(Self::Operator).map_err(|_| MalformedActor);
+        }
+        let user = text.strip_prefix(Self::COMMAND_LINE).ok_or(MalformedActor)?;
+        Ok(Self::CommandLine(user.to_owned()))
+    }
+}
+
+/// The text is not an actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the actor of an audit entry")]
+pub struct MalformedActor;
+
+/// The number of an audit entry, increasing with time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AuditId(pub i64);
+
+/// An action about to be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: Actor,
+    /// What, such as `account.grant`.
+    pub action: String,
+    /// What it is done to: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
+    pub subject: String,
+    /// Why; empty if the command line gave no reason.
+    pub reason: String,
+    /// What the subject was before, as JSON, if it existed. Never a secret.
+    pub before: Option<String>,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuditResult {
+    /// It was taken.
+    Done,
+    /// It was refused; nothing changed.
+    Refused,
+    /// The store failed in a way that leaves open whether it was taken.
+    Unknown,
+}
+
+impl AuditResult {
+    /// Every result.
+    pub const ALL: [Self; 3] = [Self::Done, Self::Refused, Self::Unknown];
+
+    /// The result's name on the wire and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The result with that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|result| result.as_str() == name)
+    }
+}
+
+/// The outcome of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOutcome {
+    /// When.
+    pub at: Timestamp,
+    /// How it ended.
+    pub result: AuditResult,
+    /// Why it was refused; empty if it was taken.
+    pub detail: String,
+    /// What the subject was afterwards, as JSON, if the action was taken. Never a secret.
+    pub after: Option<String>,
+}
+
+/// An entry of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number.
+    pub id: AuditId,
+    /// The action.
+    pub entry: NewAuditEntry,
+    /// Its outcome; `None` while it is under way, and for ever if the program stopped before it was written.
+    pub outcome: Option<AuditOutcome>,
+}
+
+/// Which entries to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// Only entries about this subject.
+    pub subject: Option<String>,
+    /// Only entries before this one.
+    pub before: Option<AuditId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actors_and_results_are_read_as_they_are_written() {
+        let jo: OperatorName = "jo".parse().unwrap();
+        for actor in [Actor::Operator(jo), Actor::CommandLine("root".to_owned()), Actor::CommandLine(String::new())] {
+            assert_eq!(actor.to_string().parse(), Ok(actor));
+        }
+        for text in ["", "jo", "operator:", "operator:a b"] {
+            assert_eq!(text.parse::<Actor>(), Err(MalformedActor), "{text:?}");
+        }
+        for result in AuditResult::ALL {
+            assert_eq!(AuditResult::from_name(result.as_str()), Some(result));
+        }
+    }
+}

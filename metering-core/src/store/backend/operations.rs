@@ -1,0 +1,184 @@
+//! Adds up the business of a range of days from the rows of a store.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use super::credits;
+use super::report::{Sum, by_endpoint};
+use crate::access::account::{AccountId, AgentName};
+use crate::chains::address::Address;
+use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
+use crate::clock::{Day, Timestamp};
+use crate::money::ledger::{LedgerEntry, LedgerKind};
+use crate::operators::report::{AccountTotal, DaySales, OperationsReport, PlanSales};
+use crate::payments::payment::{PaymentRecord, PaymentSettlement};
+use crate::store::StoreError;
+use crate::usage::{DayRange, UsageLine};
+
+/// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of creation,
+/// and `L` its key for a usage line.
+///
+/// Feed it the rows of one snapshot, in any order. Rows outside the range are ignored.
+#[derive(Debug)]
+pub struct OperationsSums<A, L> {
+    days: DayRange,
+    accounts: u64,
+    by_day: BTreeMap<Day, DaySum>,
+    lines: HashMap<L, Sum>,
+    users: HashMap<A, Sum>,
+    /// The credits that each payment bought, by its transaction.
+    bought: HashMap<TxRef, i128>,
+    payments: Vec<PaymentRecord>,
+}
+
+#[derive(Debug, Default)]
+struct DaySum {
+    new_accounts: u64,
+    sold: i128,
+    granted: i128,
+    usage: Sum,
+}
+
+/// Chain, plan and token.
+type SaleKey = (u64, Option<String>, Address);
+
+impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
+    /// Nothing added yet.
+    #[must_use]
+    pub fn new(days: DayRange) -> Self {
+        Self {
+            days,
+            accounts: 0,
+            by_day: BTreeMap::new(),
+            lines: HashMap::new(),
+            users: HashMap::new(),
+            bought: HashMap::new(),
+            payments: Vec::new(),
+        }
+    }
+
+    /// Adds an account, whenever it was created.
+    pub fn add_account(&mut self, created_at: Timestamp) {
+        self.accounts += 1;
+        if self.days.contains(created_at.day()) {
+            self.day(created_at.day()).new_accounts += 1;
+        }
+    }
+
+    /// Adds a part of a daily total.
+    pub fn add_usage(&mut self, day: Day, account: A, line: L, calls: u64, atoms: i128) {
+        if !self.days.contains(day) {
+            return;
+        }
+        let sum = Sum { calls, atoms };
+        self.day(day).usage.add(sum);
+        self.lines.entry(line).or_default().add(sum);
+        self.users.entry(account).or_default().add(sum);
+    }
+
+    /// Adds a ledger entry.
+    pub fn add_entry(&mut self, entry: &LedgerEntry) {
+        let day = entry.created_at.day();
+        if !self.days.contains(day) {
+            return;
+        }
+        let atoms = i128::from(entry.amount.atoms());
+        let sum = self.day(day);
+        if entry.kind.is_purchase() {
+            sum.sold += atoms;
+        } else {
+            sum.granted += atoms;
+        }
+        if let Some(payment) = entry.payment.as_ref().filter(|_| LedgerKind::PURCHASES.contains(&entry.kind)) {
+            *self.bought.entry(payment.tx).or_default() += atoms;
+        }
+    }
+
+    /// Adds a payment. Its ledger entry has the credits.
+    pub fn add_payment(&mut self, record: PaymentRecord) {
+        let is_reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
+        if self.days.contains(record.recorded_at.day()) && !is_reversed {
+            self.payments.push(record);
+        }
+    }
+
+    /// The lines that have usage, each once, in no particular order.
+    pub fn lines(&self) -> impl Iterator<Item = L> + '_ {
+        self.lines.keys().copied()
+    }
+
+    /// The accounts that the report lists. Those that used as much are in the order of creation.
+    #[must_use]
+    pub fn top_accounts(&self) -> Vec<A> {
+        let mut users: Vec<(&A, &Sum)> = self.users.iter().collect();
+        users.sort_unstable_by_key(|(account, sum)| (Reverse((sum.atoms, sum.calls)), **account));
+        users.into_iter().take(OperationsReport::TOP).map(|(account, _)| *account).collect()
+    }
+
+    /// Builds the report. `lines` maps each key of [`OperationsSums::lines`] to its line, `names` each of
+    /// [`OperationsSums::top_accounts`] to its account.
+    ///
+    /// # Errors
+    /// When a sum is more than [`Credits`](crate::Credits) can hold, or a line or name is missing.
+    pub fn report(
+        self,
+        names: &HashMap<A, (AccountId, AgentName)>,
+        lines: &HashMap<L, UsageLine>,
+    ) -> Result<OperationsReport, StoreError> {
+        let top_accounts = self.top_accounts();
+        let of_account = |account: A| {
+            let missing = || StoreError::Corrupt("usage has an account that does not exist".to_owned());
+            let (id, agent_name) = names.get(&account).cloned().ok_or_else(missing)?;
+            let sum = self.users.get(&account).copied().unwrap_or_default();
+            Ok(AccountTotal { account: id, agent_name, usage_events: sum.calls, used: credits(sum.atoms)? })
+        };
+        let top_accounts = top_accounts.into_iter().map(of_account).collect::<Result<_, StoreError>>()?;
+        let mut top_routes = by_endpoint(self.lines, lines)?;
+        top_routes.truncate(OperationsReport::TOP);
+        Ok(OperationsReport {
+            accounts: self.accounts,
+            by_day: self.by_day.into_iter().map(of_day).collect::<Result<_, _>>()?,
+            sales: sales(self.payments, &self.bought)?,
+            top_routes,
+            top_accounts,
+        })
+    }
+
+    fn day(&mut self, day: Day) -> &mut DaySum {
+        self.by_day.entry(day).or_default()
+    }
+}
+
+fn of_day((day, sum): (Day, DaySum)) -> Result<DaySales, StoreError> {
+    Ok(DaySales {
+        day,
+        new_accounts: sum.new_accounts,
+        sold: credits(sum.sold)?,
+        granted: credits(sum.granted)?,
+        usage_events: sum.usage.calls,
+        used: credits(sum.usage.atoms)?,
+    })
+}
+
+fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<Vec<PlanSales>, StoreError> {
+    let mut sums: BTreeMap<SaleKey, (PlanSales, i128)> = BTreeMap::new();
+    for PaymentRecord { payment, plan_id, sold, .. } in payments {
+        let (chain_id, token) = (payment.tx.chain_id, payment.token);
+        let (sales, atoms) = sums.entry((chain_id, plan_id.clone(), token)).or_insert_with(|| {
+            let (payments, amount, credits) = (0, TokenUnits::ZERO, crate::Credits::ZERO);
+            (PlanSales { chain_id, plan_id, token, unit: None, payments, amount, credits }, 0)
+        });
+        sales.payments += 1;
+        sales.amount = TokenUnits::new(sales.amount.get().saturating_add(payment.amount.get()));
+        // The newest wins: a plan may have been corrected.
+        sales.unit = sold.map(|sold| (sold.token_symbol, sold.token_decimals)).or(sales.unit.take());
+        *atoms += bought.get(&payment.tx).copied().unwrap_or_default();
+    }
+    let finished = sums.into_values().map(|(sales, atoms)| Ok(PlanSales { credits: credits(atoms)?, ..sales }));
+    let mut finished = finished.collect::<Result<Vec<PlanSales>, StoreError>>()?;
+    // Stable, so that equal sums stay in the order of chain, plan and token.
+    finished.sort_by_key(|sales| Reverse(sales.credits));
+    Ok(finished)
+}
