@@ -1,0 +1,5 @@
+//! Administration: the use cases of operators, over HTTP and on the command line.
+
+pub(crate) mod error;
+
+pub use error::AdminError;

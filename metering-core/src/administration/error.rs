@@ -1,0 +1,31 @@
+//! Why an action or a question of an operator was not served.
+
+use crate::chains::chain::ChainError;
+use crate::store::StoreError;
+
+/// Why an action or a question of an operator was not served. Unless [`AdminError::Store`] says otherwise, nothing
+/// changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// What it is about does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The state of what it is about prevents it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The request is not valid.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A chain could not be read.
+    #[error("could not read chain {chain}: {error}")]
+    Chain {
+        /// The name of the chain.
+        chain: String,
+        /// What happened.
+        error: ChainError,
+    },
+}
