@@ -1,5 +1,108 @@
 //! Administration: the use cases of operators, over HTTP and on the command line.
+//!
+//! Nothing here checks who asks: the caller does. Whatever changes something takes an [`Action`], which says who does it
+//! and why, and is logged before and after (ADR 28).
 
+mod accounts;
+pub(crate) mod action;
+mod catalogue;
 pub(crate) mod error;
+mod operators;
+mod plans;
+mod reports;
 
+use std::fmt;
+use std::sync::Arc;
+
+use crate::access::account::{Account, AccountId};
+use crate::clock::{Clock, SystemClock};
+use crate::random::{Randomness, SystemRandomness};
+use crate::store::FullStore;
+
+pub use action::Action;
+pub use catalogue::check_catalogue;
 pub use error::AdminError;
+
+/// The use cases of operators on a store.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::MemoryStore;
+/// use metering_core::administration::{Action, Administration};
+/// use metering_core::operators::Actor;
+/// use metering_core::wire::admin::{CreateAccountRequest, EntryRequest};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let administration = Administration::new(Arc::new(MemoryStore::new()));
+/// let action = Action::new(Actor::CommandLine("jo".to_owned()), "First customer")?;
+/// let request = CreateAccountRequest { agent_name: "my-agent".to_owned(), ..CreateAccountRequest::default() };
+/// let (account, _key) = administration.create_account(&action, &request).await?;
+///
+/// let action = Action::new(Actor::CommandLine("jo".to_owned()), "Ticket 311")?;
+/// let grant = EntryRequest { credits: "5".parse()?, note: None, reason: String::new() };
+/// let account = administration.grant(&action, &account.id, &grant).await?;
+/// assert_eq!(account.totals.balance.to_string(), "5");
+///
+/// let log = administration.audit_log(None, None, 10).await?;
+/// assert_eq!(log.entries[0].action, "account.grant");
+/// assert_eq!(log.entries[0].reason, "Ticket 311");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Administration {
+    store: Arc<dyn FullStore>,
+    clock: Arc<dyn Clock>,
+    randomness: Arc<dyn Randomness>,
+}
+
+impl fmt::Debug for Administration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Administration").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Administration {
+    /// Administers a store, with the system's clock and randomness.
+    #[must_use]
+    pub fn new(store: Arc<dyn FullStore>) -> Self {
+        Self { store, clock: Arc::new(SystemClock), randomness: Arc::new(SystemRandomness) }
+    }
+
+    /// The same, with another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn FullStore> {
+        &self.store
+    }
+
+    /// The account with this id.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn account(&self, id: &AccountId) -> Result<Account, AdminError> {
+        self.store.account(id).await?.ok_or_else(|| no_account(id))
+    }
+
+    /// Why the store reports that an account is missing or revoked.
+    async fn missing_or_revoked(&self, id: &AccountId) -> AdminError {
+        match self.account(id).await {
+            Ok(Account { revoked_at: Some(at), .. }) => {
+                AdminError::Conflict(format!("account {id} was revoked at {at}; a revoked account cannot be changed"))
+            }
+            Ok(_) => no_account(id),
+            Err(error) => error,
+        }
+    }
+}
+
+fn no_account(id: &AccountId) -> AdminError {
+    AdminError::NotFound(format!("no account {id}"))
+}

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+pub mod admin;
 mod billing;
 mod chain_id;
 mod email;

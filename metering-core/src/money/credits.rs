@@ -93,6 +93,29 @@ impl Credits {
         decimal_of_atoms(self.0.into()).expect("any 64-bit number of atoms fits in a 96-bit decimal")
     }
 
+    /// Parses an amount as this type prints it: the inverse of `Display`, which rounds to ten decimal places. No two
+    /// amounts print the same, so nothing is lost.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// let balance = Credits::from_atoms(123_456_789);
+    /// assert_eq!(balance.to_string(), "0.0171467763");
+    /// assert_eq!(Credits::from_printed("0.0171467763")?, balance);
+    /// assert!("0.0171467763".parse::<Credits>().is_err()); // no whole number of atoms
+    /// # Ok::<(), metering_core::money::DecimalError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is not a number, has more than ten decimals, or is out of range.
+    pub fn from_printed(text: &str) -> Result<Self, DecimalError> {
+        // 25 atoms print as 18 ten-billionths.
+        const TEN_BILLIONTHS: i64 = 10_000_000_000;
+        let printed = decimal::to_wide_units(decimal::parse_exact(text)?, TEN_BILLIONTHS)?;
+        let doubled = printed.checked_mul(36).ok_or(DecimalError::OutOfRange)?;
+        i64::try_from((doubled + 25).div_euclid(50)).map(Self).map_err(|_| DecimalError::OutOfRange)
+    }
+
     /// The sum, or `None` on overflow.
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {
@@ -198,6 +221,12 @@ impl<'de> Deserialize<'de> for Credits {
     }
 }
 
+/// Deserializes an amount that was printed, with [`Credits::from_printed`].
+pub(crate) fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D::Error> {
+    let number = Box::<RawValue>::deserialize(deserializer)?;
+    Credits::from_printed(number.get()).map_err(serde::de::Error::custom)
+}
+
 /// The start of an untrusted text, short enough for an error message.
 fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 40;
@@ -264,6 +293,12 @@ mod tests {
         fn eight_decimals_survive_a_round_trip(hundred_millionths in -100_000_000_000_000_000_i64..100_000_000_000_000_000) {
             let amount = Credits::from_atoms(hundred_millionths * 72);
             prop_assert_eq!(amount.to_string().parse::<Credits>(), Ok(amount));
+        }
+
+        #[test]
+        fn printed_amounts_are_read_back(atoms: i64) {
+            let amount = Credits::from_atoms(atoms);
+            prop_assert_eq!(Credits::from_printed(&amount.to_string()), Ok(amount));
         }
 
         #[test]

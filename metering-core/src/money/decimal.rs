@@ -87,11 +87,13 @@ pub(crate) fn parse_units(text: &str, units_per_one: i64) -> Result<i64, Decimal
 
 /// Converts `value` to a whole number of units.
 pub(crate) fn to_units(value: Decimal, units_per_one: i64) -> Result<i64, DecimalError> {
+    i64::try_from(to_wide_units(value, units_per_one)?).map_err(|_| DecimalError::OutOfRange)
+}
+
+/// The same, for more units than 64 bits can hold.
+pub(crate) fn to_wide_units(value: Decimal, units_per_one: i64) -> Result<i128, DecimalError> {
     let units = value.checked_mul(Decimal::from(units_per_one)).ok_or(DecimalError::OutOfRange)?.normalize();
-    if units.scale() != 0 {
-        return Err(DecimalError::TooFine);
-    }
-    i64::try_from(units.mantissa()).map_err(|_| DecimalError::OutOfRange)
+    if units.scale() == 0 { Ok(units.mantissa()) } else { Err(DecimalError::TooFine) }
 }
 
 #[cfg(test)]

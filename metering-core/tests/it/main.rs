@@ -1,6 +1,7 @@
 //! The crate's integration tests, in one binary.
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
+mod administration;
 mod charging_only;
 #[cfg(feature = "conformance")]
 mod contract_list;

@@ -1,0 +1,105 @@
+//! An action: who does something, and why. It is logged before it is taken and again with its outcome.
+
+use serde::Serialize;
+
+use crate::administration::{AdminError, Administration};
+use crate::operators::audit::{Actor, AuditId, AuditOutcome, AuditResult, NewAuditEntry};
+
+/// Who acts, and why.
+///
+/// ```
+/// use metering_core::administration::Action;
+/// use metering_core::operators::Actor;
+///
+/// let jo = || Actor::Operator("jo".parse().unwrap());
+/// assert_eq!(Action::new(jo(), " Ticket 311 ")?.reason(), "Ticket 311");
+/// assert!(Action::new(jo(), "").is_err());
+/// # Ok::<(), metering_core::administration::AdminError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Action {
+    actor: Actor,
+    reason: String,
+}
+
+impl Action {
+    /// The most characters of a reason, and of a note.
+    pub const MAX_CHARS: usize = 500;
+
+    /// An action with a reason. Only the command line may leave it empty.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] when the reason is missing, too long, or not one line.
+    pub fn new(actor: Actor, reason: &str) -> Result<Self, AdminError> {
+        let reason = reason.trim();
+        if reason.is_empty() && matches!(actor, Actor::CommandLine(_)) {
+            return Ok(Self { actor, reason: String::new() });
+        }
+        Ok(Self { actor, reason: one_line("reason", reason)? })
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// Checks a text for the ledger or the audit log.
+pub(super) fn one_line(field: &str, text: &str) -> Result<String, AdminError> {
+    let (text, most) = (text.trim(), Action::MAX_CHARS);
+    if text.is_empty() || text.chars().count() > most || text.chars().any(char::is_control) {
+        return Err(AdminError::Invalid(format!("{field} must be one line of 1 to {most} characters")));
+    }
+    Ok(text.to_owned())
+}
+
+/// The name of an action and what it is about.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    pub(super) name: &'static str,
+    pub(super) subject: String,
+    /// What the subject is before the action, as JSON.
+    pub(super) before: Option<String>,
+    pub(super) action: &'a Action,
+}
+
+/// A document for the audit log.
+pub(super) fn json(document: &impl Serialize) -> Option<String> {
+    serde_json::to_string(document).ok()
+}
+
+impl Administration {
+    /// Logs an action, takes it, and logs its outcome. `after` describes the subject once the action was taken.
+    ///
+    /// If the first entry cannot be written, the action is not taken. If the second cannot be, the result is returned
+    /// all the same: the log then says that the outcome is not known, which is true.
+    pub(super) async fn audited<T>(
+        &self,
+        target: Target<'_>,
+        taken: impl Future<Output = Result<T, AdminError>>,
+        after: impl FnOnce(&T) -> Option<String>,
+    ) -> Result<T, AdminError> {
+        let Target { name, subject, before, action } = target;
+        let Action { actor, reason } = action.clone();
+        let at = self.clock.now();
+        let entry = NewAuditEntry { at, actor, action: name.to_owned(), subject, reason, before };
+        let id = self.store.begin_audit(entry).await?;
+        let result = taken.await;
+        let (outcome, detail, after) = match &result {
+            Ok(value) => (AuditResult::Done, String::new(), after(value)),
+            Err(AdminError::Store(error)) if error.outcome_is_unknown() => {
+                (AuditResult::Unknown, error.to_string(), None)
+            }
+            Err(error) => (AuditResult::Refused, error.to_string(), None),
+        };
+        self.end(id, AuditOutcome { at: self.clock.now(), result: outcome, detail, after }).await;
+        result
+    }
+
+    async fn end(&self, id: AuditId, outcome: AuditOutcome) {
+        if let Err(error) = self.store.end_audit(id, outcome).await {
+            tracing::error!(%error, entry = id.0, "could not write the outcome of an action to the audit log");
+        }
+    }
+}

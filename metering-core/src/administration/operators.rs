@@ -1,0 +1,64 @@
+//! Operators: lists, creates and revokes them, and finds the one that a token belongs to.
+
+use super::action::{Action, Target, json};
+use super::{AdminError, Administration};
+use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorToken, OperatorTokenHash, Role};
+use crate::wire::admin::OperatorDocument;
+
+impl Administration {
+    /// All operators, sorted by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn operators(&self) -> Result<Vec<Operator>, AdminError> {
+        Ok(self.store.operators().await?)
+    }
+
+    /// The operator with this token, unless revoked.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn operator_by_token(&self, token: &OperatorTokenHash) -> Result<Option<Operator>, AdminError> {
+        Ok(self.store.operator_by_token(token).await?)
+    }
+
+    /// Creates an operator with a token. The store keeps only a hash of the token.
+    ///
+    /// # Errors
+    /// [`AdminError::Conflict`] when there is or was an operator of that name, or when the store fails.
+    pub async fn create_operator(
+        &self,
+        action: &Action,
+        name: OperatorName,
+        role: Role,
+    ) -> Result<(Operator, OperatorToken), AdminError> {
+        let token = OperatorToken::generate(&*self.randomness);
+        let target = Target { name: "operator.create", subject: format!("operator:{name}"), before: None, action };
+        let new = NewOperator { name: name.clone(), role, token: token.hash(), created_at: self.clock.now() };
+        let taken = async {
+            let created = self.store.create_operator(new).await?;
+            created.ok_or_else(|| {
+                AdminError::Conflict(format!("there is or was an operator {name}; names are never used again"))
+            })
+        };
+        Ok((self.audited(target, taken, described).await?, token))
+    }
+
+    /// Revokes an operator: the token is refused from now on, and sessions end. Revoking again changes nothing.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn revoke_operator(&self, action: &Action, name: &OperatorName) -> Result<Operator, AdminError> {
+        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
+        let no_operator = || AdminError::NotFound(format!("no operator {name}"));
+        let before = before.as_ref().ok_or_else(no_operator)?;
+        let target =
+            Target { name: "operator.revoke", subject: format!("operator:{name}"), before: described(before), action };
+        let taken = async { self.store.revoke_operator(name, self.clock.now()).await?.ok_or_else(no_operator) };
+        self.audited(target, taken, described).await
+    }
+}
+
+fn described(operator: &Operator) -> Option<String> {
+    json(&OperatorDocument::from(operator))
+}

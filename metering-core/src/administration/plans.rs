@@ -1,0 +1,91 @@
+//! Plans: lists, saves and removes them, and puts them on sale.
+
+use super::action::{Action, Target, json};
+use super::{AdminError, Administration};
+use crate::payments::plan::{Plan, PlanKey};
+
+impl Administration {
+    /// All plans, on sale or not, in the order of display.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn plans(&self) -> Result<Vec<Plan>, AdminError> {
+        Ok(self.store.plans().await?)
+    }
+
+    /// Saves a plan, in place of the one with the same id and chain.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`], or when the store fails.
+    pub async fn put_plan(&self, action: &Action, plan: Plan) -> Result<Plan, AdminError> {
+        plan.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
+        let target = self.plan_target("plan.set", &plan.key(), action).await?;
+        let taken = async {
+            self.store.put_plans(vec![plan.clone()]).await?;
+            Ok(plan.clone())
+        };
+        self.audited(target, taken, json).await
+    }
+
+    /// Saves several plans, all or none, in place of those with the same ids and chains.
+    ///
+    /// # Errors
+    /// As [`Administration::put_plan`].
+    pub async fn put_plans(&self, action: &Action, plans: Vec<Plan>) -> Result<usize, AdminError> {
+        for plan in &plans {
+            plan.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
+        }
+        let keys: Vec<PlanKey> = plans.iter().map(Plan::key).collect();
+        let before: Vec<Plan> = self.plans().await?.into_iter().filter(|plan| keys.contains(&plan.key())).collect();
+        let target =
+            Target { name: "plan.import", subject: format!("{} plans", plans.len()), before: json(&before), action };
+        let after = json(&plans);
+        let count = plans.len();
+        let taken = async {
+            self.store.put_plans(plans).await?;
+            Ok(count)
+        };
+        self.audited(target, taken, |_| after).await
+    }
+
+    /// Puts a plan on sale, or takes it off.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn set_plan_active(&self, action: &Action, key: &PlanKey, active: bool) -> Result<(), AdminError> {
+        let target = self.plan_target("plan.activate", key, action).await?;
+        let taken = async {
+            let known = self.store.set_plan_active(key, active).await?;
+            if known { Ok(()) } else { Err(no_plan(key)) }
+        };
+        self.audited(target, taken, |()| json(&serde_json::json!({ "active": active }))).await
+    }
+
+    /// Removes a plan. Quotes that name it can still be paid.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn remove_plan(&self, action: &Action, key: &PlanKey) -> Result<(), AdminError> {
+        let target = self.plan_target("plan.remove", key, action).await?;
+        let taken = async {
+            let known = self.store.remove_plan(key).await?;
+            if known { Ok(()) } else { Err(no_plan(key)) }
+        };
+        self.audited(target, taken, |()| None).await
+    }
+
+    async fn plan_target<'a>(
+        &self,
+        name: &'static str,
+        key: &PlanKey,
+        action: &'a Action,
+    ) -> Result<Target<'a>, AdminError> {
+        let before = self.plans().await?.into_iter().find(|plan| plan.key() == *key);
+        let before = before.as_ref().and_then(json);
+        Ok(Target { name, subject: format!("plan:{}@{}", key.id, key.chain_id), before, action })
+    }
+}
+
+fn no_plan(key: &PlanKey) -> AdminError {
+    AdminError::NotFound(format!("no plan {key}"))
+}

@@ -1,0 +1,97 @@
+//! What operators read: the business, an account's records, and the audit log.
+
+use super::{AdminError, Administration};
+use crate::access::account::AccountId;
+use crate::operators::audit::{AuditId, AuditQuery};
+use crate::payments::payment::PaymentRecord;
+use crate::store::Cursor;
+use crate::usage::{DayRange, UsageReport};
+use crate::wire::admin::{AuditDocument, AuditEntryDocument, ReportDocument};
+use crate::wire::{ActivityDocument, LedgerDocument};
+
+/// How many ledger entries are read at a time.
+const PAGE: u32 = 1_000;
+
+impl Administration {
+    /// The business of the last `days` UTC days, today included.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn report(&self, days: u32) -> Result<ReportDocument, AdminError> {
+        let days = DayRange::last_days(self.clock.now(), days);
+        Ok(ReportDocument::new(days, self.store.operations_report(days).await?))
+    }
+
+    /// The usage of an account over the last `days` UTC days, today included.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageReport, AdminError> {
+        let days = DayRange::last_days(self.clock.now(), days);
+        self.store.usage_report(id, days).await?.ok_or_else(|| super::no_account(id))
+    }
+
+    /// The recent activity of an account, newest first, at most `limit` entries.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn activity(&self, id: &AccountId, limit: u32) -> Result<ActivityDocument, AdminError> {
+        let account = self.account(id).await?;
+        Ok(ActivityDocument::new(&account.id, self.store.activity(id, limit).await?))
+    }
+
+    /// The ledger of an account, oldest entry first, at most `limit` entries after the one with the number `after`.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn ledger(&self, id: &AccountId, after: Option<i64>, limit: u32) -> Result<LedgerDocument, AdminError> {
+        let account = self.account(id).await?;
+        let after = after.map(|number| Cursor::new(number.to_string()));
+        let page = self.store.account_ledger(id, after.as_ref(), limit).await?;
+        let next = page.next.and(page.items.last()).map(|entry| entry.id);
+        Ok(LedgerDocument::new(&account.id, page.items, next))
+    }
+
+    /// The payments of an account, in the order credited.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn payments_of(&self, id: &AccountId) -> Result<Vec<PaymentRecord>, AdminError> {
+        self.account(id).await?;
+        let (mut records, mut after) = (Vec::<PaymentRecord>::new(), None);
+        loop {
+            let page = self.store.account_ledger(id, after.as_ref(), PAGE).await?;
+            for payment in page.items.into_iter().filter_map(|entry| entry.payment) {
+                if records.iter().all(|record| record.payment.tx != payment.tx)
+                    && let Some(record) = self.store.payment(&payment.tx).await?
+                {
+                    records.push(record);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(records);
+            }
+        }
+    }
+
+    /// The audit log, newest entry first, at most `limit` entries: all, or those about `subject`, before the entry with
+    /// the number `before`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn audit_log(
+        &self,
+        subject: Option<&str>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<AuditDocument, AdminError> {
+        let query = AuditQuery { subject: subject.map(str::to_owned), before: before.map(AuditId) };
+        let mut entries = self.store.audit_log(&query, limit.saturating_add(1)).await?;
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let more = entries.len() > most;
+        entries.truncate(most);
+        let next = entries.last().filter(|_| more).map(|entry| entry.id.0);
+        Ok(AuditDocument { entries: entries.into_iter().map(AuditEntryDocument::from).collect(), next })
+    }
+}

@@ -1,0 +1,19 @@
+//! The documents of administration: what `/admin` takes and returns, and what `metering admin --json` prints.
+//!
+//! Requests and responses can be written and read, because `metering admin --server` is a client of `/admin`.
+
+mod accounts;
+mod audit;
+mod operators;
+mod plans;
+mod report;
+
+pub use accounts::{
+    AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
+};
+pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
+pub use operators::{
+    CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
+};
+pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
+pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};

@@ -1,0 +1,100 @@
+//! Operators, and what every action needs.
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::operators::operator::{Operator, OperatorToken};
+
+/// The body of an action that needs nothing but a reason.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReasonRequest {
+    /// Why, for the audit log.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// An operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OperatorDocument {
+    /// The name, unique for ever.
+    pub name: String,
+    /// `viewer` (reads everything) or `manager` (takes every action too).
+    pub role: String,
+    /// `active` or `revoked`.
+    pub status: String,
+    /// When the operator was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub created_at: String,
+    /// Since when the token is refused, if it is, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub revoked_at: Option<String>,
+}
+
+impl From<&Operator> for OperatorDocument {
+    fn from(operator: &Operator) -> Self {
+        Self {
+            name: operator.name.to_string(),
+            role: operator.role.as_str().to_owned(),
+            status: if operator.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
+            created_at: operator.created_at.to_string(),
+            revoked_at: operator.revoked_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+/// All operators.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OperatorsDocument {
+    /// The operators, sorted by name.
+    pub operators: Vec<OperatorDocument>,
+}
+
+/// An operator to create.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateOperatorRequest {
+    /// The name: 1 to 64 letters, digits, dots, hyphens, underscores or at signs.
+    pub name: String,
+    /// `viewer` or `manager`.
+    pub role: String,
+    /// Why, for the audit log.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// A new operator. The token is in no other response.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreatedOperatorDocument {
+    /// The token to sign in with.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub token: IssuedToken,
+    /// The operator.
+    pub operator: OperatorDocument,
+}
+
+/// An operator's token in the response that issues it. Its debug output does not show the token.
+#[derive(Debug, Clone)]
+pub struct IssuedToken(OperatorToken);
+
+impl IssuedToken {
+    /// The token.
+    #[must_use]
+    pub fn token(&self) -> &OperatorToken {
+        &self.0
+    }
+}
+
+impl From<OperatorToken> for IssuedToken {
+    fn from(token: OperatorToken) -> Self {
+        Self(token)
+    }
+}
+
+impl Serialize for IssuedToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.expose())
+    }
+}
