@@ -1,0 +1,23 @@
+//! Payments that arrived on the chains: which account has them, and assigning unclaimed ones.
+//!
+//! [`scan`] only reads. [`assign`] credits a payment once, whoever asks and however often, because the store records
+//! each transaction with the credits that it bought.
+
+mod assign;
+mod chain;
+mod error;
+mod evidence;
+mod reason;
+mod scan;
+mod status;
+mod token;
+mod unread;
+
+pub use assign::{Assigned, Assignment, AssignmentCredited, Worth, assign};
+pub use chain::ReadableChain;
+pub use error::{AssignError, ScanError};
+pub use reason::{Reason, ReasonError};
+pub use scan::{FoundPayment, Scan, ScanRequest, scan};
+pub use status::{Hints, PaymentStatus, use_of};
+pub use token::{NamedAmount, Token};
+pub use unread::Unread;
