@@ -21,3 +21,25 @@ pub use scan::{FoundPayment, Scan, ScanRequest, scan};
 pub use status::{Hints, PaymentStatus, use_of};
 pub use token::{NamedAmount, Token};
 pub use unread::Unread;
+
+use super::Administration;
+use super::action::{Action, Target, json};
+use crate::wire::AssignmentDocument;
+
+impl Administration {
+    /// Assigns a payment as [`assign`] does, and logs it.
+    ///
+    /// # Errors
+    /// As [`assign`].
+    pub async fn assign(
+        &self,
+        action: &Action,
+        chain: ReadableChain<'_>,
+        assignment: &Assignment,
+    ) -> Result<Assigned, AssignError> {
+        let subject = format!("payment:{}:{}", chain.id(), assignment.tx);
+        let target = Target { name: "payment.assign", subject, before: None, action };
+        let taken = assign(&*self.store, chain, assignment, self.clock.now());
+        self.audited(target, taken, |assigned| json(&AssignmentDocument::from(assigned))).await
+    }
+}
