@@ -2,11 +2,11 @@
 //! and bodies.
 
 pub(crate) mod body;
-mod endpoint;
 pub(crate) mod query;
+mod row;
 mod table;
 
-pub(crate) use endpoint::{Endpoint, Request};
+pub(crate) use row::{Endpoint, Request};
 pub(crate) use table::Table;
 
 /// The row of a handler: `endpoint!(MODULE::HANDLER)`. The document that its `utoipa::path` generates has the method and

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::LocalBoxFuture;
-use http::{Method, Request};
+use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
 use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
@@ -28,7 +28,7 @@ use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
-use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
+use crate::http::{ResponseFuture, Shutdown};
 use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;

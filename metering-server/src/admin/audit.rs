@@ -3,6 +3,7 @@
 use http::StatusCode;
 use metering_core::wire::ErrorBody;
 use metering_core::wire::admin::{AuditDocument, AuditEntryDocument};
+use serde_json::value::RawValue;
 
 use super::app::AdminApp;
 use super::reports::limit;
@@ -54,7 +55,6 @@ pub(super) async fn audit_csv(app: &AdminApp, request: Request) -> Result<Reply,
 
 fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 11] {
     let outcome = entry.outcome.as_ref();
-    let json = |value: Option<&serde_json::value::RawValue>| value.map_or("", serde_json::value::RawValue::get);
     [
         Cell::Value(entry.id.to_string()),
         Cell::Value(entry.at.clone()),
@@ -62,12 +62,16 @@ fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 11] {
         Cell::Text(&entry.action),
         Cell::Text(&entry.subject),
         Cell::Text(&entry.reason),
-        Cell::Text(json(entry.before.as_deref())),
+        Cell::Text(text(&entry.before)),
         Cell::Text(outcome.map_or("", |outcome| &outcome.result)),
         Cell::Value(outcome.map(|outcome| outcome.at.clone()).unwrap_or_default()),
         Cell::Text(outcome.map_or("", |outcome| &outcome.detail)),
-        Cell::Text(json(outcome.and_then(|outcome| outcome.after.as_deref()))),
+        Cell::Text(outcome.map_or("", |outcome| text(&outcome.after))),
     ]
+}
+
+fn text(document: &Option<Box<RawValue>>) -> &str {
+    document.as_deref().map_or("", RawValue::get)
 }
 
 async fn entries(

@@ -54,10 +54,9 @@ pub(super) struct AssignRequest {
 ))]
 pub(super) async fn payments(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let after: Option<String> = optional(&request.query, "after")?;
-    let store = app.administration.store();
-    let page = store.payments(after.map(Cursor::new).as_ref(), limit(&request.query, 100, 1_000)?);
-    let page = page.await.map_err(Error::from)?;
+    let after = optional::<String>(&request.query, "after")?.map(Cursor::new);
+    let limit = limit(&request.query, 100, 1_000)?;
+    let page = app.administration.store().payments(after.as_ref(), limit).await.map_err(Error::from)?;
     let plans = app.administration.plans().await?;
     Ok(json(StatusCode::OK, &PaymentRecordsDocument::new(&page, &plans)))
 }

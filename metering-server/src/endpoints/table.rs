@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Method;
 
-use super::endpoint::{Endpoint, Request};
+use super::row::{Endpoint, Request};
 use crate::http::{Problem, Reply};
 
 /// The endpoints of an API.
