@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 
 use metering_tests::client::Client;
-use metering_tests::command::{ProgramOutput, command};
+use metering_tests::command::ProgramOutput;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
@@ -52,10 +52,7 @@ impl Console {
 
     /// `metering admin --server`, with the manager's token.
     fn remote(&self, args: &[&str]) -> ProgramOutput {
-        let mut remote = command("metering");
-        remote.args(["admin", "--server", &format!("http://{}", self.admin)]).args(args);
-        remote.env("METERING_OPERATOR_TOKEN", &self.manager);
-        ProgramOutput::of(remote.output().unwrap())
+        Site::admin_of_server(self.admin, &self.manager, args)
     }
 
     fn audit(&self) -> Vec<Value> {
@@ -248,10 +245,7 @@ fn the_command_line_uses_a_server_as_it_uses_a_store() {
     assert!(reasonless.code == Some(2) && reasonless.stderr.contains("--reason"), "{reasonless:?}");
     let local = console.remote(&["verify"]);
     assert!(local.code == Some(2) && local.stderr.contains("without --server"), "{local:?}");
-    let mut wrong = command("metering");
-    wrong.args(["admin", "--server", &format!("http://{}", console.admin), "account", "list"]);
-    wrong.env("METERING_OPERATOR_TOKEN", format!("opr_{}", "0".repeat(43)));
-    let wrong = ProgramOutput::of(wrong.output().unwrap());
+    let wrong = Site::admin_of_server(console.admin, &format!("opr_{}", "0".repeat(43)), &["account", "list"]);
     assert!(wrong.code == Some(6) && wrong.stderr.contains("operator create"), "{wrong:?}");
 
     let log = document(console.remote(&["audit", "--json"]));
