@@ -8,6 +8,7 @@ pub(crate) mod action;
 mod catalogue;
 pub(crate) mod error;
 mod operators;
+pub mod payments;
 mod plans;
 mod reports;
 

@@ -11,6 +11,7 @@ mod credit;
 mod email;
 mod entry;
 mod key;
+mod operator;
 mod quote;
 mod revoke;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use credit::{CreditChanges, CreditFacts, credit_payment};
 pub use email::{VerifyChanges, VerifyFacts, free_credits_entry, open_email_link, recover_key, verify_email};
 pub use entry::{EntryChanges, post_entry};
 pub use key::{KeyChanges, KeyFacts, replace_key};
+pub use operator::{OperatorFacts, create_operator, revoke_operator};
 pub use quote::{QuoteFacts, open_quote};
 pub use revoke::revoke_account;
 pub use settle::{SettleChanges, SettleFacts, settle_payment};

@@ -24,8 +24,10 @@
 
 mod account;
 pub mod admin;
+mod arrivals;
 mod billing;
 mod chain_id;
+mod credited;
 mod email;
 mod error;
 mod error_code;
@@ -40,8 +42,10 @@ mod statement;
 mod usage;
 
 pub use account::BalanceDocument;
+pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use chain_id::ChainIdInput;
+pub use credited::{AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use email::{
     EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
 };

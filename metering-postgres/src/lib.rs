@@ -46,6 +46,7 @@ mod connection;
 mod error;
 mod migrations;
 mod money;
+mod operators;
 mod payments;
 mod rows;
 mod signups;

@@ -21,6 +21,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0003_tail.sql"),
     include_str!("migrations/0004_hardening.sql"),
     include_str!("migrations/0005_receipts_links_quotes.sql"),
+    include_str!("migrations/0006_operators.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

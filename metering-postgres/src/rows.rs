@@ -1,8 +1,10 @@
 //! Runs statements, and converts rows to domain types.
 
 use std::fmt::Display;
+use std::pin::pin;
 use std::str::FromStr;
 
+use futures_util::TryStreamExt;
 use metering_core::access::{EmailStatus, Payer, Totals};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{Delivery, Fingerprint, MeterState, Remembered, StoredResult, Window};
@@ -27,6 +29,21 @@ pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_da
 pub(crate) async fn all<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<Row>> {
     let statement = client.prepare(sql).await?;
     Ok(client.query(&statement, values).await?)
+}
+
+/// Passes the rows of a query to `read` one by one, as they arrive.
+pub(crate) async fn each<C: GenericClient>(
+    client: &C,
+    sql: &str,
+    values: Values<'_>,
+    mut read: impl FnMut(&Row) -> Result<()> + Send,
+) -> Result<()> {
+    let statement = client.prepare(sql).await?;
+    let mut rows = pin!(client.stream(&statement, values).await?);
+    while let Some(row) = rows.try_next().await? {
+        read(&row)?;
+    }
+    Ok(())
 }
 
 /// The first row of a query, if any.

@@ -3,15 +3,12 @@
 mod account;
 pub(crate) mod app;
 mod billing;
-mod body;
 mod device_signup;
 mod email;
-mod endpoint;
 mod keys;
 pub(crate) mod openapi;
 mod operations;
 mod plans;
-mod query;
 mod receipts;
 mod recovery;
 mod routes;

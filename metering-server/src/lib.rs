@@ -4,9 +4,11 @@
 //! depend on a backend.
 
 mod access;
+mod admin;
 mod api;
 mod chains;
 pub mod config;
+mod endpoints;
 mod front;
 mod gateway;
 mod http;

@@ -29,6 +29,9 @@ const OWN_PATHS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
 const SHARED: &str = "/verify";
 /// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
 const SHARED_WITH_SLASH: &str = "/verify/";
+/// The console, on the admin address.
+const CONSOLE: &str = "/console";
+const CONSOLE_WITH_SLASH: &str = "/console/";
 const HTML: &str = "text/html; charset=utf-8";
 const CACHE_FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const CACHE_ONE_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
@@ -37,6 +40,8 @@ const CACHE_ONE_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=36
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_path: HashMap<String, Page>,
+    /// The operators' console, which is served on the admin address only.
+    console: Page,
     not_found: Page,
     assets: Assets,
     icon: Document,
@@ -92,6 +97,22 @@ impl Pages {
         }
         let reply = self.get(path, headers);
         Some(if method == Method::HEAD { without_body(reply) } else { reply })
+    }
+
+    /// The reply to a request for the console or an asset on the admin address; `None` for other paths.
+    pub(crate) fn console(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
+        let is_asset = path.starts_with("/assets/") || path == "/favicon.ico";
+        if !is_asset && !matches!(path, "/" | CONSOLE | CONSOLE_WITH_SLASH) {
+            return None;
+        }
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return Some(crate::http::Problem::method_not_allowed(&["GET", "HEAD"]).into_reply());
+        }
+        Some(match path {
+            CONSOLE => self.console.reply(StatusCode::OK, headers),
+            "/" | CONSOLE_WITH_SLASH => redirect(CONSOLE),
+            _ => self.get(path, headers),
+        })
     }
 
     /// The page for unknown paths.

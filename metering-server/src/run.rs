@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::LocalBoxFuture;
-use http::{Method, Request};
+use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
 use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::access::limits::Limits;
+use crate::admin::{self, AdminApp};
 use crate::api::app::{App, BillingSecret};
 use crate::api::{self, openapi};
 use crate::chains::progress::ChainProgress;
@@ -27,7 +28,7 @@ use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
-use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
+use crate::http::{ResponseFuture, Shutdown};
 use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
@@ -85,6 +86,13 @@ async fn run_until(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?;
     let app = Arc::new(app);
+    let admin = match admin {
+        Some(listener) => {
+            let admin = AdminApp::new(Arc::clone(&app), Arc::clone(&store), &config);
+            Some((listener, Arc::new(admin.map_err(|error| RunError::Setup(Box::new(error)))?)))
+        }
+        None => None,
+    };
     let mail: Option<MailTask> = mail.map(|mail| mail.start(Arc::clone(&app.service)));
     // Register recipients before any customer can see where to pay.
     if let Err(error) = app.service.register_recipients().await {
@@ -107,7 +115,7 @@ async fn run_until(
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
     let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
-    let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
+    let administering = admin.map(|(admin, app)| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
     if config.serves(Surface::Gateway) {
         tokio::spawn(gateway::warn_about_upstream(config.clone()));
     }
@@ -276,19 +284,10 @@ fn handler(
     }
 }
 
-/// The admin address serves metrics and nothing else.
-fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn admin_handler(app: &Arc<AdminApp>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let app = Arc::clone(app);
     move |request| {
         let app = Arc::clone(&app);
-        Box::pin(async move {
-            let reply = match (request.method().as_str(), request.uri().path()) {
-                ("GET" | "HEAD", "/metrics") => api::metrics_reply(&app),
-                (_, "/metrics") => Problem::method_not_allowed(&["GET", "HEAD"]).into_reply(),
-                _ => Problem::not_found().into_reply(),
-            };
-            let response = into_response(reply);
-            if request.method() == Method::HEAD { without_body(response) } else { response }
-        })
+        Box::pin(async move { admin::respond(&app, request).await })
     }
 }

@@ -43,6 +43,7 @@ mod error;
 mod journal;
 mod migrations;
 mod money;
+mod operators;
 mod payments;
 mod rows;
 mod signups;

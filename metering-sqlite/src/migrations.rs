@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
         run(connection, include_str!("migrations/0006_packed.sql"))
     },
     |connection| run(connection, include_str!("migrations/0007_receipts_links_quotes.sql")),
+    |connection| run(connection, include_str!("migrations/0008_operators.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

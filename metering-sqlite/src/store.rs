@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod expiry;
+pub(crate) mod operators;
 pub(crate) mod payments;
 pub(crate) mod signups;
 pub(crate) mod verify;

@@ -15,7 +15,6 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 
 pub(crate) use self::document::{email_status, status};
-pub(super) use self::entry::note;
 use super::session::Session;
 use crate::failure::Failure;
 

@@ -5,9 +5,6 @@ mod chains;
 mod list;
 mod progress;
 mod records;
-mod status;
-mod token;
-mod unreadable;
 
 use std::io::Write;
 

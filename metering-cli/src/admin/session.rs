@@ -69,7 +69,8 @@ pub(crate) async fn missing_or_revoked(store: &dyn Store, id: &AccountId) -> Fai
     }
 }
 
-fn no_account(id: &AccountId) -> Failure {
+/// The failure for an account that does not exist.
+pub(crate) fn no_account(id: &AccountId) -> Failure {
     Failure::NotFound(format!("no account {id}; `metering admin account list` shows all accounts"))
 }
 

@@ -1,9 +1,13 @@
 //! An action: who does something, and why. It is logged before it is taken and again with its outcome.
 
+use std::fmt;
+
 use serde::Serialize;
 
+use crate::administration::payments::AssignError;
 use crate::administration::{AdminError, Administration};
 use crate::operators::audit::{Actor, AuditId, AuditOutcome, AuditResult, NewAuditEntry};
+use crate::store::StoreError;
 
 /// Who acts, and why.
 ///
@@ -64,6 +68,24 @@ pub(super) struct Target<'a> {
     pub(super) action: &'a Action,
 }
 
+/// Why an action was not taken.
+pub(super) trait Failure: fmt::Display + From<StoreError> {
+    /// Whether it may have been taken all the same.
+    fn outcome_is_unknown(&self) -> bool;
+}
+
+impl Failure for AdminError {
+    fn outcome_is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.outcome_is_unknown())
+    }
+}
+
+impl Failure for AssignError {
+    fn outcome_is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.outcome_is_unknown())
+    }
+}
+
 /// A document for the audit log.
 pub(super) fn json(document: &impl Serialize) -> Option<String> {
     serde_json::to_string(document).ok()
@@ -74,12 +96,12 @@ impl Administration {
     ///
     /// If the first entry cannot be written, the action is not taken. If the second cannot be, the result is returned
     /// all the same: the log then says that the outcome is not known, which is true.
-    pub(super) async fn audited<T>(
+    pub(super) async fn audited<T, E: Failure>(
         &self,
         target: Target<'_>,
-        taken: impl Future<Output = Result<T, AdminError>>,
+        taken: impl Future<Output = Result<T, E>>,
         after: impl FnOnce(&T) -> Option<String>,
-    ) -> Result<T, AdminError> {
+    ) -> Result<T, E> {
         let Target { name, subject, before, action } = target;
         let Action { actor, reason } = action.clone();
         let at = self.clock.now();
@@ -88,9 +110,7 @@ impl Administration {
         let result = taken.await;
         let (outcome, detail, after) = match &result {
             Ok(value) => (AuditResult::Done, String::new(), after(value)),
-            Err(AdminError::Store(error)) if error.outcome_is_unknown() => {
-                (AuditResult::Unknown, error.to_string(), None)
-            }
+            Err(error) if error.outcome_is_unknown() => (AuditResult::Unknown, error.to_string(), None),
             Err(error) => (AuditResult::Refused, error.to_string(), None),
         };
         self.end(id, AuditOutcome { at: self.clock.now(), result: outcome, detail, after }).await;

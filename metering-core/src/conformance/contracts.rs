@@ -3,7 +3,7 @@
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
 //! trait.
 
-/// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all three traits of
+/// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all four traits of
 /// the storage contract.
 ///
 /// Takes a closure, or a path to a function without arguments, that makes a fresh, empty store:
@@ -14,6 +14,14 @@ macro_rules! store_conformance {
         $crate::charging_conformance!($fresh);
         $crate::payments_conformance!($fresh);
         $crate::signups_conformance!($fresh);
+        $crate::operators_conformance!($fresh);
+        // What several traits say together.
+        $crate::conformance_tests! { $fresh;
+            sales_report::a_reversed_payment_is_not_sold,
+            sales_report::purchases_are_sold_and_grants_are_not,
+            sales_report::sales_are_added_up_by_chain_plan_and_token,
+            sales_report::sales_of_other_days_are_left_out,
+        }
     };
 }
 
@@ -313,6 +321,40 @@ macro_rules! signups_conformance {
             signups::email_taken_since_opening_is_refused,
             signups::expired_sessions_are_deleted,
             signups::unapproved_session_is_not_redeemed,
+        }
+    };
+}
+
+/// The tests of [`OperatorStore`](crate::OperatorStore), in addition to those of
+/// [`charging_conformance!`](crate::charging_conformance).
+#[macro_export]
+macro_rules! operators_conformance {
+    ($fresh:expr) => {
+        $crate::conformance_tests! { $fresh;
+            audit::an_audit_outcome_is_written_once,
+            audit::an_outcome_of_an_unknown_audit_entry_is_an_error,
+            audit::audit_entries_are_listed_by_subject,
+            audit::audit_entries_are_listed_newest_first,
+            audit::concurrent_audit_entries_have_ascending_ids,
+            audit::concurrent_audit_outcomes_are_written_once,
+            audit::texts_of_the_audit_log_are_stored_unchanged,
+            audit::the_audit_log_is_kept_for_ever,
+            operations::an_empty_store_has_an_empty_operations_report,
+            operations::an_operations_report_out_of_range_is_an_error,
+            operations::operations_are_added_up_by_day,
+            operations::operations_report_covers_only_its_days,
+            operations::operations_report_has_the_newest_usage,
+            operations::operations_report_is_one_snapshot,
+            operations::refunds_reduce_the_operations_report,
+            operations::top_accounts_are_ordered_and_limited,
+            operations::top_routes_are_ordered_and_limited,
+            operators::an_operator_is_found_by_token_until_revoked,
+            operators::an_operators_name_is_used_once,
+            operators::an_operators_token_in_use_is_an_error,
+            operators::an_unknown_operator_is_none,
+            operators::concurrent_creations_of_one_operator_create_one,
+            operators::operators_are_listed_by_the_bytes_of_their_names,
+            operators::revoking_an_operator_twice_changes_nothing,
         }
     };
 }

@@ -50,7 +50,7 @@ pub enum ErrorCode {
     Unauthorized,
     /// The balance is not above zero.
     InsufficientCredits,
-    /// The internal billing secret is missing or wrong.
+    /// The internal billing secret is missing or wrong, or an operator may not do this.
     Forbidden,
     /// The payer must consent; `message` is the text to sign.
     PayerProofRequired,
@@ -74,6 +74,8 @@ pub enum ErrorCode {
     NoEmailAddress,
     /// The wallet already has an account: top up or rotate its key instead.
     PayerAlreadyRegistered,
+    /// The state of what an operator wants to change does not allow it.
+    Conflict,
     /// The quote was already claimed; rotate the key if it is lost.
     AlreadyClaimed,
     /// The transaction was already used.
@@ -140,7 +142,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 64] = [
+    pub const ALL: [Self; 65] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -174,6 +176,7 @@ impl ErrorCode {
         Self::EmailAlreadyRegistered,
         Self::NoEmailAddress,
         Self::PayerAlreadyRegistered,
+        Self::Conflict,
         Self::AlreadyClaimed,
         Self::TxAlreadyUsed,
         Self::PaymentReserved,
@@ -243,6 +246,7 @@ impl ErrorCode {
             Self::EmailAlreadyRegistered => ("email_already_registered", 409),
             Self::NoEmailAddress => ("no_email_address", 409),
             Self::PayerAlreadyRegistered => ("payer_already_registered", 409),
+            Self::Conflict => ("conflict", 409),
             Self::AlreadyClaimed => ("already_claimed", 409),
             Self::TxAlreadyUsed => ("tx_already_used", 409),
             Self::PaymentReserved => ("payment_reserved", 409),

@@ -1,5 +1,6 @@
 //! Buying, claiming, topping up and rotating through the service, with in-memory chains.
 
+mod administration;
 mod chain;
 mod claims;
 mod email;

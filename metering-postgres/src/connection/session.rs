@@ -9,7 +9,7 @@ use std::fmt;
 
 use deadpool_postgres::{Object, PoolError, StatementCache};
 use futures_util::TryStreamExt;
-use tokio_postgres::{Error, IsolationLevel, Row, Statement};
+use tokio_postgres::{Error, IsolationLevel, Row, RowStream, Statement};
 
 use crate::connection::settings::transaction_settings;
 use crate::connection::value::Values;
@@ -143,6 +143,15 @@ pub(crate) trait GenericClient: Sync {
         self.session().prepare(sql)
     }
 
+    /// The rows of a statement, as they arrive.
+    fn stream(
+        &self,
+        statement: &Prepared<'_>,
+        values: Values<'_>,
+    ) -> impl Future<Output = Result<RowStream, Error>> + Send {
+        self.session().stream(statement, values)
+    }
+
     /// The rows of a statement.
     fn query(
         &self,
@@ -185,17 +194,21 @@ impl<'c> Session<'c> {
         }
     }
 
-    async fn query(self, statement: &Prepared<'_>, values: Values<'_>) -> Result<Vec<Row>, Error> {
+    async fn stream(self, statement: &Prepared<'_>, values: Values<'_>) -> Result<RowStream, Error> {
         match statement {
             Prepared::Named(statement) => {
                 let values = values.iter().map(|value| value.as_sql());
-                self.client.query_raw(statement, values).await?.try_collect().await
+                self.client.query_raw(statement, values).await
             }
             Prepared::Unnamed(sql) => {
                 let values = values.iter().map(|value| (value.as_sql(), value.sql_type()));
-                self.client.query_typed_raw(sql, values).await?.try_collect().await
+                self.client.query_typed_raw(sql, values).await
             }
         }
+    }
+
+    async fn query(self, statement: &Prepared<'_>, values: Values<'_>) -> Result<Vec<Row>, Error> {
+        self.stream(statement, values).await?.try_collect().await
     }
 
     async fn execute(self, statement: &Prepared<'_>, values: Values<'_>) -> Result<u64, Error> {

@@ -8,6 +8,7 @@ mod access;
 mod books;
 mod claim;
 mod inspection;
+mod operators;
 mod sales;
 mod target_state;
 
@@ -189,9 +190,10 @@ async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -
 
 async fn finish(write: &SerializedWrite<'_>) -> Result<()> {
     let client = write.client();
-    // Ledger entries keep their ids, so the next id must be above them.
+    // Entries of the ledger and of the audit log keep their ids, so the next id must be above them.
     let sql = "UPDATE turn SET import_owner = NULL, \
-               last_id = greatest(last_id, (SELECT coalesce(max(id), 0) FROM ledger)) WHERE id = 1";
+               last_id = greatest(last_id, (SELECT max(id) FROM ledger), (SELECT max(id) FROM audit_entry)) \
+               WHERE id = 1";
     execute(client, sql, &[]).await?;
     let now = SystemClock.now().unix_millis();
     execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
@@ -216,6 +218,8 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Signups => access::signups(write, records).await?,
         Section::Solutions => access::solutions(write, records).await?,
         Section::EmailLinks => access::email_links(write, records).await?,
+        Section::Operators => operators::operators(write, records).await?,
+        Section::AuditLog => operators::audit_log(write, records).await?,
         Section::Keys => access::keys(write, records).await?,
     };
     if u64::try_from(records.len()).is_ok_and(|count| count == written) {

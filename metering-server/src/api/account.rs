@@ -5,8 +5,8 @@ use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument,
 
 use crate::access::credentials;
 use crate::api::app::App;
-use crate::api::endpoint::Request;
-use crate::api::query::number;
+use crate::endpoints::Request;
+use crate::endpoints::query::number;
 use crate::http::{Problem, Reply, json};
 
 /// The account and its balance

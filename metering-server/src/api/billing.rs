@@ -6,8 +6,8 @@ use metering_core::wire::{DeductRequest, DeductResponse, ErrorBody, ErrorCode, L
 
 use crate::access::credentials;
 use crate::api::app::App;
-use crate::api::body::read;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json, with_headers};
 
 const SECRET_HEADER: &str = "x-bds-internal-billing-secret";

@@ -7,8 +7,8 @@ use metering_core::wire::{
 use metering_core::{Clock, Error, SystemClock};
 
 use crate::api::app::App;
-use crate::api::body::read;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 use crate::signups::bot::BotChallenge;

@@ -10,8 +10,8 @@ use metering_core::wire::{
 
 use crate::access::credentials;
 use crate::api::app::App;
-use crate::api::body::read;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 

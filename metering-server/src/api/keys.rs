@@ -7,7 +7,7 @@ use metering_core::wire::{ErrorBody, VerifyResponse};
 use crate::access::credentials;
 use crate::api::account::after_authentication;
 use crate::api::app::App;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 

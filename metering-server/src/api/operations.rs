@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::app::App;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::operations::metrics;
 use crate::operations::readiness::{NotReady, Parts};
@@ -43,6 +43,14 @@ pub(crate) async fn health(_: &App, _: Request) -> Result<Reply, Problem> {
     (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
+    match not_ready(app).await {
+        None => Ok(json(StatusCode::OK, &HealthDocument::OK)),
+        Some(problem) => Err(problem.retry_after(1)),
+    }
+}
+
+/// Why the server is not ready, if it is not.
+pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
     let parts = Parts {
         meter: &app.meter,
         store: &*app.store,
@@ -51,18 +59,15 @@ pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
         readers: &app.readers,
         progress: &app.progress,
     };
-    let (code, message) = match app.readiness.not_ready(parts).await {
-        None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
-        Some(NotReady::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
-        Some(NotReady::Clock(skew)) => {
-            (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's"))
-        }
-        Some(NotReady::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
-        Some(NotReady::Stalled(id)) => {
+    let (code, message) = match app.readiness.not_ready(parts).await? {
+        NotReady::Store => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
+        NotReady::Clock(skew) => (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's")),
+        NotReady::Chain(id) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
+        NotReady::Stalled(id) => {
             (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so payments on it are not credited"))
         }
     };
-    Err(Problem::new(code, format!("{message}; the server's log has the cause.")).retry_after(1))
+    Some(Problem::new(code, format!("{message}; the server's log has the cause.")))
 }
 
 /// Prometheus metrics

@@ -4,7 +4,7 @@ use http::StatusCode;
 use metering_core::wire::{ErrorBody, PlansDocument};
 
 use crate::api::app::App;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
 
 /// Plans on sale and the chains they are paid on

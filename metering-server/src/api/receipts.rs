@@ -6,8 +6,8 @@ use metering_core::wire::{ErrorBody, ReceiptDocument, ReceiptsDocument};
 use crate::access::credentials;
 use crate::api::account::after_authentication;
 use crate::api::app::App;
-use crate::api::endpoint::Request;
-use crate::api::query::{EntryNumber, number, optional, required};
+use crate::endpoints::Request;
+use crate::endpoints::query::{EntryNumber, number, optional, required};
 use crate::http::{Problem, Reply, json};
 
 /// Receipts for purchases, newest first

@@ -4,8 +4,8 @@ use http::StatusCode;
 use metering_core::wire::{ClaimRequest, ClaimResponse, ErrorBody, QuoteRequest, QuoteResponse};
 
 use crate::api::app::App;
-use crate::api::body::read;
-use crate::api::endpoint::Request;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 

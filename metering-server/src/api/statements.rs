@@ -6,8 +6,8 @@ use metering_core::wire::{DailyUsageDocument, ErrorBody, LedgerDocument};
 use crate::access::credentials;
 use crate::api::account::after_authentication;
 use crate::api::app::App;
-use crate::api::endpoint::Request;
-use crate::api::query::{EntryNumber, number, optional};
+use crate::endpoints::Request;
+use crate::endpoints::query::{EntryNumber, number, optional};
 use crate::http::csv::{Cell, csv};
 use crate::http::{Problem, Reply, json};
 

@@ -6,9 +6,9 @@ use metering_core::wire::{ErrorBody, TopUpQuoteDocument, TopUpQuoteRequest};
 use crate::access::credentials;
 use crate::api::account::after_authentication;
 use crate::api::app::App;
-use crate::api::body::read;
-use crate::api::endpoint::Request;
-use crate::api::query::required;
+use crate::endpoints::Request;
+use crate::endpoints::body::read;
+use crate::endpoints::query::required;
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
 

@@ -55,7 +55,6 @@ impl Problem {
     }
 
     /// The message.
-    #[cfg(test)]
     pub(crate) fn message(&self) -> &str {
         &self.body.message
     }

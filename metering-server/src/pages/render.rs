@@ -135,9 +135,10 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         by_path.insert(own_terms_path(config), page("terms.html", nothing, &text)?);
     }
     let not_found = page("not_found.html", nothing, "")?;
+    let console = page("console.html", nothing, "")?;
     drop(environment);
     let assets = Arc::into_inner(assets).expect("only the templates shared it");
-    Ok(Pages { by_path, not_found, assets, icon })
+    Ok(Pages { by_path, console, not_found, assets, icon })
 }
 
 /// The terms as HTML, if this service serves them itself.

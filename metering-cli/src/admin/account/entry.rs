@@ -67,7 +67,7 @@ fn signed(text: &str) -> Result<Credits, String> {
 }
 
 /// Parses the note of a ledger entry.
-pub(crate) fn note(text: &str) -> Result<String, String> {
+fn note(text: &str) -> Result<String, String> {
     const MAX_CHARS: usize = 500;
     let text = text.trim();
     if text.is_empty() || text.chars().count() > MAX_CHARS || text.chars().any(char::is_control) {

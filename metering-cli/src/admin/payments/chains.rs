@@ -1,11 +1,10 @@
 //! The chains of a server's configuration, opened for reading.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use metering_config::Sources;
-use metering_core::chains::{Chain, ChainError, ChainReader, TransactionStatus, TxHash};
-use metering_core::payments::PaymentTarget;
-use metering_core::service::{Arrivals, arrivals};
+use metering_core::administration::payments::ReadableChain;
+use metering_core::chains::{Chain, ChainError};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
@@ -86,35 +85,19 @@ fn open(name: &str, config: &ChainConfig) -> Result<Option<OpenChain>, Failure> 
 impl OpenChain {
     /// The chain, after its sources confirm that they serve it.
     async fn checked(self) -> Result<Self, Failure> {
-        self.reader.check().await.map_err(|error| self.unreadable(&error))?;
+        self.reader.check().await.map_err(|error| unreadable(&self.name, &error))?;
         Ok(self)
     }
 
-    /// The newest block whose payments are credited.
-    pub(super) async fn confirmed_block(&self) -> Result<u64, Failure> {
-        let heights = self.reader.heights().await.map_err(|error| self.unreadable(&error))?;
-        Ok(heights.confirmed)
+    /// The chain, for the rules of core.
+    pub(super) fn readable(&self) -> ReadableChain<'_> {
+        ReadableChain { name: &self.name, chain: &self.chain, reader: &self.reader }
     }
+}
 
-    /// The payments that arrived in these blocks, both ends included.
-    pub(super) async fn arrivals(
-        &self,
-        targets: &BTreeSet<PaymentTarget>,
-        from: u64,
-        to: u64,
-    ) -> Result<Arrivals, Failure> {
-        let found = arrivals(&self.reader, targets, from, to).await;
-        found.map_err(|error| self.unreadable(&error))
-    }
-
-    /// What the chain says about a transaction.
-    pub(super) async fn transaction(&self, hash: &TxHash) -> Result<TransactionStatus, Failure> {
-        self.reader.transaction(hash).await.map_err(|error| self.unreadable(&error))
-    }
-
-    fn unreadable(&self, error: &ChainError) -> Failure {
-        Failure::Failed(format!("cannot read chain {}: {error}", self.name))
-    }
+/// The failure for a chain that cannot be read.
+pub(super) fn unreadable(name: &str, error: &ChainError) -> Failure {
+    Failure::Failed(format!("cannot read chain {name}: {error}"))
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::administration::payments::Token;
 use metering_core::payments::{PaymentRecord, Plan};
-use metering_core::{AccountId, Timestamp};
-use serde::Serialize;
+use metering_core::store::Page;
+use metering_core::wire::PaymentRecordsDocument;
 
-use super::token::Token;
 use crate::admin::session::{PAGE, Session};
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
@@ -25,31 +24,6 @@ Examples:
 pub(crate) struct RecordsArgs {
     #[command(flatten)]
     format: Format,
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    payments: Vec<RecordDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct RecordDocument<'a> {
-    chain_id: u64,
-    tx_hash: TxHash,
-    block_number: u64,
-    mined_at: Timestamp,
-    payer_address: Address,
-    recipient: Address,
-    token_contract: Address,
-    token_symbol: Option<&'a str>,
-    amount_atomic: TokenUnits,
-    amount_human: Option<String>,
-    org_id: &'a AccountId,
-    used_as: &'static str,
-    plan_id: Option<&'a str>,
-    recorded_at: Timestamp,
-    state: &'static str,
-    reversed_at: Option<Timestamp>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -80,35 +54,9 @@ impl RecordsArgs {
             after = page.next;
         }
         if self.format.json {
-            let payments = records.iter().map(|record| RecordDocument::new(record, &plans)).collect();
-            return json_line(out, &Document { payments });
+            return json_line(out, &PaymentRecordsDocument::new(&Page { items: records, next: None }, &plans));
         }
         write_table(out, &records, &plans)
-    }
-}
-
-impl<'a> RecordDocument<'a> {
-    fn new(record: &'a PaymentRecord, plans: &'a [Plan]) -> Self {
-        let payment = &record.payment;
-        let token = Token::of(plans, &payment.target());
-        Self {
-            chain_id: payment.tx.chain_id,
-            tx_hash: payment.tx.hash,
-            block_number: payment.block_number,
-            mined_at: payment.mined_at,
-            payer_address: payment.payer,
-            recipient: payment.recipient,
-            token_contract: payment.token,
-            token_symbol: token.symbol(),
-            amount_atomic: payment.amount,
-            amount_human: token.human(payment.amount),
-            org_id: &record.account,
-            used_as: record.used_as.as_str(),
-            plan_id: record.plan_id.as_deref(),
-            recorded_at: record.recorded_at,
-            state: record.settlement.as_str(),
-            reversed_at: record.settlement.reversed_at(),
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::access::account::{AccountId, AgentName};
 use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
-use crate::clock::{Day, Timestamp};
-use crate::money::ledger::{LedgerEntry, LedgerKind};
+use crate::clock::Day;
+use crate::money::ledger::LedgerKind;
 use crate::operators::report::{AccountTotal, DaySales, OperationsReport, PlanSales};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
 use crate::store::StoreError;
@@ -20,7 +20,8 @@ use crate::usage::{DayRange, UsageLine};
 /// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of creation,
 /// and `L` its key for a usage line.
 ///
-/// Feed it the rows of one snapshot, in any order. Rows outside the range are ignored.
+/// Feed it the rows of one snapshot: payments in the order written, all others in any order. Rows outside the range are
+/// ignored.
 #[derive(Debug)]
 pub struct OperationsSums<A, L> {
     days: DayRange,
@@ -59,40 +60,54 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         }
     }
 
-    /// Adds an account, whenever it was created.
-    pub fn add_account(&mut self, created_at: Timestamp) {
-        self.accounts += 1;
-        if self.days.contains(created_at.day()) {
-            self.day(created_at.day()).new_accounts += 1;
+    /// Adds accounts that were created on a day, in the range or not.
+    pub fn add_accounts(&mut self, created_on: Day, count: u64) {
+        self.accounts += count;
+        if self.days.contains(created_on) {
+            self.day(created_on).new_accounts += count;
         }
     }
 
     /// Adds a part of a daily total.
     pub fn add_usage(&mut self, day: Day, account: A, line: L, calls: u64, atoms: i128) {
-        if !self.days.contains(day) {
-            return;
+        if self.days.contains(day) {
+            self.add_usage_of_day(day, calls, atoms);
+            self.add_usage_of_line(line, calls, atoms);
+            self.add_usage_of_account(account, calls, atoms);
         }
-        let sum = Sum { calls, atoms };
-        self.day(day).usage.add(sum);
-        self.lines.entry(line).or_default().add(sum);
-        self.users.entry(account).or_default().add(sum);
     }
 
-    /// Adds a ledger entry.
-    pub fn add_entry(&mut self, entry: &LedgerEntry) {
-        let day = entry.created_at.day();
+    /// Adds a part of a day's usage, for a database that adds up by itself. The same usage must also be added by line
+    /// and by account.
+    pub fn add_usage_of_day(&mut self, day: Day, calls: u64, atoms: i128) {
+        if self.days.contains(day) {
+            self.day(day).usage.add(Sum { calls, atoms });
+        }
+    }
+
+    /// Adds a part of a line's usage on the days of the range: see [`OperationsSums::add_usage_of_day`].
+    pub fn add_usage_of_line(&mut self, line: L, calls: u64, atoms: i128) {
+        self.lines.entry(line).or_default().add(Sum { calls, atoms });
+    }
+
+    /// Adds a part of an account's usage on the days of the range: see [`OperationsSums::add_usage_of_day`].
+    pub fn add_usage_of_account(&mut self, account: A, calls: u64, atoms: i128) {
+        self.users.entry(account).or_default().add(Sum { calls, atoms });
+    }
+
+    /// Adds ledger entries of one day, kind and payment, given their sum.
+    pub fn add_entries(&mut self, day: Day, kind: LedgerKind, atoms: i128, payment: Option<TxRef>) {
         if !self.days.contains(day) {
             return;
         }
-        let atoms = i128::from(entry.amount.atoms());
         let sum = self.day(day);
-        if entry.kind.is_purchase() {
+        if kind.is_purchase() {
             sum.sold += atoms;
         } else {
             sum.granted += atoms;
         }
-        if let Some(payment) = entry.payment.as_ref().filter(|_| LedgerKind::PURCHASES.contains(&entry.kind)) {
-            *self.bought.entry(payment.tx).or_default() += atoms;
+        if let Some(tx) = payment.filter(|_| LedgerKind::PURCHASES.contains(&kind)) {
+            *self.bought.entry(tx).or_default() += atoms;
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
+use crate::decision::{self, Decided, OperatorFacts};
 use crate::operators::audit::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::operators::report::OperationsReport;
@@ -25,21 +26,23 @@ pub(super) struct OperatorState {
 
 impl OperatorState {
     fn create(&mut self, new: NewOperator) -> Result<Option<Operator>, StoreError> {
-        if self.operators.contains_key(&new.name) {
-            return Ok(None);
-        }
-        if self.operators.values().any(|operator| operator.token == new.token) {
-            return Err(StoreError::Corrupt("the token of a new operator is already in use".to_owned()));
-        }
-        let operator = Operator::from(new);
-        self.operators.insert(operator.name.clone(), operator.clone());
-        Ok(Some(operator))
+        let facts = OperatorFacts {
+            name_in_use: self.operators.contains_key(&new.name),
+            token_in_use: self.operators.values().any(|operator| operator.token == new.token),
+        };
+        let operator = decision::create_operator(new, facts)?;
+        self.operators.extend(operator.clone().map(|operator| (operator.name.clone(), operator)));
+        Ok(operator)
     }
 
     fn revoke(&mut self, name: &OperatorName, now: Timestamp) -> Option<Operator> {
-        let operator = self.operators.get_mut(name)?;
-        operator.revoked_at.get_or_insert(now);
-        Some(operator.clone())
+        match decision::revoke_operator(self.operators.get(name).cloned(), now) {
+            Decided::Accepted(revoked) => {
+                self.operators.insert(name.clone(), revoked.clone());
+                Some(revoked)
+            }
+            Decided::Refused(found) => found,
+        }
     }
 
     fn begin(&mut self, entry: NewAuditEntry) -> AuditId {
@@ -68,13 +71,16 @@ impl State {
     fn operations_report(&self, days: DayRange) -> Result<OperationsReport, StoreError> {
         let (mut sums, mut lines) = (OperationsSums::new(days), HashMap::new());
         for (index, record) in self.accounts.iter().enumerate() {
-            sums.add_account(record.account.created_at);
+            sums.add_accounts(record.account.created_at.day(), 1);
             for ((day, line), total) in &record.usage {
                 sums.add_usage(*day, index, line, total.calls, total.atoms);
                 lines.insert(line, line.clone());
             }
         }
-        self.ledger.iter().for_each(|entry| sums.add_entry(entry));
+        for entry in &self.ledger {
+            let tx = entry.payment.as_ref().map(|payment| payment.tx);
+            sums.add_entries(entry.created_at.day(), entry.kind, entry.amount.atoms().into(), tx);
+        }
         self.payments.payments.iter().for_each(|record| sums.add_payment(record.clone()));
         let name = |index: usize| {
             let account = &self.accounts[index].account;

@@ -252,7 +252,7 @@ pub(super) fn code<T: std::fmt::Debug>(response: Result<T, Error>) -> &'static s
     }
 }
 
-fn chain(chain_id: u64) -> Chain {
+pub(super) fn chain(chain_id: u64) -> Chain {
     Chain {
         chain_id,
         name: format!("chain {chain_id}"),

@@ -14,6 +14,7 @@ use tokio_postgres::Row;
 use crate::access::challenges;
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
+use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, bytes, parsed, stored_result, timestamp, unsigned};
 use crate::signups::{links, sessions};
@@ -134,6 +135,12 @@ fn rest(section: Section) -> Source {
         }
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
             Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
+        }),
+        Section::Operators => Source::new(operator::COLUMNS, "operator", &["name COLLATE \"C\""], |row| {
+            Ok(Record::Operator(operator::operator(row)?))
+        }),
+        Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
+            Ok(Record::AuditEntry(Box::new(audit::entry(row)?)))
         }),
         _ => Source::new(
             "k.hash, a.org_id, k.created_at, k.revoked_at",

@@ -68,7 +68,7 @@ pub(super) use of_kind;
 
 /// A column of a batch.
 macro_rules! column {
-    ($records:expr, $record:ident => $value:expr) => {
+    ($records:expr, $record:pat => $value:expr) => {
         $records.iter().map(|$record| $value).collect::<Vec<_>>()
     };
 }

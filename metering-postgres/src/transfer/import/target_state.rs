@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 17] = [
+pub(super) const TABLES: [&str; 20] = [
     "account",
     "meter",
     "api_key",
@@ -23,6 +23,9 @@ pub(super) const TABLES: [&str; 17] = [
     "signup",
     "used_solution",
     "email_link",
+    "operator",
+    "audit_entry",
+    "audit_outcome",
 ];
 
 pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result<TargetState> {

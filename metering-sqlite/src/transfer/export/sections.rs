@@ -14,6 +14,7 @@ use crate::access::challenges;
 use crate::charging::commit::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
+use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::signups::{links, sessions};
@@ -161,6 +162,12 @@ fn rest(section: Section) -> Source {
             })
         }
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], solution_record),
+        Section::Operators => Source::new(operator::COLUMNS, "operator", &["name"], |row| {
+            Ok(operator::operator(row)?.map(Record::Operator))
+        }),
+        Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
+            Ok(audit::entry(row)?.map(|entry| Record::AuditEntry(Box::new(entry))))
+        }),
         _ => Source::new(
             "k.hash, a.org_id, k.created_at, k.revoked_at",
             "api_key k CROSS JOIN account a ON a.id = k.account",

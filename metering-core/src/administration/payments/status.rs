@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use metering_core::access::AgentName;
-use metering_core::payments::{Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
-use metering_core::service::Arrival;
-use metering_core::{AccountId, PaymentStore, StoreError};
-use serde::Serialize;
+use crate::access::account::AccountId;
+use crate::payments::payment::{Payment, PaymentFault, PaymentRecord, PaymentUse};
+use crate::payments::quote::Quote;
+use crate::service::Arrival;
+use crate::store::{PaymentStore, StoreError};
 
-/// What is known about an arrival.
-#[derive(Debug)]
-pub(super) enum PaymentStatus {
+/// What is known about an arrival. Its `Display` form is a note for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentStatus {
     /// An account has it.
     Used(PaymentRecord),
     /// It is not clear what it pays.
@@ -20,25 +20,22 @@ pub(super) enum PaymentStatus {
 }
 
 /// Who may have sent a payment.
-#[derive(Debug)]
-pub(super) struct Hints {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hints {
     /// The open quote that it pays.
-    quote: Option<Quote>,
+    pub quote: Option<Quote>,
     /// The account whose signup its wallet paid for.
-    owner: Option<AccountId>,
-    /// The accounts that its wallet is linked to.
-    linked: Vec<AccountId>,
-}
-
-/// A quote as the commands print it, without its nonce or the nonce's hash.
-#[derive(Debug, Serialize)]
-pub(super) struct QuoteDocument<'a> {
-    agent_name: &'a AgentName,
-    plan_id: &'a str,
+    pub owner: Option<AccountId>,
+    /// The accounts that its wallet is linked to, except `owner`.
+    pub linked: Vec<AccountId>,
 }
 
 impl PaymentStatus {
-    pub(super) async fn of(store: &dyn PaymentStore, arrival: &Arrival) -> Result<Self, StoreError> {
+    /// What the store knows about an arrival.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn of(store: &dyn PaymentStore, arrival: &Arrival) -> Result<Self, StoreError> {
         // Check the record first: it decides, whatever the transaction looks like.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
@@ -49,12 +46,15 @@ impl PaymentStatus {
         }
     }
 
-    pub(super) fn is_used(&self) -> bool {
+    /// Whether an account has it.
+    #[must_use]
+    pub const fn is_used(&self) -> bool {
         matches!(self, Self::Used(_))
     }
 
-    /// One word for programs.
-    pub(super) fn as_str(&self) -> &'static str {
+    /// One word for programs: `used`, `unclear`, `quoted`, `known_payer`, `linked_wallet` or `unknown_payer`.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Used(_) => "used",
             Self::Unclear(_) => "unclear",
@@ -65,8 +65,9 @@ impl PaymentStatus {
         }
     }
 
-    /// Whether a reorganisation can still reverse its credits, or did.
-    pub(super) fn state(&self) -> Option<&'static str> {
+    /// Whether a reorganisation can still reverse its credits, or did; `None` unless an account has it.
+    #[must_use]
+    pub fn state(&self) -> Option<&'static str> {
         match self {
             Self::Used(record) => Some(record.settlement.as_str()),
             Self::Unclear(_) | Self::Unused(_) => None,
@@ -74,7 +75,8 @@ impl PaymentStatus {
     }
 
     /// The accounts that it concerns: the one that has it, or those that may have sent it.
-    pub(super) fn accounts(&self) -> Vec<&AccountId> {
+    #[must_use]
+    pub fn accounts(&self) -> Vec<&AccountId> {
         match self {
             Self::Used(record) => vec![&record.account],
             Self::Unclear(_) => Vec::new(),
@@ -83,9 +85,12 @@ impl PaymentStatus {
     }
 
     /// The open quote that it pays.
-    pub(super) fn quote(&self) -> Option<QuoteDocument<'_>> {
-        let Self::Unused(Hints { quote: Some(quote), .. }) = self else { return None };
-        Some(QuoteDocument { agent_name: &quote.agent_name, plan_id: &quote.plan_id })
+    #[must_use]
+    pub const fn quote(&self) -> Option<&Quote> {
+        match self {
+            Self::Unused(Hints { quote, .. }) => quote.as_ref(),
+            Self::Used(_) | Self::Unclear(_) => None,
+        }
     }
 }
 
@@ -98,8 +103,9 @@ impl Hints {
     }
 }
 
-/// What a payment was used for, with the plan and the account.
-pub(super) fn use_of(record: &PaymentRecord) -> String {
+/// What a payment was used for, with the account and the plan: `top-up of org_..., plan starter`.
+#[must_use]
+pub fn use_of(record: &PaymentRecord) -> String {
     let used = match record.used_as {
         PaymentUse::PaySignup => "signup of",
         PaymentUse::Topup => "top-up of",

@@ -1,11 +1,15 @@
 //! An endpoint: its handler, and the method and path from the handler's `utoipa::path`.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method};
+use metering_core::Error;
+use percent_encoding::percent_decode_str;
 use utoipa::openapi::OpenApi;
 
-use crate::api::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// A request, as handlers see it.
@@ -13,6 +17,8 @@ pub(crate) struct Request {
     /// `None` if the request comes from within the process.
     pub(crate) client: Option<ClientAddress>,
     pub(crate) headers: HeaderMap,
+    /// The values of the path's parameters, in order, decoded.
+    pub(crate) path: Vec<String>,
     /// Not decoded; empty if there is none.
     pub(crate) query: String,
     pub(crate) body: Bytes,
@@ -26,24 +32,38 @@ impl Request {
     pub(crate) fn client(&self) -> Result<ClientAddress, Problem> {
         self.client.ok_or_else(Problem::internal)
     }
+
+    /// The parameter at `index` of the path; `name` is its name in errors.
+    ///
+    /// # Errors
+    /// 400 when it cannot be parsed.
+    pub(crate) fn parameter<T>(&self, index: usize, name: &str) -> Result<T, Problem>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let text = self.path.get(index).map(String::as_str).unwrap_or_default();
+        text.parse().map_err(|problem| Error::field(name, problem).into())
+    }
 }
 
-type Handler = for<'a> fn(&'a App, Request) -> BoxFuture<'a, Result<Reply, Problem>>;
+type Handler<A> = for<'a> fn(&'a A, Request) -> BoxFuture<'a, Result<Reply, Problem>>;
 
-/// An endpoint of the API.
-pub(super) struct Endpoint {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) handler: Handler,
+/// An endpoint of an API whose handlers share an `A`.
+pub(crate) struct Endpoint<A> {
+    pub(crate) method: Method,
+    /// Parameters are in braces, as in `/admin/accounts/{id}`.
+    pub(crate) path: String,
+    pub(super) handler: Handler<A>,
     describe: fn() -> OpenApi,
-    pub(super) is_compressed: bool,
-    pub(super) is_everywhere: bool,
-    pub(super) takes_head: bool,
+    pub(crate) is_compressed: bool,
+    pub(crate) is_everywhere: bool,
+    pub(crate) takes_head: bool,
 }
 
-impl Endpoint {
+impl<A> Endpoint<A> {
     /// An endpoint that takes `HEAD` if it takes `GET`, and whose responses are not compressed.
-    pub(super) fn new(handler: Handler, describe: fn() -> OpenApi) -> Self {
+    pub(crate) fn new(handler: Handler<A>, describe: fn() -> OpenApi) -> Self {
         let (path, item) = describe().paths.paths.pop_first().expect("the document has the path of its handler");
         let operations = [
             (Method::GET, item.get),
@@ -59,22 +79,41 @@ impl Endpoint {
     }
 
     /// For responses that are worth compressing and contain no secret.
-    pub(super) fn compressed(self) -> Self {
+    pub(crate) fn compressed(self) -> Self {
         Self { is_compressed: true, ..self }
     }
 
     /// Every process serves this endpoint, whichever surfaces it is configured for.
-    pub(super) fn everywhere(self) -> Self {
+    pub(crate) fn everywhere(self) -> Self {
         Self { is_everywhere: true, ..self }
     }
 
     /// For a result that is returned only once: a `HEAD` request, whose body is discarded, would lose it.
-    pub(super) fn without_head(self) -> Self {
+    pub(crate) fn without_head(self) -> Self {
         Self { takes_head: false, ..self }
     }
 
+    /// The values of the path's parameters, if the endpoint is at this path. A trailing slash makes no difference.
+    pub(super) fn parameters(&self, path: &str) -> Option<Vec<String>> {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let (mut given, mut parameters) = (path.split('/'), Vec::new());
+        for segment in self.path.split('/') {
+            let given = given.next()?;
+            if segment.starts_with('{') {
+                let value = percent_decode_str(given).decode_utf8().ok()?;
+                if value.is_empty() {
+                    return None;
+                }
+                parameters.push(value.into_owned());
+            } else if segment != given {
+                return None;
+            }
+        }
+        given.next().is_none().then_some(parameters)
+    }
+
     /// The OpenAPI document of this endpoint alone, with the schemas that it needs.
-    pub(super) fn document(&self) -> OpenApi {
+    pub(crate) fn document(&self) -> OpenApi {
         (self.describe)()
     }
 }

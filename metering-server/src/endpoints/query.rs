@@ -10,7 +10,7 @@ use metering_core::Error;
 ///
 /// # Errors
 /// When it is given twice or is not a whole number.
-pub(super) fn number(query: &str, name: &str, default: u32) -> Result<u32, Error> {
+pub(crate) fn number(query: &str, name: &str, default: u32) -> Result<u32, Error> {
     match once(query, name)? {
         None => Ok(default),
         Some(value) if value.bytes().all(|b| b.is_ascii_digit()) => {
@@ -24,7 +24,7 @@ pub(super) fn number(query: &str, name: &str, default: u32) -> Result<u32, Error
 ///
 /// # Errors
 /// When it is given twice or cannot be parsed.
-pub(super) fn optional<T>(query: &str, name: &str) -> Result<Option<T>, Error>
+pub(crate) fn optional<T>(query: &str, name: &str) -> Result<Option<T>, Error>
 where
     T: FromStr,
     T::Err: Display,
@@ -36,7 +36,7 @@ where
 ///
 /// # Errors
 /// When it is missing or given twice.
-pub(super) fn required<'q>(query: &'q str, name: &str) -> Result<Cow<'q, str>, Error> {
+pub(crate) fn required<'q>(query: &'q str, name: &str) -> Result<Cow<'q, str>, Error> {
     once(query, name)?.ok_or_else(|| Error::field(name, "is required"))
 }
 
@@ -50,7 +50,7 @@ fn once<'q>(query: &'q str, name: &str) -> Result<Option<Cow<'q, str>>, Error> {
 
 /// The number of a ledger entry, to continue from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct EntryNumber(pub(super) i64);
+pub(crate) struct EntryNumber(pub(crate) i64);
 
 impl FromStr for EntryNumber {
     type Err = &'static str;

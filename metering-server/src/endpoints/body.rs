@@ -10,7 +10,7 @@ use crate::http::Problem;
 ///
 /// # Errors
 /// 400, naming the field if one is at fault.
-pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // serde also reads a struct from an array of its values, which no client intends, and its errors would name our
     // Rust types.
     if body.trim_ascii_start().first().is_some_and(|first| *first != b'{') {

@@ -1,0 +1,30 @@
+//! Why a payment was not assigned, with the exit code and the options that help.
+
+use metering_core::administration::payments::AssignError;
+
+use super::super::chains;
+use crate::admin::plan::no_plan;
+use crate::admin::session::no_account;
+use crate::failure::Failure;
+
+pub(super) fn failure(error: AssignError) -> Failure {
+    let text = error.to_string();
+    match error {
+        AssignError::NoSuchPlan(key) => no_plan(&key),
+        AssignError::NoSuchAccount(id) => no_account(&id),
+        AssignError::UnknownTransaction { .. } => Failure::NotFound(text),
+        AssignError::Revoked { .. } | AssignError::Used { .. } => Failure::Conflict(text),
+        AssignError::Quoted(_) => Failure::Conflict(format!("{text}; to assign it anyway, add --despite-quote")),
+        AssignError::TopUpQuoted(_) => {
+            Failure::Conflict(format!("{text}; assign it to that account, or add --despite-quote"))
+        }
+        AssignError::TooLittle { .. } => Failure::Failed(format!("{text}; use --credits to say what that is worth")),
+        AssignError::Unclear(_) => {
+            Failure::Failed(format!("{text}; to credit it anyway, use `metering admin account grant`"))
+        }
+        AssignError::Several(_) => Failure::Failed(format!("{text}; choose one with --plan")),
+        AssignError::Store(error) => error.into(),
+        AssignError::Chain { chain, error } => chains::unreadable(&chain, &error),
+        _ => Failure::Failed(text),
+    }
+}

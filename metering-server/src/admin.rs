@@ -1,0 +1,89 @@
+//! The admin address: the operators' API, their console, and metrics.
+//!
+//! Whoever reaches the address still has to sign in as an operator, except for metrics and the pages themselves.
+
+mod access;
+mod accounts;
+mod app;
+mod audit;
+mod health;
+mod openapi;
+mod operators;
+mod payments;
+mod plans;
+mod problem;
+mod reports;
+mod routes;
+mod session;
+mod sessions;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body::Body;
+
+use crate::api;
+use crate::endpoints;
+use crate::http::{ClientAddress, Problem, Reply, Response, compressed, into_response, read_capped, without_body};
+
+pub(crate) use app::AdminApp;
+use routes::ENDPOINTS;
+
+/// Responds to a request on the admin address.
+pub(crate) async fn respond<B>(app: &Arc<AdminApp>, request: Request<B>) -> Response
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let is_head = request.method() == Method::HEAD;
+    let headers = request.headers().clone();
+    let is_compressed = ENDPOINTS.at(request.uri().path()).any(|(endpoint, _)| endpoint.is_compressed);
+    let response = into_response(reply(app, request).await);
+    let response = if is_compressed { compressed(response, &headers).await } else { response };
+    if is_head { without_body(response) } else { response }
+}
+
+async fn reply<B>(app: &Arc<AdminApp>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    if path == "/metrics" {
+        return match head.method {
+            Method::GET | Method::HEAD => api::metrics_reply(&app.app),
+            _ => Problem::method_not_allowed(&["GET", "HEAD"]).into_reply(),
+        };
+    }
+    if let Some(page) = app.app.pages.console(&head.method, path, &head.headers) {
+        return page;
+    }
+    if ENDPOINTS.at(path).next().is_none() {
+        return Problem::not_found().into_reply();
+    }
+    let body = match read_capped(body, app.limits.max_body_bytes, app.limits.body_timeout.duration()).await {
+        Ok(body) => body,
+        Err(problem) => return problem.into_reply(),
+    };
+    let takes_head = ENDPOINTS.at(path).any(|(endpoint, _)| endpoint.takes_head);
+    let method = if head.method == Method::HEAD && takes_head { Method::GET } else { head.method };
+    let request = endpoints::Request {
+        client: head.extensions.get::<ClientAddress>().copied(),
+        headers: head.headers,
+        path: Vec::new(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        body,
+    };
+    // In a task of its own: an action is finished and logged even if the client hangs up.
+    let (app, path) = (Arc::clone(app), head.uri.path().to_owned());
+    let called = tokio::spawn(async move { ENDPOINTS.call(&app, &method, &path, request).await });
+    match called.await {
+        Ok(result) => result.unwrap_or_else(Problem::into_reply),
+        Err(error) => {
+            tracing::error!(%error, "a request on the admin address failed");
+            Problem::internal().into_reply()
+        }
+    }
+}

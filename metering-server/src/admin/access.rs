@@ -1,0 +1,94 @@
+//! Who asks: an operator with a bearer token, or a browser with a session.
+
+use http::{HeaderMap, header};
+use metering_core::administration::Action;
+use metering_core::operators::{Actor, Operator, OperatorToken, Role};
+use metering_core::wire::ErrorCode;
+
+use super::app::AdminApp;
+use super::sessions::Session;
+use crate::endpoints::Request;
+use crate::http::Problem;
+
+/// The name of the cookie that has a session's id.
+pub(super) const COOKIE: &str = "metering_operator";
+/// The header that repeats a session's secret.
+const CSRF_HEADER: &str = "x-csrf-token";
+
+/// An operator who asks.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub(super) operator: Operator,
+    /// The browser's session, if it is one.
+    pub(super) session: Option<Session>,
+}
+
+impl AdminApp {
+    /// The operator who asks, with any role.
+    ///
+    /// # Errors
+    /// 401 without a token or session that is live.
+    pub(super) async fn viewer(&self, request: &Request) -> Result<Caller, Problem> {
+        let (hash, session) = match bearer(&request.headers)? {
+            Some(token) => (token.hash(), None),
+            None => {
+                let session = session_id(&request.headers).and_then(|id| self.sessions.find(id));
+                let session = session.ok_or_else(unauthorized)?;
+                (session.token, Some(session))
+            }
+        };
+        let operator = self.administration.operator_by_token(&hash).await?.ok_or_else(unauthorized)?;
+        Ok(Caller { operator, session })
+    }
+
+    /// An action of a manager, with the reason from the request's body.
+    ///
+    /// # Errors
+    /// 401 as [`AdminApp::viewer`], 403 for a viewer or without the session's secret, 400 without a reason.
+    pub(super) async fn action(&self, request: &Request, reason: &str) -> Result<Action, Problem> {
+        let caller = self.viewer(request).await?;
+        caller.check_csrf(&request.headers)?;
+        if caller.operator.role != Role::Manager {
+            return Err(Problem::new(ErrorCode::Forbidden, "Only managers may do this; your role is viewer."));
+        }
+        Ok(Action::new(Actor::Operator(caller.operator.name), reason)?)
+    }
+}
+
+impl Caller {
+    /// # Errors
+    /// 403 when the request comes from a session and does not repeat its secret.
+    pub(super) fn check_csrf(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let sent = headers.get(CSRF_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
+        if session.admits(sent) {
+            return Ok(());
+        }
+        let message = "Send the session's csrf_token in the header X-CSRF-Token.";
+        Err(Problem::new(ErrorCode::Forbidden, message))
+    }
+}
+
+/// The token in `Authorization`.
+///
+/// # Errors
+/// 401 when the header has no well-formed token.
+fn bearer(headers: &HeaderMap) -> Result<Option<OperatorToken>, Problem> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| unauthorized())?;
+    let token = text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let (_, token) = token.ok_or_else(unauthorized)?;
+    OperatorToken::parse(token.trim()).map(Some).map_err(|_| unauthorized())
+}
+
+/// The session's id in the cookies of a request.
+pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == COOKIE).map(|(_, id)| id).next()
+}
+
+pub(super) fn unauthorized() -> Problem {
+    let message = "Sign in, or send an operator's token as 'Authorization: Bearer opr_...'.";
+    Problem::new(ErrorCode::Unauthorized, message)
+}

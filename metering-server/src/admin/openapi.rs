@@ -1,0 +1,83 @@
+//! The OpenAPI document of the operators' API.
+
+use metering_core::wire::ErrorBody;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi, openapi};
+
+use super::app::AdminApp;
+use super::routes::ENDPOINTS;
+use crate::endpoints::Request;
+use crate::http::{Problem, Reply};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Administration",
+        description = "What operators do over HTTP. Send the token that `metering admin operator create` printed as \
+            `Authorization: Bearer opr_...`. Viewers may read; managers may take actions. Every action needs a reason \
+            and is in the audit log.",
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(ErrorBody)),
+    modifiers(&Security),
+    tags(
+        (name = "accounts", description = "Accounts, their records, and actions on them"),
+        (name = "plans", description = "Plans"),
+        (name = "catalogue", description = "The catalogue of metered routes"),
+        (name = "payments", description = "Payments on chains"),
+        (name = "reports", description = "The business, and the server's health"),
+        (name = "audit", description = "Who did what, when and why"),
+        (name = "operators", description = "Who may administer the service"),
+        (name = "session", description = "Signing in from a browser"),
+        (name = "descriptions", description = "This document"),
+    ),
+)]
+struct Described;
+
+struct Security;
+
+impl Modify for Security {
+    fn modify(&self, document: &mut openapi::OpenApi) {
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document.components.get_or_insert_default().add_security_scheme("operator", bearer);
+    }
+}
+
+/// The document of a service with this name.
+pub(super) fn document(brand: &str) -> openapi::OpenApi {
+    let mut document = Described::openapi();
+    document.info.title = format!("{brand} administration");
+    document.servers = Some(vec![openapi::Server::new("/")]);
+    for endpoint in ENDPOINTS.iter() {
+        document.merge(endpoint.document());
+    }
+    document
+}
+
+/// This OpenAPI document
+#[utoipa::path(get, path = "/admin/openapi.json", operation_id = "admin_openapi", tag = "descriptions", responses(
+    (status = 200, description = "The OpenAPI document", content_type = "application/json"),
+))]
+pub(super) async fn openapi_json(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    Ok(app.openapi.reply(&request.headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_endpoint_is_described_and_needs_an_operator() {
+        let document = serde_json::to_value(document("Acme")).unwrap();
+        assert_eq!(document["info"]["title"], "Acme administration");
+        for endpoint in ENDPOINTS.iter() {
+            let method = endpoint.method.as_str().to_lowercase();
+            let operation = &document["paths"][&endpoint.path][&method];
+            let is_open = matches!(
+                (method.as_str(), endpoint.path.as_str()),
+                ("post" | "delete", "/admin/session") | ("get", "/admin/openapi.json")
+            );
+            assert_eq!(operation["security"].is_null(), is_open, "{method} {}", endpoint.path);
+        }
+    }
+}

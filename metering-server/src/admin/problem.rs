@@ -1,0 +1,62 @@
+//! Errors of administration as responses.
+
+use metering_core::Error;
+use metering_core::administration::AdminError;
+use metering_core::administration::payments::{AssignError, ScanError};
+use metering_core::wire::ErrorCode;
+
+use crate::http::Problem;
+
+impl From<AdminError> for Problem {
+    fn from(error: AdminError) -> Self {
+        let code = match error {
+            AdminError::NotFound(_) => ErrorCode::NotFound,
+            AdminError::Conflict(_) => ErrorCode::Conflict,
+            AdminError::Invalid(_) => ErrorCode::ValidationFailed,
+            AdminError::Chain { .. } => ErrorCode::RpcError,
+            AdminError::Store(error) => return Error::from(error).into(),
+            _ => return Self::internal(),
+        };
+        Self::new(code, sentence(&error.to_string()))
+    }
+}
+
+impl From<ScanError> for Problem {
+    fn from(error: ScanError) -> Self {
+        AdminError::from(error).into()
+    }
+}
+
+impl From<AssignError> for Problem {
+    fn from(error: AssignError) -> Self {
+        AdminError::from(error).into()
+    }
+}
+
+/// The message with a capital letter and a full stop, as all messages of the API have.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if message.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_codes_and_sentences() {
+        // error, code, message
+        let table = [
+            (AdminError::NotFound("no account x".to_owned()), "not_found", "No account x."),
+            (AdminError::Conflict("ähnlich".to_owned()), "conflict", "Ähnlich."),
+            (AdminError::Invalid(String::new()), "validation_failed", "."),
+            (AdminError::Invalid("done.".to_owned()), "validation_failed", "Done."),
+        ];
+        for (error, code, message) in table {
+            let problem = Problem::from(error);
+            assert_eq!((problem.code().as_str(), problem.message()), (code, message));
+        }
+    }
+}

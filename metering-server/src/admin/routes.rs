@@ -1,0 +1,46 @@
+//! The table of the operators' endpoints.
+
+use std::sync::LazyLock;
+
+use super::app::AdminApp;
+use super::{accounts, audit, health, openapi, operators, payments, plans, reports, session};
+use crate::endpoints::{Table, endpoint};
+
+/// All endpoints of the operators' API.
+pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
+    Table::new(vec![
+        endpoint!(session::sign_in),
+        endpoint!(session::session),
+        endpoint!(session::sign_out),
+        endpoint!(accounts::accounts).compressed(),
+        endpoint!(accounts::create_account),
+        endpoint!(accounts::account),
+        endpoint!(accounts::account_ledger).compressed(),
+        endpoint!(accounts::account_usage).compressed(),
+        endpoint!(accounts::account_activity).compressed(),
+        endpoint!(accounts::account_payments).compressed(),
+        endpoint!(accounts::grant),
+        endpoint!(accounts::adjust),
+        endpoint!(accounts::limits),
+        endpoint!(accounts::revoke),
+        endpoint!(accounts::rotate_key),
+        endpoint!(plans::plans).compressed(),
+        endpoint!(plans::put_plan),
+        endpoint!(plans::activate_plan),
+        endpoint!(plans::deactivate_plan),
+        endpoint!(plans::remove_plan),
+        endpoint!(plans::catalogue).compressed(),
+        endpoint!(plans::check),
+        endpoint!(payments::payments).compressed(),
+        endpoint!(payments::arrivals).compressed(),
+        endpoint!(payments::assign),
+        endpoint!(reports::report).compressed(),
+        endpoint!(health::health),
+        endpoint!(audit::audit).compressed(),
+        endpoint!(audit::audit_csv).compressed(),
+        endpoint!(operators::operators),
+        endpoint!(operators::create_operator),
+        endpoint!(operators::revoke_operator),
+        endpoint!(openapi::openapi_json).compressed(),
+    ])
+});

@@ -1,0 +1,108 @@
+//! Signing in and out.
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use metering_core::SystemRandomness;
+use metering_core::operators::OperatorToken;
+use metering_core::wire::ErrorBody;
+use metering_core::wire::admin::OperatorDocument;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::access::{COOKIE, session_id, unauthorized};
+use super::app::AdminApp;
+use crate::endpoints::{Request, body};
+use crate::http::{Problem, Reply, json};
+
+/// Who is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SessionDocument {
+    /// The operator.
+    operator: OperatorDocument,
+    /// What every action must repeat in `X-CSRF-Token`; null for a request with a bearer token, which needs none.
+    csrf_token: Option<String>,
+    /// The service's name.
+    name: String,
+}
+
+/// An operator's token.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct SignInRequest {
+    /// The token that `metering admin operator create` printed.
+    token: String,
+}
+
+/// Sign in
+///
+/// Opens a session for a browser, as an `HttpOnly` cookie, for 12 hours or until the server restarts.
+#[utoipa::path(post, path = "/admin/session", tag = "session", request_body = SignInRequest, responses(
+    (status = 200, description = "Signed in", body = SessionDocument),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+))]
+pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    app.app.limits.verification(&request.client()?)?;
+    let SignInRequest { token } = body::read(&request.body)?;
+    let token = OperatorToken::parse(token.trim()).map_err(|_| unauthorized())?;
+    let operator = app.administration.operator_by_token(&token.hash()).await?.ok_or_else(unauthorized)?;
+    let (id, session) = app.sessions.open(token.hash(), &SystemRandomness);
+    let document = SessionDocument {
+        operator: OperatorDocument::from(&operator),
+        csrf_token: Some(session.csrf().to_owned()),
+        name: app.brand.clone(),
+    };
+    Ok(with_cookie(json(StatusCode::OK, &document), &request.headers, &id))
+}
+
+/// Who is signed in
+#[utoipa::path(get, path = "/admin/session", tag = "session", security(("operator" = [])), responses(
+    (status = 200, description = "The operator", body = SessionDocument),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+))]
+pub(super) async fn session(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    let caller = app.viewer(&request).await?;
+    let document = SessionDocument {
+        operator: OperatorDocument::from(&caller.operator),
+        csrf_token: caller.session.map(|session| session.csrf().to_owned()),
+        name: app.brand.clone(),
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Sign out
+///
+/// Ends the browser's session. Without one, nothing happens.
+#[utoipa::path(delete, path = "/admin/session", tag = "session", responses(
+    (status = 204, description = "Signed out"),
+    (status = 403, description = "`forbidden`: the CSRF token is missing", body = ErrorBody),
+))]
+pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    if let Ok(caller) = app.viewer(&request).await {
+        caller.check_csrf(&request.headers)?;
+    }
+    if let Some(id) = session_id(&request.headers) {
+        app.sessions.close(id);
+    }
+    Ok(with_cookie(no_content(), &request.headers, ""))
+}
+
+/// Sets the cookie, or deletes it if `id` is empty. `Secure` if the browser came over HTTPS, which only it knows behind
+/// a proxy: it says so in `Origin`.
+fn with_cookie(mut reply: Reply, headers: &HeaderMap, id: &str) -> Reply {
+    let over_https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    let secure = if over_https { "; Secure" } else { "" };
+    let age = if id.is_empty() { "; Max-Age=0" } else { "" };
+    let cookie = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict{secure}{age}");
+    if let Ok(mut value) = HeaderValue::try_from(cookie) {
+        value.set_sensitive(true);
+        reply.headers_mut().insert(header::SET_COOKIE, value);
+    }
+    reply
+}
+
+/// 204.
+pub(super) fn no_content() -> Reply {
+    let mut reply = Reply::default();
+    *reply.status_mut() = StatusCode::NO_CONTENT;
+    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}
