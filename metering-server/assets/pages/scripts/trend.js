@@ -53,7 +53,7 @@ export function trend({ key, summary, now, view, reload }) {
     view.route = route.value;
     draw();
   });
-  const file = downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, key, () => `/credits/usage.csv?from=${from}&to=${to}`);
+  const file = downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, { key }, () => `/credits/usage.csv?from=${from}&to=${to}`);
   section.append(h("div", { class: "section-head" }, title, file), h("div", { class: "chart-choices" }, days, measures, route), place);
   draw();
   return section;

@@ -43,7 +43,8 @@ export function arrivals(chains) {
   const said = h("p", { class: "status", id: "arrivals-status", role: "status" });
   const place = h("div", { class: "sections-small" });
   const form = h("form", { class: "block-form", novalidate: true }, ...fields.map(({ element }) => element), submit);
-  const search = () => {
+  const search = (from) => {
+    if (from) fields.find(({ name }) => name === "from_block").input.value = from;
     const wrong = fields.filter((one) => !one.validate());
     if (wrong.length > 0) {
       wrong[0].input.focus();
@@ -56,11 +57,16 @@ export function arrivals(chains) {
       try {
         const found = await admin(`/payments/arrivals${query({ ...values, all: values.all ? "true" : undefined })}`, { timeout: TIMEOUT });
         said.textContent = inWords(found);
-        place.replaceChildren(...results(found, search));
+        place.replaceChildren(...results(found, again));
       } catch (error) {
         said.textContent = sentence(error);
       }
     });
+  };
+  // The button that was pressed is gone with the results.
+  const again = (from) => {
+    search(from);
+    submit.focus({ preventScroll: true });
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -76,11 +82,12 @@ function inWords({ payments, scanned }) {
   return `${count} ${plural(count, "payment")} found. Searched ${ranges.join("; ")}.`;
 }
 
-function results({ payments, unreadable }, again) {
+/** The lists. `search` searches again, from a block if one is given. */
+function results({ payments, unreadable, scanned }, search) {
   const lists = [];
   if (payments.length > 0) {
     const columns = [{ name: "Mined (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, { name: "Status" }, isManager() && { name: "Action" }];
-    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment), isManager() && assignable(payment, again)]);
+    const rows = payments.map((payment) => [time(payment.mined_at), [transaction(payment.tx_hash), payer(payment)], paid(payment), judged(payment), isManager() && assignable(payment, () => search())]);
     lists.push(table("Payments found", columns.filter(Boolean), rows.map((cells) => cells.filter((cell) => cell !== false))));
   }
   if (unreadable.length > 0) {
@@ -88,6 +95,8 @@ function results({ payments, unreadable }, again) {
     const rows = unreadable.map((arrival) => [group(arrival.block_number), arrival.tx_hash ? transaction(arrival.tx_hash) : "the whole block", arrival.reason]);
     lists.push(h("div", {}, h("h3", {}, "Could not be read"), table("Arrivals that could not be read", columns, rows)));
   }
+  const next = scanned.find(({ next_block: block }) => block)?.next_block;
+  if (next) lists.push(h("button", { class: "button button-quiet button-small", type: "button", id: "search-on", on: { click: () => search(next) } }, `Search on from block ${group(next)}`));
   return lists;
 }
 

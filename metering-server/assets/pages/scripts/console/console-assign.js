@@ -29,6 +29,7 @@ export async function askToAssign(payment, done) {
       { name: "credits", label: "Credits", inputmode: "decimal", check: checks.credits, when: (other) => other("plan_id") === CREDITS },
       ...(payment.quote ? [{ name: "despite_quote", label: "Assign it although it pays a quote", box: true }] : []),
     ],
+    reason: { hint: "Goes into the audit log, and into the ledger, which the account's owner reads." },
     confirm: "Assign payment",
     send: ({ account, plan_id: plan, credits, despite_quote = false, reason }) =>
       act("/payments/assign", { chain: payment.chain, tx_hash: payment.tx_hash, account, plan_id: plan || undefined, credits: plan ? undefined : exact(credits), despite_quote, reason }),

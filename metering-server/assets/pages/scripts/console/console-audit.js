@@ -4,6 +4,7 @@ import { sentence } from "/assets/api.js";
 import { query } from "/assets/console-api.js";
 import { log } from "/assets/console-log.js";
 import { busy, h } from "/assets/dom.js";
+import { downloadButton } from "/assets/download.js";
 
 /** The view. */
 export async function audit(subject = "") {
@@ -28,6 +29,6 @@ export async function audit(subject = "") {
       }
     });
   });
-  const file = h("a", { class: "button button-quiet", href: "/admin/audit.csv", download: "audit.csv", id: "audit-csv" }, "Download (CSV)");
+  const file = downloadButton("Download (CSV)", "audit.csv", { credentials: "same-origin" }, () => `/admin/audit.csv${query({ subject: input.value.trim() })}`);
   return { title: "Audit log", lead: "Every action of an operator and of the command line. Entries are never changed.", actions: [file], body: [form, hint, said, place] };
 }

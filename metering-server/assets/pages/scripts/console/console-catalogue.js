@@ -2,8 +2,9 @@
 
 import { admin } from "/assets/console-api.js";
 import { checkFile } from "/assets/console-check.js";
-import { group } from "/assets/decimal.js";
+import { fromUnits, group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
+import { brief } from "/assets/price.js";
 import { table } from "/assets/table.js";
 
 const COLUMNS = [{ name: "Route", head: true, route: true }, { name: "Group" }, { name: "Price" }];
@@ -41,13 +42,25 @@ function row(route) {
   ];
 }
 
-/** What the file says about a price. A weight is in base calls, of which a credit buys 7,200. */
+/** Decimal places of a weight. */
+const WEIGHT_PLACES = 6;
+/** More than a price shows. */
+const PRICE_PLACES = 20;
+
+/** The credits of a weight, which is in base calls: a credit buys 7,200. Rounded to four digits. */
+function ofWeight(weight) {
+  const units = toUnits(weight, WEIGHT_PLACES) * 10n ** BigInt(PRICE_PLACES - WEIGHT_PLACES);
+  return brief(fromUnits(units / 7200n, PRICE_PLACES));
+}
+
+/** What the file says about a price. */
 function price(route) {
   if (!route.metered) return "Not metered";
   const modifier = route.billing_modifier ?? {};
   if (modifier.type === "stream_session") return [`${group(modifier.credits_per_connection)} credits`, h("span", { class: "under" }, "per connection")];
-  const base = route.price === undefined ? `weight ${group(route.credit_weight ?? "1")}` : `${group(route.price)} credits`;
+  const weight = route.credit_weight ?? "1";
+  const base = route.price === undefined ? [`${ofWeight(weight)} credits`, h("span", { class: "under" }, `weight ${group(weight)}`)] : [`${group(route.price)} credits`];
   if (modifier.type !== "lookback_multiplier") return base;
   const tiers = modifier.tiers.map((tier) => `× ${tier.multiplier} up to ${group(tier.max_seconds)}`);
-  return [base, h("span", { class: "under" }, `by ${modifier.param}: ${tiers.join(", ")}, × ${modifier.overflow_multiplier} above`)];
+  return [...base, h("span", { class: "under" }, `by ${modifier.param}: ${tiers.join(", ")}, × ${modifier.overflow_multiplier} above`)];
 }

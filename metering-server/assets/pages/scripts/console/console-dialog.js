@@ -14,11 +14,12 @@ const REASON = {
 };
 
 /**
- * Asks for what an action needs. `fields` are described in `field`; a reason is always asked for. `send` takes the action
- * with the values by name, and `done` is called with its result once the dialog is closed.
+ * Asks for what an action needs. `fields` are described in `field`; a reason is always asked for, and `reason` may
+ * describe it. `send` takes the action with the values by name, and `done` is called with its result once the dialog is
+ * closed.
  */
-export function ask({ title, about = [], fields = [], confirm, danger = false, send, done }) {
-  const made = [...fields, REASON].map(field);
+export function ask({ title, about = [], fields = [], reason = {}, confirm, danger = false, send, done }) {
+  const made = [...fields, { ...REASON, ...reason }].map(field);
   const problem = h("p", { class: "notice notice-bad", role: "alert", id: "dialog-error", hidden: true });
   const submit = h("button", { class: danger ? "button button-danger" : "button", type: "submit" }, confirm);
   const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, "Cancel");

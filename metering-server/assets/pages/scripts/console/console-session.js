@@ -4,6 +4,8 @@ import { sentence } from "/assets/api.js";
 import { admin, onSessionEnd, useCsrfToken } from "/assets/console-api.js";
 import { busy, byId, complain, onSubmit } from "/assets/dom.js";
 
+const ENDED = "Your session has ended. Sign in again.";
+
 let operator = null;
 
 /** Whether the operator may take actions. */
@@ -31,13 +33,15 @@ export async function startSession({ opened, closed }) {
     opened();
   };
   // Several requests may be refused at once: the first one says so.
-  onSessionEnd(() => operator && leave("Your session has ended. Sign in again."));
+  onSessionEnd(() => operator && leave(ENDED));
   onSubmit(byId("token-form"), () => signIn(enter));
   byId("sign-out").addEventListener("click", () => busy(byId("sign-out"), () => signOut(leave)));
   try {
-    enter(await admin("/session", { signsIn: true }));
+    const session = await admin("/session", { signsIn: true });
+    if (session) enter(session);
+    else leave();
   } catch (error) {
-    leave(error.status === 401 ? "" : sentence(error));
+    leave(error.status === 401 ? ENDED : sentence(error));
   }
 }
 
