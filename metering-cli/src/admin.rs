@@ -1,12 +1,16 @@
-//! `metering admin`: administers a store directly, with or without a running server.
+//! `metering admin`: administers a store directly, with or without a running server, or a server through its admin
+//! address.
 //!
 //! A command opens the store, reads from it or makes one atomic change, and prints the result. It can run while any
-//! number of servers and other commands use the same store.
+//! number of servers and other commands use the same store. Changes are in the audit log.
 
 mod account;
+mod administrator;
+mod audit;
 mod backup;
 mod export;
 mod migrate;
+mod operator;
 mod payments;
 mod plan;
 mod session;
@@ -19,9 +23,9 @@ use clap::{Args, Subcommand};
 
 use crate::database::DatabaseArgs;
 use crate::failure::Failure;
-use session::Session;
+use session::{ServerArgs, Session};
 
-/// Administer a store directly, even while servers use it.
+/// Administer a store directly, even while servers use it, or a server through its admin address.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -30,11 +34,14 @@ Examples:
   metering admin account list
   metering admin --config /etc/metering/metering.toml account list
   metering admin --data /var/lib/metering verify
-  metering admin --database sqlite:/var/lib/metering/metering.db plan list"
+  metering admin --database sqlite:/var/lib/metering/metering.db plan list
+  metering admin --server http://127.0.0.1:9090 --reason \"Ticket 311\" account grant org_0123456789abcdefghij --credits 5"
 )]
 pub(crate) struct Admin {
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -56,6 +63,8 @@ enum StoreCommand {
     Verify(verify::VerifyArgs),
     Backup(backup::BackupArgs),
     Export(export::ExportArgs),
+    Operator(operator::OperatorArgs),
+    Audit(audit::AuditArgs),
 }
 
 impl Admin {
@@ -63,12 +72,14 @@ impl Admin {
         match self.command {
             Command::StoreCommand(command) => {
                 let sources = self.database.sources(std::env::vars_os())?;
-                let session = Session::new(self.database.location(&sources)?, sources);
+                let location = self.database.location(&sources);
+                let session = self.server.session(|| location, sources)?;
                 command.run(&session, out).await
             }
             // migrate names its two stores itself.
-            Command::Migrate(_) if self.database.is_given() => {
-                Err(Failure::Usage("migrate takes --from and --to, not --database, --data or --config".to_owned()))
+            Command::Migrate(_) if self.database.is_given() || self.server.is_given() => {
+                let problem = "migrate takes --from and --to, not --database, --data, --config or --server";
+                Err(Failure::Usage(problem.to_owned()))
             }
             Command::Migrate(args) => args.run(out).await,
         }
@@ -85,6 +96,8 @@ impl StoreCommand {
             Self::Verify(args) => args.run(session, out).await,
             Self::Backup(args) => args.run(session, out).await,
             Self::Export(args) => args.run(session, out).await,
+            Self::Operator(args) => args.run(session, out).await,
+            Self::Audit(args) => args.run(session, out).await,
         }
     }
 }

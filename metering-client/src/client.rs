@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
 use metering_core::charging::IdempotencyKey;
+use metering_core::operators::OperatorToken;
 use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 use metering_core::{ApiKey, ClientSource};
 use serde::Serialize;
@@ -21,16 +22,18 @@ pub struct Client {
     transport: Arc<dyn Transport>,
     source: ClientSource,
     key: Option<ApiKey>,
+    operator: Option<OperatorToken>,
     idempotency_key: Option<IdempotencyKey>,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { transport, source, key, idempotency_key } = self;
+        let Self { transport, source, key, operator, idempotency_key } = self;
         f.debug_struct("Client")
             .field("transport", transport)
             .field("source", source)
             .field("key", &key.as_ref().map(ApiKey::hash))
+            .field("operator", operator)
             .field("idempotency_key", idempotency_key)
             .finish()
     }
@@ -40,13 +43,19 @@ impl Client {
     /// A client without a key; usage records name it `source`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
-        Self { transport, source, key: None, idempotency_key: None }
+        Self { transport, source, key: None, operator: None, idempotency_key: None }
     }
 
     /// This client, with a key.
     #[must_use]
     pub fn with_key(&self, key: ApiKey) -> Self {
         Self { key: Some(key), ..self.clone() }
+    }
+
+    /// This client, for the operators' API.
+    #[must_use]
+    pub fn with_operator(&self, token: OperatorToken) -> Self {
+        Self { operator: Some(token), ..self.clone() }
     }
 
     /// This client, for one request that may have to be sent again: it is charged once.
@@ -121,8 +130,9 @@ impl Client {
 
     fn request(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<Request<Bytes>, ClientError> {
         let mut request = Request::builder().method(method).uri(target).header(SOURCE_HEADER, self.source.as_str());
-        if let Some(key) = &self.key {
-            let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
+        let operator = self.operator.as_ref().map(OperatorToken::expose);
+        if let Some(secret) = operator.or(self.key.as_ref().map(ApiKey::expose)) {
+            let value = HeaderValue::try_from(format!("Bearer {secret}"));
             let mut value =
                 value.map_err(|_| ClientError::Garbled("the key is not a valid header value".to_owned()))?;
             value.set_sensitive(true);

@@ -87,7 +87,7 @@ impl Administration {
     /// The account with this id.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn account(&self, id: &AccountId) -> Result<Account, AdminError> {
         self.store.account(id).await?.ok_or_else(|| no_account(id))
     }
@@ -105,5 +105,5 @@ impl Administration {
 }
 
 fn no_account(id: &AccountId) -> AdminError {
-    AdminError::NotFound(format!("no account {id}"))
+    AdminError::NoSuchAccount(id.clone())
 }

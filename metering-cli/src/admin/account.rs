@@ -14,7 +14,6 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use self::document::{email_status, status};
 use super::session::Session;
 use crate::failure::Failure;
 

@@ -1,12 +1,26 @@
-//! What every admin command starts with: the store's location, the configuration and the clock.
+//! What every admin command starts with: a store or a server, the configuration and the clock.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use clap::Args;
+use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_config::Sources;
-use metering_core::{Account, AccountId, Clock, FullStore, Store, StoreError, SystemClock, Timestamp};
+use metering_core::administration::{Action, Administration};
+use metering_core::operators::{Actor, OperatorToken};
+use metering_core::{AccountId, ClientSource, Clock, FullStore, SystemClock, Timestamp};
 
+use zeroize::Zeroizing;
+
+use super::administrator::{Administrator, Local, Remote};
 use crate::database::{Database, IfMissing, Location};
 use crate::failure::Failure;
+
+const TOKEN_VARIABLE: &str = "METERING_OPERATOR_TOKEN";
+const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
+/// How long to wait while the server makes no progress. Reading a chain may take a while.
+const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How many items are read per page.
 pub(crate) const PAGE: u32 = 1_000;
@@ -14,13 +28,133 @@ pub(crate) const PAGE: u32 = 1_000;
 /// One run of the program.
 #[derive(Debug)]
 pub(crate) struct Session {
-    location: Location,
+    service: Service,
     sources: Sources,
+    action: Action,
+}
+
+/// What is administered.
+#[derive(Debug)]
+pub(crate) enum Service {
+    /// A store.
+    Store(Location),
+    /// A server, through its admin address.
+    Server(Client),
+}
+
+/// A server to ask instead of a store.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// Ask a running server at its admin address instead of opening the store. Needs an operator's token, in
+    /// METERING_OPERATOR_TOKEN or --token-file, and --reason for changes.
+    #[arg(long, value_name = "URL", global = true, help_heading = "Server", conflicts_with_all = ["database", "data"])]
+    server: Option<ServiceUrl>,
+    /// A file with the operator's token.
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Server", requires = "server")]
+    token_file: Option<PathBuf>,
+    /// Why, for the audit log: one line of 1 to 500 characters.
+    #[arg(long = "reason", id = "audit_reason", value_name = "TEXT", global = true, help_heading = "Audit")]
+    reason: Option<String>,
+}
+
+impl ServerArgs {
+    /// Whether a server is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The session of a command, on the server that these arguments name, or else on the store.
+    pub(crate) fn session(
+        &self,
+        location: impl FnOnce() -> Result<Location, Failure>,
+        sources: Sources,
+    ) -> Result<Session, Failure> {
+        let action = Action::new(Actor::CommandLine(user()), self.reason.as_deref().unwrap_or_default())?;
+        let service = match &self.server {
+            Some(url) => Service::Server(self.client(url)?),
+            None => Service::Store(location()?),
+        };
+        Ok(Session { service, sources, action })
+    }
+
+    fn client(&self, url: &ServiceUrl) -> Result<Client, Failure> {
+        let allowed = std::env::var_os(ALLOW_HTTP_VARIABLE).is_some_and(|value| value == "1");
+        if url.is_exposed() && !allowed {
+            return Err(Failure::Usage(format!(
+                "{url} is plain HTTP to another machine, where the token can be read in transit; use https:// or a \
+                 tunnel, or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
+            )));
+        }
+        let transport = HttpTransport::new(url.clone(), READ_TIMEOUT);
+        let transport = transport.map_err(|error| Failure::Failed(error.to_string()))?;
+        Ok(Client::new(Arc::new(transport), ClientSource::Cli).with_operator(self.token()?))
+    }
+
+    fn token(&self) -> Result<OperatorToken, Failure> {
+        let text = match &self.token_file {
+            Some(file) => std::fs::read_to_string(file)
+                .map(Zeroizing::new)
+                .map_err(|error| Failure::Failed(format!("cannot read {}: {error}", file.display())))?,
+            None => Zeroizing::new(std::env::var(TOKEN_VARIABLE).map_err(|_| {
+                Failure::Usage(format!("no operator's token: set {TOKEN_VARIABLE}, or name a file with --token-file"))
+            })?),
+        };
+        OperatorToken::parse(text.trim()).map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+/// The user of the operating system who runs the command: with sudo, the one who called it.
+fn user() -> String {
+    let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control)).unwrap_or_else(|| "unknown".to_owned())
 }
 
 impl Session {
-    pub(crate) fn new(location: Location, sources: Sources) -> Self {
-        Self { location, sources }
+    /// Who carries out the command. A store must exist.
+    pub(crate) async fn administrator(&self) -> Result<Box<dyn Administrator>, Failure> {
+        self.administrator_of(IfMissing::Fail).await
+    }
+
+    /// Who carries out the command. A store is created if it does not exist.
+    pub(crate) async fn administrator_or_new(&self) -> Result<Box<dyn Administrator>, Failure> {
+        self.administrator_of(IfMissing::Create).await
+    }
+
+    /// Who carries out the command, unless it is a store that does not exist.
+    pub(crate) async fn administrator_if_any(&self) -> Result<Option<Box<dyn Administrator>>, Failure> {
+        match &self.service {
+            Service::Store(location) if !location.exists() => Ok(None),
+            _ => self.administrator().await.map(Some),
+        }
+    }
+
+    async fn administrator_of(&self, if_missing: IfMissing) -> Result<Box<dyn Administrator>, Failure> {
+        Ok(match &self.service {
+            Service::Server(client) => Box::new(Remote::new(client.clone(), self.action.reason().to_owned())),
+            Service::Store(location) => {
+                let administration = Administration::new(location.open(if_missing).await?.store());
+                Box::new(Local::new(administration, self.action.clone()))
+            }
+        })
+    }
+
+    /// Who acts, and why, for the audit log.
+    pub(crate) fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// The location of the store.
+    ///
+    /// # Errors
+    /// When a server is named: the command works on a store only.
+    fn location(&self) -> Result<&Location, Failure> {
+        match &self.service {
+            Service::Store(location) => Ok(location),
+            Service::Server(_) => Err(Failure::Usage(
+                "this command works on the store itself: run it where the database can be reached, without --server"
+                    .to_owned(),
+            )),
+        }
     }
 
     /// The configuration that the command was given.
@@ -37,53 +171,13 @@ impl Session {
         Ok(self.database().await?.store())
     }
 
-    /// The store, if it exists.
-    pub(crate) async fn store_if_any(&self) -> Result<Option<Arc<dyn FullStore>>, Failure> {
-        if self.location.exists() { self.store().await.map(Some) } else { Ok(None) }
-    }
-
-    /// The store, created if it does not exist.
-    pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn FullStore>, Failure> {
-        Ok(self.location.open(IfMissing::Create).await?.store())
-    }
-
     /// The database, which must exist.
     pub(crate) async fn database(&self) -> Result<Database, Failure> {
-        self.location.open(IfMissing::Fail).await
-    }
-}
-
-/// The account of that id.
-pub(crate) async fn find(store: &dyn Store, id: &AccountId) -> Result<Account, Failure> {
-    store.account(id).await?.ok_or_else(|| no_account(id))
-}
-
-/// Why a store reports that an account is missing or revoked.
-pub(crate) async fn missing_or_revoked(store: &dyn Store, id: &AccountId) -> Failure {
-    match store.account(id).await {
-        Ok(Some(Account { revoked_at: Some(at), .. })) => {
-            Failure::Conflict(format!("account {id} was revoked at {at}; a revoked account cannot be changed"))
-        }
-        Ok(_) => no_account(id),
-        Err(error) => error.into(),
+        self.location()?.open(IfMissing::Fail).await
     }
 }
 
 /// The failure for an account that does not exist.
 pub(crate) fn no_account(id: &AccountId) -> Failure {
     Failure::NotFound(format!("no account {id}; `metering admin account list` shows all accounts"))
-}
-
-/// All accounts, oldest first.
-pub(crate) async fn all_accounts(store: &dyn Store) -> Result<Vec<Account>, StoreError> {
-    let mut accounts = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.accounts(after.as_ref(), PAGE).await?;
-        accounts.extend(page.items);
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(accounts),
-        }
-    }
 }

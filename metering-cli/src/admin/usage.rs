@@ -9,7 +9,7 @@ use metering_core::usage::{DayRange, UsageReport};
 use metering_core::{AccountId, Credits, Store};
 
 use self::document::{AccountUsage, AllUsage, ReportDocument, Totals};
-use super::session::{PAGE, Session, find};
+use super::session::{PAGE, Session, no_account};
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table, write_pairs};
@@ -51,8 +51,6 @@ impl UsageArgs {
         let days = DayRange::last_days(session.now(), self.days);
         match &self.org {
             Some(org) => {
-                // Look up the account first, for a better message if it does not exist.
-                find(store.as_ref(), org).await?;
                 let report = report(store.as_ref(), org, days).await?;
                 self.write_report(out, &report)
             }
@@ -119,7 +117,7 @@ impl UsageArgs {
 
 async fn report(store: &dyn Store, org: &AccountId, days: DayRange) -> Result<UsageReport, Failure> {
     let report = store.usage_report(org, days).await?;
-    report.ok_or_else(|| Failure::NotFound(format!("no account {org}")))
+    report.ok_or_else(|| no_account(org))
 }
 
 /// One report per account, so that the cost depends on the requested days only; the daily totals would need the whole

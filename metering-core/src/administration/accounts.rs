@@ -48,6 +48,31 @@ impl Administration {
         }
     }
 
+    /// The account that holds an email address. If none does, the newest that waits for its verification, for which this
+    /// reads all accounts. Revoked accounts are ignored.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn account_by_email(&self, email: &Email) -> Result<Account, AdminError> {
+        if let Some(holder) = self.store.account_by_email(email).await? {
+            return Ok(holder);
+        }
+        let (mut after, mut newest) = (None, None);
+        loop {
+            let page = self.store.accounts(after.as_ref(), PAGE).await?;
+            let wanted = |account: &Account| account.revoked_at.is_none() && account.email.as_ref() == Some(email);
+            newest = page.items.into_iter().rfind(wanted).or(newest);
+            if page.next.is_none() {
+                return newest.ok_or_else(|| {
+                    AdminError::NotFound(format!(
+                        "no account has the email address {email}; revoked accounts are ignored"
+                    ))
+                });
+            }
+            after = page.next;
+        }
+    }
+
     /// Creates an account with its key. The store keeps only a hash of the key.
     ///
     /// # Errors
@@ -100,7 +125,7 @@ impl Administration {
     /// Grants credits.
     ///
     /// # Errors
-    /// [`AdminError::Invalid`] when the credits are not above zero, [`AdminError::NotFound`], [`AdminError::Conflict`]
+    /// [`AdminError::Invalid`] when the credits are not above zero, [`AdminError::NoSuchAccount`], [`AdminError::Conflict`]
     /// when the account is revoked or cannot hold the credits, or when the store fails.
     pub async fn grant(&self, action: &Action, id: &AccountId, grant: &EntryRequest) -> Result<Account, AdminError> {
         if !grant.credits.is_positive() {
@@ -147,7 +172,7 @@ impl Administration {
     /// Changes the rate limits; one that is not given stays as it is. Takes effect immediately.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn set_limits(
         &self,
         action: &Action,
@@ -164,7 +189,7 @@ impl Administration {
     /// Revokes an account and its key for ever. Its records stay. Revoking it again changes nothing.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn revoke_account(&self, action: &Action, id: &AccountId) -> Result<Account, AdminError> {
         let taken = async {
             let revoked = self.store.revoke_account(id, self.clock.now()).await?;
@@ -177,7 +202,7 @@ impl Administration {
     /// Replaces an account's key. The old key stops working immediately.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the account is revoked, or when the store fails.
+    /// [`AdminError::NoSuchAccount`], [`AdminError::Conflict`] when the account is revoked, or when the store fails.
     pub async fn rotate_key(&self, action: &Action, id: &AccountId) -> Result<(Account, ApiKey), AdminError> {
         let key = ApiKey::generate(&*self.randomness);
         let taken = async {

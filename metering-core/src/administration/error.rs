@@ -1,6 +1,8 @@
 //! Why an action or a question of an operator was not served.
 
+use crate::access::account::AccountId;
 use crate::chains::chain::ChainError;
+use crate::payments::plan::PlanKey;
 use crate::store::StoreError;
 
 /// Why an action or a question of an operator was not served. Unless [`AdminError::Store`] says otherwise, nothing
@@ -8,7 +10,13 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// What it is about does not exist.
+    /// There is no such account.
+    #[error("no account {0}")]
+    NoSuchAccount(AccountId),
+    /// There is no such plan.
+    #[error("no plan {0}")]
+    NoSuchPlan(PlanKey),
+    /// Something else that it is about does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The state of what it is about prevents it.

@@ -51,7 +51,7 @@ impl Administration {
     /// Puts a plan on sale, or takes it off.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchPlan`], or when the store fails.
     pub async fn set_plan_active(&self, action: &Action, key: &PlanKey, active: bool) -> Result<(), AdminError> {
         let target = self.plan_target("plan.activate", key, action).await?;
         let taken = async {
@@ -64,7 +64,7 @@ impl Administration {
     /// Removes a plan. Quotes that name it can still be paid.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchPlan`], or when the store fails.
     pub async fn remove_plan(&self, action: &Action, key: &PlanKey) -> Result<(), AdminError> {
         let target = self.plan_target("plan.remove", key, action).await?;
         let taken = async {
@@ -87,5 +87,5 @@ impl Administration {
 }
 
 fn no_plan(key: &PlanKey) -> AdminError {
-    AdminError::NotFound(format!("no plan {key}"))
+    AdminError::NoSuchPlan(key.clone())
 }

@@ -25,7 +25,7 @@ impl Administration {
     /// The usage of an account over the last `days` UTC days, today included.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageReport, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         self.store.usage_report(id, days).await?.ok_or_else(|| super::no_account(id))
@@ -34,7 +34,7 @@ impl Administration {
     /// The recent activity of an account, newest first, at most `limit` entries.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn activity(&self, id: &AccountId, limit: u32) -> Result<ActivityDocument, AdminError> {
         let account = self.account(id).await?;
         Ok(ActivityDocument::new(&account.id, self.store.activity(id, limit).await?))
@@ -43,7 +43,7 @@ impl Administration {
     /// The ledger of an account, oldest entry first, at most `limit` entries after the one with the number `after`.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn ledger(&self, id: &AccountId, after: Option<i64>, limit: u32) -> Result<LedgerDocument, AdminError> {
         let account = self.account(id).await?;
         let after = after.map(|number| Cursor::new(number.to_string()));
@@ -55,7 +55,7 @@ impl Administration {
     /// The payments of an account, in the order credited.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn payments_of(&self, id: &AccountId) -> Result<Vec<PaymentRecord>, AdminError> {
         self.account(id).await?;
         let (mut records, mut after) = (Vec::<PaymentRecord>::new(), None);

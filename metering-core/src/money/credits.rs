@@ -227,6 +227,13 @@ pub(crate) fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cred
     Credits::from_printed(number.get()).map_err(serde::de::Error::custom)
 }
 
+/// The same, for an amount that may be null.
+pub(crate) fn printed_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+    #[derive(Deserialize)]
+    struct Printed(#[serde(deserialize_with = "printed")] Credits);
+    Ok(Option::<Printed>::deserialize(deserializer)?.map(|Printed(amount)| amount))
+}
+
 /// The start of an untrusted text, short enough for an error message.
 fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 40;

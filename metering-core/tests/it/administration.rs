@@ -94,7 +94,7 @@ async fn invalid_requests_are_refused_before_anything_is_logged() {
     }
     let unknown = AccountId::generate(&SystemRandomness);
     let result = administration.grant(&action(), &unknown, &entry("1", None)).await;
-    assert!(matches!(result, Err(AdminError::NotFound(_))), "{result:?}");
+    assert!(matches!(result, Err(AdminError::NoSuchAccount(_))), "{result:?}");
     assert_eq!(last_entry(&administration).await.id, before);
 }
 
@@ -163,7 +163,7 @@ async fn limits_keys_and_plans_are_changed() {
     )
     .unwrap();
     let key = PlanKey { id: "starter".to_owned(), chain_id: 1 };
-    assert!(matches!(administration.remove_plan(&action(), &key).await, Err(AdminError::NotFound(_))));
+    assert!(matches!(administration.remove_plan(&action(), &key).await, Err(AdminError::NoSuchPlan(_))));
     administration.put_plan(&action(), plan.clone()).await.unwrap();
     administration.set_plan_active(&action(), &key, false).await.unwrap();
     assert_eq!(administration.plans().await.unwrap(), [Plan { active: false, ..plan.clone() }]);

@@ -10,7 +10,7 @@ use crate::http::Problem;
 impl From<AdminError> for Problem {
     fn from(error: AdminError) -> Self {
         let code = match error {
-            AdminError::NotFound(_) => ErrorCode::NotFound,
+            AdminError::NoSuchAccount(_) | AdminError::NoSuchPlan(_) | AdminError::NotFound(_) => ErrorCode::NotFound,
             AdminError::Conflict(_) => ErrorCode::Conflict,
             AdminError::Invalid(_) => ErrorCode::ValidationFailed,
             AdminError::Chain { .. } => ErrorCode::RpcError,

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::access::{AgentName, Email, EmailStatus};
-use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry};
-use metering_core::store::Created;
-use metering_core::{AccountId, Credits, NewAccount, RateLimits, SystemRandomness};
+use metering_core::Credits;
+use metering_core::access::{AgentName, Email};
+use metering_core::money::DecimalError;
+use metering_core::wire::admin::CreateAccountRequest;
 
 use super::issued::IssuedKey;
 use crate::admin::session::Session;
@@ -48,33 +48,15 @@ fn initial_credits(text: &str) -> Result<Credits, String> {
 
 impl CreateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store_or_new().await?;
-        let key = IssuedKey::new();
-        let defaults = RateLimits::default();
-        let grant = NewLedgerEntry::new(LedgerKind::Adjustment, self.credits, "Initial credits");
-        let account = NewAccount {
-            id: AccountId::generate(&SystemRandomness),
-            agent_name: self.agent_name,
-            email: self.email.clone(),
-            email_status: EmailStatus::Unchecked,
-            payer: None,
-            limits: RateLimits {
-                requests_per_minute: self.rpm.unwrap_or(defaults.requests_per_minute),
-                requests_per_day: self.rpd.unwrap_or(defaults.requests_per_day),
-            },
-            key: key.hash(),
-            entries: if self.credits.is_positive() { vec![grant] } else { Vec::new() },
-            created_at: session.now(),
+        let request = CreateAccountRequest {
+            agent_name: self.agent_name.to_string(),
+            email: self.email.map(|email| email.to_string()),
+            credits: Some(self.credits),
+            requests_per_minute: self.rpm,
+            requests_per_day: self.rpd,
+            reason: String::new(),
         };
-        match store.create_account(account).await? {
-            Created::Account(account) => key.print(out, self.format.json, &account),
-            Created::EmailTaken => Err(Failure::Conflict(format!(
-                "{} belongs to another account; `metering admin account show --email` shows it",
-                self.email.map(|email| email.to_string()).unwrap_or_default()
-            ))),
-            // Cannot happen: accounts created here have no payer.
-            Created::PayerTaken => Err(Failure::Conflict("the payer's wallet has another account".to_owned())),
-            Created::OutOfRange => Err(Failure::Failed("--credits is more than a balance can hold".to_owned())),
-        }
+        let (account, key) = session.administrator_or_new().await?.create_account(request).await?;
+        IssuedKey::new(key).print(out, self.format.json, &account)
     }
 }

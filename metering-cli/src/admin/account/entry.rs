@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::money::{DecimalError, LedgerKind, NewLedgerEntry};
-use metering_core::store::Posted;
+use metering_core::money::DecimalError;
+use metering_core::wire::admin::EntryRequest;
 use metering_core::{AccountId, Credits};
 
 use super::document;
-use crate::admin::session::{Session, missing_or_revoked};
+use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -78,35 +78,22 @@ fn note(text: &str) -> Result<String, String> {
 
 impl GrantArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        post(session, out, &self.org, self.credits, self.note, self.format.json).await
+        let entry = EntryRequest { credits: self.credits, note: Some(self.note), reason: String::new() };
+        let account = session.administrator().await?.grant(&self.org, entry).await?;
+        document::write(out, self.format.json, &posted(self.credits), &account)
     }
 }
 
 impl AdjustArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        post(session, out, &self.org, self.credits, self.note, self.format.json).await
+        let entry = EntryRequest { credits: self.credits, note: Some(self.note), reason: String::new() };
+        let account = session.administrator().await?.adjust(&self.org, entry).await?;
+        document::write(out, self.format.json, &posted(self.credits), &account)
     }
 }
 
-async fn post(
-    session: &Session,
-    out: &mut dyn Write,
-    org: &AccountId,
-    amount: Credits,
-    description: String,
-    json: bool,
-) -> Result<(), Failure> {
-    let store = session.store().await?;
-    let entry = NewLedgerEntry::new(LedgerKind::Adjustment, amount, description);
-    match store.post_entry(org, entry, session.now()).await? {
-        Posted::Account(account) => {
-            document::write(out, json, &format!("Posted {amount} credits to the ledger."), &account)
-        }
-        Posted::NoSuchAccount => Err(missing_or_revoked(store.as_ref(), org).await),
-        Posted::OutOfRange => Err(Failure::Failed(format!(
-            "{amount} credits would take the balance of {org} out of range; nothing was written"
-        ))),
-    }
+fn posted(credits: Credits) -> String {
+    format!("Posted {credits} credits to the ledger.")
 }
 
 #[cfg(test)]

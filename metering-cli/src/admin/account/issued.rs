@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use metering_core::access::KeyHash;
-use metering_core::{Account, AccountId, ApiKey, Credits, SystemRandomness};
+use metering_core::wire::admin::AccountDocument;
+use metering_core::{ApiKey, Credits};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -16,25 +16,20 @@ pub(crate) struct IssuedKey(ApiKey);
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
-    org_id: &'a AccountId,
+    org_id: &'a str,
     api_key: &'a str,
     credit_balance: Credits,
 }
 
 impl IssuedKey {
-    pub(crate) fn new() -> Self {
-        Self(ApiKey::generate(&SystemRandomness))
-    }
-
-    /// The hash that the store keeps.
-    pub(crate) fn hash(&self) -> KeyHash {
-        self.0.hash()
+    pub(crate) fn new(key: ApiKey) -> Self {
+        Self(key)
     }
 
     /// Prints the key. It can never be printed again, so even a closed pipe is a failure here, and the error says what
     /// to do.
-    pub(crate) fn print(self, out: &mut dyn Write, json: bool, account: &Account) -> Result<(), Failure> {
-        let id = &account.id;
+    pub(crate) fn print(self, out: &mut dyn Write, json: bool, account: &AccountDocument) -> Result<(), Failure> {
+        let id = &account.org_id;
         self.write(out, json, account).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
             Failure::Failed(format!(
                 "could not print the new key of account {id} ({failure}), so it is lost; create another with \
@@ -43,12 +38,12 @@ impl IssuedKey {
         })
     }
 
-    fn write(&self, out: &mut dyn Write, json: bool, account: &Account) -> Result<(), Failure> {
-        let (org_id, api_key, credit_balance) = (&account.id, self.0.expose(), account.totals.balance);
+    fn write(&self, out: &mut dyn Write, json: bool, account: &AccountDocument) -> Result<(), Failure> {
+        let (org_id, api_key, credit_balance) = (account.org_id.as_str(), self.0.expose(), account.credit_balance);
         if json {
             return json_line(out, &Document { org_id, api_key, credit_balance });
         }
-        write_pairs(out, &[("Account", org_id), ("API key", &api_key), ("Balance", &credit_balance)])?;
+        write_pairs(out, &[("Account", &org_id), ("API key", &api_key), ("Balance", &credit_balance)])?;
         writeln!(out, "\nThe key is shown only once; save it now. If it is lost, replace it with")?;
         Ok(writeln!(out, "  metering admin account rotate-key {org_id}")?)
     }

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{AccountId, RateLimits};
+use metering_core::AccountId;
+use metering_core::wire::admin::LimitsRequest;
 
 use super::document;
-use crate::admin::session::{Session, find, missing_or_revoked};
+use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -34,15 +35,8 @@ pub(crate) struct LimitsArgs {
 
 impl LimitsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let before = find(store.as_ref(), &self.org).await?.limits;
-        let limits = RateLimits {
-            requests_per_minute: self.rpm.unwrap_or(before.requests_per_minute),
-            requests_per_day: self.rpd.unwrap_or(before.requests_per_day),
-        };
-        match store.set_limits(&self.org, limits).await? {
-            Some(account) => document::write(out, self.format.json, "The rate limits were changed.", &account),
-            None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
-        }
+        let limits = LimitsRequest { requests_per_minute: self.rpm, requests_per_day: self.rpd, reason: String::new() };
+        let account = session.administrator().await?.set_limits(&self.org, limits).await?;
+        document::write(out, self.format.json, "The rate limits were changed.", &account)
     }
 }

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
+use metering_core::wire::admin::AccountDocument;
 use serde::Serialize;
 
-use super::document::{AccountDocument, status};
-use crate::admin::session::{Session, all_accounts};
+use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
@@ -25,8 +25,8 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
-    accounts: Vec<AccountDocument<'a>>,
+struct Document {
+    accounts: Vec<AccountDocument>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -41,21 +41,19 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let accounts = all_accounts(session.store().await?.as_ref()).await?;
+        let accounts = session.administrator().await?.accounts().await?;
         if self.format.json {
-            return json_line(out, &Document { accounts: accounts.iter().map(AccountDocument::from).collect() });
+            return json_line(out, &Document { accounts });
         }
         let mut table = Table::new(COLUMNS);
         for account in &accounts {
-            let email = account.email.as_ref().map_or("-", |email| email.as_str());
-            let totals = &account.totals;
             table.row([
-                &account.id,
+                &account.org_id,
                 &account.agent_name,
-                &email,
-                &totals.balance,
-                &totals.used,
-                &status(account),
+                &account.email.as_deref().unwrap_or("-"),
+                &account.credit_balance,
+                &account.total_credits_used,
+                &account.status,
                 &account.created_at,
             ]);
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use metering_core::AccountId;
 
 use super::document;
-use crate::admin::session::{Session, find, missing_or_revoked};
+use crate::admin::session::Session;
 use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -32,21 +32,19 @@ pub(crate) struct RevokeArgs {
 
 impl RevokeArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let before = find(store.as_ref(), &self.org).await?;
+        let administrator = session.administrator().await?;
+        let before = administrator.account(&self.org).await?;
         if before.revoked_at.is_some() {
             return document::write(out, self.format.json, "The account was already revoked.", &before);
         }
         if !self.yes {
             confirm(&format!(
                 "Permanently revoke account {} ({}) with a balance of {} credits?",
-                before.id, before.agent_name, before.totals.balance
+                before.org_id, before.agent_name, before.credit_balance
             ))
             .await?;
         }
-        match store.revoke_account(&self.org, session.now()).await? {
-            Some(account) => document::write(out, self.format.json, "The account is revoked.", &account),
-            None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
-        }
+        let account = administrator.revoke_account(&self.org).await?;
+        document::write(out, self.format.json, "The account is revoked.", &account)
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use metering_core::AccountId;
 
 use super::issued::IssuedKey;
-use crate::admin::session::{Session, missing_or_revoked};
+use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -27,11 +27,7 @@ pub(crate) struct RotateKeyArgs {
 
 impl RotateKeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let key = IssuedKey::new();
-        match store.replace_key(&self.org, key.hash(), session.now()).await? {
-            Some(account) => key.print(out, self.format.json, &account),
-            None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
-        }
+        let (account, key) = session.administrator().await?.rotate_key(&self.org).await?;
+        IssuedKey::new(key).print(out, self.format.json, &account)
     }
 }

@@ -5,9 +5,8 @@ use std::fmt::Display;
 use metering_core::money::LedgerEntry;
 use metering_core::payments::PaymentRecord;
 use metering_core::usage::DailyTotal;
+use metering_core::wire::admin::AccountDocument;
 use metering_core::{Account, Credits};
-
-use crate::admin::account::{email_status, status};
 
 /// A record that can be exported as a row.
 pub(crate) trait Exported: Sized + 'static {
@@ -50,9 +49,9 @@ impl Exported for Account {
         ("org_id", |account| text(&account.id)),
         ("agent_name", |account| text(&account.agent_name)),
         ("email", |account| optional(account.email.as_ref())),
-        ("email_status", |account| optional(email_status(account).as_ref())),
+        ("email_status", |account| optional(AccountDocument::from(account).email_status.as_ref())),
         ("payer_address", |account| optional(account.payer.map(|payer| payer.address).as_ref())),
-        ("status", |account| text(&status(account))),
+        ("status", |account| text(&AccountDocument::from(account).status)),
         ("credit_balance", |account| Value::Credits(account.totals.balance)),
         ("credit_balance_atoms", |account| atoms(account.totals.balance)),
         ("total_credits_purchased", |account| Value::Credits(account.totals.purchased)),

@@ -5,9 +5,8 @@ mod refusal;
 use std::io::Write;
 
 use clap::Args;
-use metering_core::administration::payments::{
-    Assigned, Assignment, AssignmentCredited, Reason, Worth, assign, use_of,
-};
+use metering_core::administration::Administration;
+use metering_core::administration::payments::{Assigned, Assignment, AssignmentCredited, ReasonError, Worth, use_of};
 use metering_core::chains::TxHash;
 use metering_core::money::DecimalError;
 use metering_core::wire::AssignmentDocument;
@@ -29,7 +28,8 @@ use `metering admin account grant` instead.
 A transaction can be credited only once. If it contains payments in two tokens, choose one with --plan, and grant
 credits for the other.
 The command does not ask the owner of the paying wallet: make sure that the account's owner sent the payment. The wallet
-is not linked to the account. Assigning the payment to the same account again changes nothing.
+is not linked to the account. Assigning the payment to the same account again changes nothing. The account's owner can
+read the --reason in the ledger.
 
 Examples:
   metering admin payments assign --config /etc/metering.toml --chain base \
@@ -49,9 +49,6 @@ pub(crate) struct AssignArgs {
     account: AccountId,
     #[command(flatten)]
     worth: WorthArgs,
-    /// The reason, for the ledger; the account's owner can read it.
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<Reason>,
     /// Assign it even if an open quote is waiting for it; the quote can then no longer be claimed with it.
     #[arg(long)]
     despite_quote: bool,
@@ -78,12 +75,11 @@ fn positive(text: &str) -> Result<Credits, String> {
 
 impl AssignArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let store = store.as_ref();
+        let administration = Administration::new(session.store().await?);
         let chain = chains::open_one(session.sources(), &self.chain).await?;
         let json = self.format.json;
-        let assignment = self.assignment()?;
-        let assigned = match assign(store, chain.readable(), &assignment, session.now()).await {
+        let assignment = self.assignment(session)?;
+        let assigned = match administration.assign(session.action(), chain.readable(), &assignment).await {
             Ok(assigned) => assigned,
             Err(error) => return Err(refusal::failure(error)),
         };
@@ -93,14 +89,18 @@ impl AssignArgs {
         write(out, json, &assigned)
     }
 
-    fn assignment(self) -> Result<Assignment, Failure> {
+    fn assignment(self, session: &Session) -> Result<Assignment, Failure> {
         let worth = match (self.worth.plan, self.worth.credits) {
             (Some(plan), _) => Worth::Plan(plan),
             (None, Some(credits)) => Worth::Credits(credits),
             // Cannot happen: clap requires one of them.
             (None, None) => return Err(Failure::Usage("--plan or --credits is missing".to_owned())),
         };
-        let Self { tx, account, reason, despite_quote, .. } = self;
+        let reason = match session.action().reason() {
+            "" => None,
+            text => Some(text.parse().map_err(|error: ReasonError| Failure::Usage(format!("--reason {error}")))?),
+        };
+        let Self { tx, account, despite_quote, .. } = self;
         Ok(Assignment { tx, account, worth, reason, despite_quote })
     }
 }
@@ -124,5 +124,5 @@ fn write(out: &mut dyn Write, json: bool, assigned: &Assigned) -> Result<(), Fai
             format!("The account already has this payment ({}); nothing was credited.", use_of(record))
         }
     };
-    document::write(out, false, &headline, assigned.account())
+    document::write(out, false, &headline, &assigned.account().into())
 }

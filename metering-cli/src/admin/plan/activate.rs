@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{KeyArgs, no_plan};
+use super::KeyArgs;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 
@@ -25,9 +25,7 @@ pub(crate) struct ActivateArgs {
 impl ActivateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        if !session.store().await?.set_plan_active(&key, !self.off).await? {
-            return Err(no_plan(&key));
-        }
+        session.administrator().await?.set_plan_active(&key, !self.off).await?;
         Ok(writeln!(out, "Plan {key} is {} sale.", if self.off { "off" } else { "on" })?)
     }
 }

@@ -49,7 +49,7 @@ impl ImportArgs {
             parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing was imported")))?;
         print_notices(&parsed);
         let imported = parsed.plans.len();
-        session.store_or_new().await?.put_plans(parsed.plans).await?;
+        session.administrator_or_new().await?.put_plans(parsed.plans).await?;
         if self.format.json {
             return json_line(out, &Document { imported });
         }

@@ -46,7 +46,7 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut plans = session.store().await?.plans().await?;
+        let mut plans = session.administrator().await?.plans().await?;
         plans.retain(|plan| self.all || plan.active);
         if self.format.json {
             return json_line(out, &Document { plans });

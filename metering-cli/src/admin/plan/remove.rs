@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{KeyArgs, no_plan};
+use super::KeyArgs;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 
@@ -21,9 +21,7 @@ pub(crate) struct RemoveArgs {
 impl RemoveArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        if !session.store().await?.remove_plan(&key).await? {
-            return Err(no_plan(&key));
-        }
+        session.administrator().await?.remove_plan(&key).await?;
         Ok(writeln!(out, "Plan {key} was removed.")?)
     }
 }

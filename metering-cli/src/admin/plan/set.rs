@@ -113,8 +113,8 @@ fn token_amount(text: &str) -> Result<TokenAmount, DecimalError> {
 impl SetArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        let before = match session.store_if_any().await? {
-            Some(store) => store.plans().await?.into_iter().find(|plan| plan.key() == key),
+        let before = match session.administrator_if_any().await? {
+            Some(administrator) => administrator.plans().await?.into_iter().find(|plan| plan.key() == key),
             None => None,
         };
         let plan = match before {
@@ -123,7 +123,7 @@ impl SetArgs {
         };
         plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
         // Created only now, so that an invalid plan does not leave an empty store behind.
-        session.store_or_new().await?.put_plans(vec![plan.clone()]).await?;
+        session.administrator_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {
             return json_line(out, &plan);
         }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::access::account::{Account, RateLimits};
+use crate::access::email_status::EmailStatus;
 use crate::access::key::ApiKey;
 use crate::chains::address::Address;
-use crate::money::credits::{Credits, printed};
+use crate::money::credits::{Credits, printed, printed_if_any};
 use crate::wire::email::EmailVerification;
 use crate::wire::secret::IssuedKey;
 
@@ -21,6 +22,13 @@ pub struct AccountDocument {
     pub email: Option<String>,
     /// `unchecked`, `pending` or `verified`; null without an address.
     pub email_status: Option<String>,
+    /// When the address was verified, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub email_verified_at: Option<String>,
+    /// The free credits that wait for the verification.
+    #[serde(deserialize_with = "printed_if_any")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub email_free_credits: Option<Credits>,
     /// The wallet that paid for it, if any.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub payer_address: Option<Address>,
@@ -59,6 +67,14 @@ impl From<&Account> for AccountDocument {
             agent_name: account.agent_name.to_string(),
             email: account.email.as_ref().map(ToString::to_string),
             email_status: EmailVerification::of(account).map(|verification| verification.status.to_owned()),
+            email_verified_at: match account.email_status {
+                EmailStatus::Verified { at } => Some(at.to_string()),
+                EmailStatus::Unchecked | EmailStatus::Pending { .. } => None,
+            },
+            email_free_credits: match account.email_status {
+                EmailStatus::Pending { free_credits } => Some(free_credits),
+                EmailStatus::Unchecked | EmailStatus::Verified { .. } => None,
+            },
             payer_address: account.payer.map(|payer| payer.address),
             status: if account.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
             credit_balance: account.totals.balance,

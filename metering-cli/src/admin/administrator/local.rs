@@ -1,0 +1,146 @@
+//! The store itself.
+
+use async_trait::async_trait;
+use metering_core::access::Email;
+use metering_core::administration::{Action, AdminError, Administration};
+use metering_core::operators::{OperatorName, OperatorToken, Role};
+use metering_core::payments::{Plan, PlanKey};
+use metering_core::wire::admin::{
+    AccountDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument,
+};
+use metering_core::{Account, AccountId, ApiKey};
+
+use super::Administrator;
+use crate::admin::plan::no_plan;
+use crate::admin::session::{PAGE, no_account};
+use crate::failure::Failure;
+
+/// A store, and who changes it.
+#[derive(Debug)]
+pub(in crate::admin) struct Local {
+    administration: Administration,
+    action: Action,
+}
+
+impl Local {
+    pub(in crate::admin) fn new(administration: Administration, action: Action) -> Self {
+        Self { administration, action }
+    }
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::NoSuchAccount(id) => no_account(&id),
+            AdminError::NoSuchPlan(key) => no_plan(&key),
+            AdminError::NotFound(text) => Self::NotFound(text),
+            AdminError::Conflict(text) => Self::Conflict(text),
+            AdminError::Invalid(text) => Self::Usage(text),
+            AdminError::Store(error) => Self::Store(error),
+            AdminError::Chain { .. } => Self::TryLater(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+fn document(account: &Account) -> AccountDocument {
+    account.into()
+}
+
+#[async_trait]
+impl Administrator for Local {
+    async fn accounts(&self) -> Result<Vec<AccountDocument>, Failure> {
+        let (mut accounts, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.administration.accounts(None, after.as_ref(), PAGE).await?;
+            accounts.extend(page.items.iter().map(document));
+            after = page.next;
+            if after.is_none() {
+                return Ok(accounts);
+            }
+        }
+    }
+
+    async fn account(&self, id: &AccountId) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.account(id).await?))
+    }
+
+    async fn account_by_email(&self, email: &Email) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.account_by_email(email).await?))
+    }
+
+    async fn create_account(&self, request: CreateAccountRequest) -> Result<(AccountDocument, ApiKey), Failure> {
+        let (account, key) = self.administration.create_account(&self.action, &request).await?;
+        Ok((document(&account), key))
+    }
+
+    async fn grant(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.grant(&self.action, id, &entry).await?))
+    }
+
+    async fn adjust(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.adjust(&self.action, id, &entry).await?))
+    }
+
+    async fn set_limits(&self, id: &AccountId, limits: LimitsRequest) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.set_limits(&self.action, id, &limits).await?))
+    }
+
+    async fn revoke_account(&self, id: &AccountId) -> Result<AccountDocument, Failure> {
+        Ok(document(&self.administration.revoke_account(&self.action, id).await?))
+    }
+
+    async fn rotate_key(&self, id: &AccountId) -> Result<(AccountDocument, ApiKey), Failure> {
+        let (account, key) = self.administration.rotate_key(&self.action, id).await?;
+        Ok((document(&account), key))
+    }
+
+    async fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        Ok(self.administration.plans().await?)
+    }
+
+    async fn put_plans(&self, mut plans: Vec<Plan>) -> Result<(), Failure> {
+        if plans.len() == 1
+            && let Some(plan) = plans.pop()
+        {
+            self.administration.put_plan(&self.action, plan).await?;
+            return Ok(());
+        }
+        self.administration.put_plans(&self.action, plans).await?;
+        Ok(())
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<(), Failure> {
+        Ok(self.administration.set_plan_active(&self.action, key, active).await?)
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure> {
+        Ok(self.administration.remove_plan(&self.action, key).await?)
+    }
+
+    async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {
+        Ok(self.administration.operators().await?.iter().map(OperatorDocument::from).collect())
+    }
+
+    async fn create_operator(
+        &self,
+        name: &OperatorName,
+        role: Role,
+    ) -> Result<(OperatorDocument, OperatorToken), Failure> {
+        let (operator, token) = self.administration.create_operator(&self.action, name.clone(), role).await?;
+        Ok((OperatorDocument::from(&operator), token))
+    }
+
+    async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {
+        Ok(OperatorDocument::from(&self.administration.revoke_operator(&self.action, name).await?))
+    }
+
+    async fn audit_log(
+        &self,
+        subject: Option<&str>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<AuditDocument, Failure> {
+        Ok(self.administration.audit_log(subject, before, limit).await?)
+    }
+}

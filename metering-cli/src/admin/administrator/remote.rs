@@ -1,0 +1,231 @@
+//! A server that is asked over HTTP, at its admin address.
+
+use async_trait::async_trait;
+use http::Method;
+use metering_client::{Client, ClientError, Response};
+use metering_core::access::Email;
+use metering_core::operators::{OperatorName, OperatorToken, Role};
+use metering_core::payments::{Plan, PlanKey};
+use metering_core::wire::admin::{
+    AccountDocument, AccountsDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest,
+    LimitsRequest, OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest,
+};
+use metering_core::{AccountId, ApiKey};
+use serde::{Deserialize, Serialize};
+
+use super::Administrator;
+use crate::client::session::percent::push_encoded;
+use crate::failure::Failure;
+
+/// A server, an operator's token and the reason for what is done.
+#[derive(Debug)]
+pub(in crate::admin) struct Remote {
+    client: Client,
+    reason: String,
+}
+
+/// A response that issues a key.
+#[derive(Deserialize)]
+struct Issued {
+    api_key: String,
+    account: AccountDocument,
+}
+
+/// A response that issues an operator's token.
+#[derive(Deserialize)]
+struct IssuedOperator {
+    token: String,
+    operator: OperatorDocument,
+}
+
+impl Remote {
+    pub(in crate::admin) fn new(client: Client, reason: String) -> Self {
+        Self { client, reason }
+    }
+
+    async fn send(&self, method: Method, target: &str, document: &impl Serialize) -> Result<Response, Failure> {
+        let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
+        let response = self.client.open(method, target, Some(body.into())).await.map_err(refused)?;
+        Ok(response.read_to_end().await?)
+    }
+
+    async fn get(&self, target: &str) -> Result<Response, Failure> {
+        self.client.get(target).await.map_err(refused)
+    }
+
+    /// An action on an account that needs nothing but a reason.
+    async fn act(&self, id: &AccountId, action: &str) -> Result<Response, Failure> {
+        self.send(Method::POST, &format!("/admin/accounts/{id}/{action}"), &self.bare()).await
+    }
+
+    fn bare(&self) -> ReasonRequest {
+        ReasonRequest { reason: self.reason.clone() }
+    }
+
+    async fn entry(&self, id: &AccountId, action: &str, entry: EntryRequest) -> Result<AccountDocument, Failure> {
+        let entry = EntryRequest { reason: self.reason.clone(), ..entry };
+        Ok(self.send(Method::POST, &format!("/admin/accounts/{id}/{action}"), &entry).await?.json()?)
+    }
+
+    async fn on_plan(&self, key: &PlanKey, action: &str) -> Result<(), Failure> {
+        let target = format!("/admin/plans/{}/{}/{action}", key.chain_id, escaped(&key.id));
+        self.send(Method::POST, &target, &self.bare()).await.map(drop)
+    }
+}
+
+/// A text as a part of a path or query.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    push_encoded(text, &mut escaped);
+    escaped
+}
+
+/// The failure for a response of the admin address, where a key or a wallet is of no use.
+fn refused(error: ClientError) -> Failure {
+    match &error {
+        ClientError::Refused(refusal) if refusal.status.as_u16() == 401 => Failure::Unauthorized(format!(
+            "{refusal}; the token is not live: `metering admin operator create`, on the server's host, makes another"
+        )),
+        ClientError::Refused(refusal) if refusal.status.as_u16() == 403 => Failure::Unauthorized(refusal.to_string()),
+        _ => error.into(),
+    }
+}
+
+fn issued(response: &Response) -> Result<(AccountDocument, ApiKey), Failure> {
+    let Issued { api_key, account } = response.json()?;
+    let key = ApiKey::parse(&api_key).map_err(|_| Failure::Failed("the server's response has no key".to_owned()))?;
+    Ok((account, key))
+}
+
+#[async_trait]
+impl Administrator for Remote {
+    async fn accounts(&self) -> Result<Vec<AccountDocument>, Failure> {
+        let (mut accounts, mut target) = (Vec::new(), "/admin/accounts?limit=1000".to_owned());
+        loop {
+            let page: AccountsDocument = self.get(&target).await?.json()?;
+            accounts.extend(page.accounts);
+            match page.next {
+                Some(next) => target = format!("/admin/accounts?limit=1000&after={}", escaped(&next)),
+                None => return Ok(accounts),
+            }
+        }
+    }
+
+    async fn account(&self, id: &AccountId) -> Result<AccountDocument, Failure> {
+        Ok(self.get(&format!("/admin/accounts/{id}")).await?.json()?)
+    }
+
+    async fn account_by_email(&self, email: &Email) -> Result<AccountDocument, Failure> {
+        let missing =
+            || Failure::NotFound(format!("no account has the email address {email}; revoked accounts are ignored"));
+        let mut target = format!("/admin/accounts?limit=1000&search={}", escaped(email.as_str()));
+        let (mut newest, search) = (None, target.clone());
+        loop {
+            let page: AccountsDocument = self.get(&target).await?.json()?;
+            for account in page.accounts {
+                let same = account.email.as_deref().and_then(|text| text.parse().ok()).as_ref() == Some(email);
+                if !same || account.status != "active" {
+                    continue;
+                }
+                if account.email_status.as_deref() != Some("pending") {
+                    return Ok(account);
+                }
+                newest = Some(account);
+            }
+            match page.next {
+                Some(next) => target = format!("{search}&after={}", escaped(&next)),
+                None => return newest.ok_or_else(missing),
+            }
+        }
+    }
+
+    async fn create_account(&self, request: CreateAccountRequest) -> Result<(AccountDocument, ApiKey), Failure> {
+        let request = CreateAccountRequest { reason: self.reason.clone(), ..request };
+        issued(&self.send(Method::POST, "/admin/accounts", &request).await?)
+    }
+
+    async fn grant(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure> {
+        self.entry(id, "grant", entry).await
+    }
+
+    async fn adjust(&self, id: &AccountId, entry: EntryRequest) -> Result<AccountDocument, Failure> {
+        self.entry(id, "adjust", entry).await
+    }
+
+    async fn set_limits(&self, id: &AccountId, limits: LimitsRequest) -> Result<AccountDocument, Failure> {
+        let limits = LimitsRequest { reason: self.reason.clone(), ..limits };
+        Ok(self.send(Method::POST, &format!("/admin/accounts/{id}/limits"), &limits).await?.json()?)
+    }
+
+    async fn revoke_account(&self, id: &AccountId) -> Result<AccountDocument, Failure> {
+        Ok(self.act(id, "revoke").await?.json()?)
+    }
+
+    async fn rotate_key(&self, id: &AccountId) -> Result<(AccountDocument, ApiKey), Failure> {
+        issued(&self.act(id, "rotate-key").await?)
+    }
+
+    async fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        let PlansDocument { plans } = self.get("/admin/plans").await?.json()?;
+        Ok(plans)
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure> {
+        for plan in plans {
+            let request = PlanRequest { plan, reason: self.reason.clone() };
+            self.send(Method::PUT, "/admin/plans", &request).await?;
+        }
+        Ok(())
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<(), Failure> {
+        self.on_plan(key, if active { "activate" } else { "deactivate" }).await
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure> {
+        self.on_plan(key, "remove").await
+    }
+
+    async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {
+        let OperatorsDocument { operators } = self.get("/admin/operators").await?.json()?;
+        Ok(operators)
+    }
+
+    async fn create_operator(
+        &self,
+        name: &OperatorName,
+        role: Role,
+    ) -> Result<(OperatorDocument, OperatorToken), Failure> {
+        let request = CreateOperatorRequest {
+            name: name.to_string(),
+            role: role.as_str().to_owned(),
+            reason: self.reason.clone(),
+        };
+        let response = self.send(Method::POST, "/admin/operators", &request).await?;
+        let IssuedOperator { token, operator } = response.json()?;
+        let token = OperatorToken::parse(&token);
+        let token = token.map_err(|_| Failure::Failed("the server's response has no token".to_owned()))?;
+        Ok((operator, token))
+    }
+
+    async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {
+        let target = format!("/admin/operators/{}/revoke", escaped(name.as_str()));
+        Ok(self.send(Method::POST, &target, &self.bare()).await?.json()?)
+    }
+
+    async fn audit_log(
+        &self,
+        subject: Option<&str>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<AuditDocument, Failure> {
+        let mut target = format!("/admin/audit?limit={limit}");
+        if let Some(subject) = subject {
+            target.push_str(&format!("&subject={}", escaped(subject)));
+        }
+        if let Some(before) = before {
+            target.push_str(&format!("&before={before}"));
+        }
+        Ok(self.get(&target).await?.json()?)
+    }
+}

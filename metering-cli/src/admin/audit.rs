@@ -1,0 +1,65 @@
+//! `metering admin audit`: who changed what, when and why.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::admin::{AuditDocument, AuditEntryDocument};
+
+use super::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::{Column, Table};
+
+/// Show the audit log, newest entry first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An entry without a result is under way, or the program stopped before it could write one: look at the subject to see
+whether the change was made. With --json, entries have what the subject was before and afterwards.
+
+Examples:
+  metering admin audit
+  metering admin audit --subject org_0123456789abcdefghij --json")]
+pub(crate) struct AuditArgs {
+    /// Only entries about this: an account's id, plan:ID@CHAIN_ID, payment:CHAIN_ID:HASH or operator:NAME.
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<String>,
+    /// Only entries before the one with this number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
+    before: Option<i64>,
+    /// How many entries to show.
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    #[command(flatten)]
+    format: Format,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Number("ID"),
+    Column::Text("TIME"),
+    Column::Text("ACTOR"),
+    Column::Text("ACTION"),
+    Column::Text("SUBJECT"),
+    Column::Text("RESULT"),
+    Column::Text("REASON"),
+];
+
+impl AuditArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let administrator = session.administrator().await?;
+        let log = administrator.audit_log(self.subject.as_deref(), self.before, self.limit).await?;
+        if self.format.json {
+            return json_line(out, &log);
+        }
+        let AuditDocument { entries, next } = log;
+        let mut table = Table::new(COLUMNS);
+        for AuditEntryDocument { id, at, actor, action, subject, reason, outcome, .. } in &entries {
+            let result = outcome.as_ref().map_or("-", |outcome| outcome.result.as_str());
+            table.row([id, at, actor, action, subject, &result, reason]);
+        }
+        table.write(out)?;
+        match next {
+            Some(next) => Ok(writeln!(out, "\nOlder entries: add --before {next}")?),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `metering admin operator`: who may administer the service over HTTP.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_core::operators::{MalformedRole, OperatorName, OperatorToken, Role};
+use metering_core::wire::admin::OperatorDocument;
+use serde::Serialize;
+
+use super::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::{Column, Table, write_pairs};
+
+/// Create, list and revoke operators, who sign in to the console and use `--server`.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  metering admin operator create jo --role manager"
+)]
+pub(crate) struct OperatorArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(CreateArgs),
+    List(ListArgs),
+    Revoke(RevokeArgs),
+}
+
+/// Create an operator and print the token. The token is shown only once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Names are never used again, not even after a revocation, so that the audit log stays clear.
+
+Examples:
+  metering admin operator create jo --role manager
+  metering admin operator create dashboards --role viewer --json")]
+struct CreateArgs {
+    /// The name: 1 to 64 letters, digits, dots, hyphens, underscores or at signs.
+    #[arg(value_name = "NAME")]
+    name: OperatorName,
+    /// viewer (reads everything) or manager (takes every action too).
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    role: Role,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// List all operators.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin operator list")]
+struct ListArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Revoke an operator: the token is refused from now on, and sessions end.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Takes effect immediately, in running servers too.
+
+Example:
+  metering admin operator revoke jo --reason \"Left the company\"")]
+struct RevokeArgs {
+    /// The operator's name.
+    #[arg(value_name = "NAME")]
+    name: OperatorName,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Created<'a> {
+    token: &'a str,
+    operator: &'a OperatorDocument,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    operators: Vec<OperatorDocument>,
+}
+
+const COLUMNS: &[Column] =
+    &[Column::Text("NAME"), Column::Text("ROLE"), Column::Text("STATUS"), Column::Text("CREATED")];
+
+fn role(text: &str) -> Result<Role, MalformedRole> {
+    text.parse()
+}
+
+impl OperatorArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::Create(args) => args.run(session, out).await,
+            Command::List(args) => args.run(session, out).await,
+            Command::Revoke(args) => args.run(session, out).await,
+        }
+    }
+}
+
+impl CreateArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let (operator, token) = session.administrator_or_new().await?.create_operator(&self.name, self.role).await?;
+        // A closed pipe is a failure here: the token cannot be printed again.
+        let printed = self.print(out, &operator, &token).and_then(|()| Ok(out.flush()?));
+        printed.map_err(|failure| {
+            Failure::Failed(format!(
+                "could not print the token of operator {} ({failure}), so it is lost; revoke the operator and create \
+                 another",
+                self.name
+            ))
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write, operator: &OperatorDocument, token: &OperatorToken) -> Result<(), Failure> {
+        if self.format.json {
+            return json_line(out, &Created { token: token.expose(), operator });
+        }
+        write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
+        writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
+        Ok(writeln!(out, "admin_listen address, or set METERING_OPERATOR_TOKEN for `metering admin --server`.")?)
+    }
+}
+
+impl ListArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let operators = session.administrator().await?.operators().await?;
+        if self.format.json {
+            return json_line(out, &Listed { operators });
+        }
+        let mut table = Table::new(COLUMNS);
+        for operator in &operators {
+            table.row([&operator.name, &operator.role, &operator.status, &operator.created_at]);
+        }
+        table.write(out)
+    }
+}
+
+impl RevokeArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let operator = session.administrator().await?.revoke_operator(&self.name).await?;
+        if self.format.json {
+            return json_line(out, &operator);
+        }
+        let since = operator.revoked_at.unwrap_or_default();
+        Ok(writeln!(out, "Operator {} is revoked since {since}.", operator.name)?)
+    }
+}
