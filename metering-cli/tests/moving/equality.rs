@@ -2,7 +2,7 @@
 
 use metering_tests::postgres::is_skipped;
 
-use crate::filling::{fill, fill_at_random};
+use crate::filling::{fill, fill_at_random, later};
 use crate::fixture::{Fixture, block_on, records};
 use crate::snapshot::snapshot;
 
@@ -67,6 +67,13 @@ fn every_later_change_is_found() {
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
     let link = "decode(repeat('b6', 32), 'hex')";
+    // Only the owner of the tables can change the audit log.
+    let reason = |new: &str| {
+        format!(
+            "ALTER TABLE audit_entry DISABLE TRIGGER USER; UPDATE audit_entry SET reason = {new} WHERE id = 1; \
+             ALTER TABLE audit_entry ENABLE TRIGGER USER"
+        )
+    };
     // the change, how to undo it, what the message contains
     let table = [
         (
@@ -94,6 +101,19 @@ fn every_later_change_is_found() {
             format!("UPDATE email_link SET expires_at = expires_at + 1 WHERE token = {link}"),
             format!("UPDATE email_link SET expires_at = expires_at - 1 WHERE token = {link}"),
             "email link LinkHash(b6b6b6b6…) of org_x0000000000000000006 differs",
+        ),
+        (
+            "UPDATE operator SET revoked_at = NULL WHERE name = 'jo'".to_owned(),
+            format!("UPDATE operator SET revoked_at = {} WHERE name = 'jo'", later(60).unix_millis()),
+            "operator jo differs",
+        ),
+        (reason("reason || 'x'"), reason("rtrim(reason, 'x')"), "audit entry 1 differs"),
+        (
+            "INSERT INTO audit_outcome (entry, at, result, detail) VALUES (4, 0, 'done', '')".to_owned(),
+            "ALTER TABLE audit_outcome DISABLE TRIGGER USER; DELETE FROM audit_outcome WHERE entry = 4; \
+             ALTER TABLE audit_outcome ENABLE TRIGGER USER"
+                .to_owned(),
+            "audit entry 4 differs",
         ),
         (
             "UPDATE account SET email_verified_at = email_verified_at + 1 WHERE org_id = 'org_x0000000000000000007'"

@@ -8,6 +8,7 @@ use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
     UnreadableArrival,
@@ -15,8 +16,8 @@ use metering_core::payments::{
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence};
 use metering_core::{
-    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, PaymentStore, RateLimits, RequestId, SignupStore,
-    Store, UsageLine,
+    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, OperatorStore, PaymentStore, RateLimits,
+    RequestId, SignupStore, Store, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -33,6 +34,8 @@ pub(crate) const REVOKED: u8 = 4;
 pub(crate) const CAPPED: u8 = 5;
 pub(crate) const WAITING: u8 = 6;
 pub(crate) const VERIFIED: u8 = 7;
+/// The number of the last entry of the audit log; far above all numbers that a move gives out.
+pub(crate) const HIGHEST_AUDIT_ID: i64 = 5_000_000;
 
 /// Random operations, checked against the model; then something of every kind.
 pub(crate) async fn fill(fixture: &Fixture) {
@@ -42,6 +45,12 @@ pub(crate) async fn fill(fixture: &Fixture) {
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
+    operators(&store).await;
+    let high = format!(
+        "INSERT INTO audit_entry (id, at, actor, action, subject, reason) \
+         VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '')"
+    );
+    fixture.tamper(&high);
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
     store.revoke_account(&revoked, NOON).await.unwrap();
     let (capped, key) = customer(&store, CAPPED, grant(10)).await;
@@ -130,6 +139,32 @@ async fn readers_of_mail(store: &SqliteStore) {
     let verified = store.verify_email(&verification.token, NOON).await.unwrap();
     assert!(matches!(verified, EmailVerified::Account { .. }), "{verified:?}");
     assert!(store.open_email_link(link(VERIFIED, LinkPurpose::RecoverKey)).await.unwrap());
+}
+
+/// Operators, one of them revoked, and entries of the audit log: one for each outcome, and one that has none.
+async fn operators(store: &SqliteStore) {
+    for (name, role, number) in [("jo", Role::Viewer, 1), ("Jo@example.com", Role::Manager, 2)] {
+        let token = OperatorTokenHash::from_bytes([number; 32]);
+        let operator = NewOperator { name: name.parse().unwrap(), role, token, created_at: NOON };
+        assert!(store.create_operator(operator).await.unwrap().is_some());
+    }
+    store.revoke_operator(&"jo".parse().unwrap(), later(60)).await.unwrap();
+    let entry = NewAuditEntry {
+        at: NOON,
+        actor: Actor::Operator("Jo@example.com".parse().unwrap()),
+        action: "account.grant".to_owned(),
+        subject: account_id(BUSY).to_string(),
+        reason: "it's\n“größer”".to_owned(),
+        before: Some(r#"{"balance":"1"}"#.to_owned()),
+    };
+    for result in AuditResult::ALL {
+        let id = store.begin_audit(entry.clone()).await.unwrap();
+        let after = (result == AuditResult::Done).then(|| "{}".to_owned());
+        let outcome = AuditOutcome { at: later(1), result, detail: format!("{result:?}"), after };
+        store.end_audit(id, outcome).await.unwrap();
+    }
+    let actor = Actor::CommandLine("root".to_owned());
+    store.begin_audit(NewAuditEntry { actor, reason: String::new(), before: None, ..entry }).await.unwrap();
 }
 
 pub(crate) fn link(number: u8, purpose: LinkPurpose) -> EmailLink {

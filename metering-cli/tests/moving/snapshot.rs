@@ -1,12 +1,15 @@
 //! Everything that a store reports through the contract.
 
+use metering_core::operators::AuditQuery;
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{Account, Day, PaymentStore, Store};
+use metering_core::{Account, Day, FullStore, Store};
 
 use crate::filling::{quote, tx, wallet};
 
+const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
+
 /// Every result of every reading method, as text.
-pub(crate) async fn snapshot(store: &dyn PaymentStore) -> Vec<String> {
+pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
     let mut texts: Vec<String> = accounts.iter().map(|account| format!("{account:?}")).collect();
     texts.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));
@@ -35,13 +38,16 @@ pub(crate) async fn snapshot(store: &dyn PaymentStore) -> Vec<String> {
     }
     texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     texts.push(format!("{:?}", store.recipients().await.unwrap()));
+    texts.push(format!("{:?}", store.operators().await.unwrap()));
+    texts.push(format!("{:?}", store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap()));
+    let report = store.operations_report(ALWAYS).await.map_err(|error| error.to_string());
+    texts.push(format!("{report:?}"));
     texts
 }
 
 pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 2] {
-    let days = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
     // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
-    let report = store.usage_report(&account.id, days).await.map_err(|error| error.to_string());
+    let report = store.usage_report(&account.id, ALWAYS).await.map_err(|error| error.to_string());
     // As many as every store keeps. The ids differ between stores.
     let activity = store.activity(&account.id, metering_core::usage::ACTIVITY_KEPT).await.unwrap();
     let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();

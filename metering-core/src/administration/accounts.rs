@@ -115,7 +115,9 @@ impl Administration {
                 ))),
                 // Cannot happen: accounts created here have no payer.
                 Created::PayerTaken => Err(AdminError::Conflict("the payer's wallet has another account".to_owned())),
-                Created::OutOfRange => Err(AdminError::Invalid("credits is more than a balance can hold".to_owned())),
+                Created::OutOfRange => {
+                    Err(AdminError::OutOfRange("credits is more than a balance can hold".to_owned()))
+                }
             }
         };
         let target = Target { name: "account.create", subject: id.to_string(), before: None, action };
@@ -126,7 +128,7 @@ impl Administration {
     ///
     /// # Errors
     /// [`AdminError::Invalid`] when the credits are not above zero, [`AdminError::NoSuchAccount`], [`AdminError::Conflict`]
-    /// when the account is revoked or cannot hold the credits, or when the store fails.
+    /// when the account is revoked, [`AdminError::OutOfRange`], or when the store fails.
     pub async fn grant(&self, action: &Action, id: &AccountId, grant: &EntryRequest) -> Result<Account, AdminError> {
         if !grant.credits.is_positive() {
             return Err(AdminError::Invalid("credits must be above zero; to deduct credits, adjust them".to_owned()));
@@ -160,7 +162,7 @@ impl Administration {
             match self.store.post_entry(id, entry, self.clock.now()).await? {
                 Posted::Account(account) => Ok(account),
                 Posted::NoSuchAccount => Err(self.missing_or_revoked(id).await),
-                Posted::OutOfRange => Err(AdminError::Conflict(format!(
+                Posted::OutOfRange => Err(AdminError::OutOfRange(format!(
                     "{credits} credits would take the balance of {id} out of range; nothing was written"
                 ))),
             }

@@ -22,6 +22,9 @@ pub enum AdminError {
     /// The state of what it is about prevents it.
     #[error("{0}")]
     Conflict(String),
+    /// A balance or a total could not hold the credits.
+    #[error("{0}")]
+    OutOfRange(String),
     /// The request is not valid.
     #[error("{0}")]
     Invalid(String),

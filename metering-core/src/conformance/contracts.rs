@@ -1,7 +1,7 @@
 //! The lists of contracts, and the macros that generate a test for each.
 //!
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
-//! trait.
+//! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
 /// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all four traits of
 /// the storage contract.
@@ -15,7 +15,7 @@ macro_rules! store_conformance {
         $crate::payments_conformance!($fresh);
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);
-        // What several traits say together.
+        // Sales are in the report of one trait and written by another.
         $crate::conformance_tests! { $fresh;
             sales_report::a_reversed_payment_is_not_sold,
             sales_report::purchases_are_sold_and_grants_are_not,

@@ -6,6 +6,7 @@ mod contract;
 mod expiry;
 mod lost_commits;
 mod opening;
+mod operators;
 mod pooler;
 mod recent_activity;
 mod round_trips;

@@ -11,7 +11,7 @@ impl From<AdminError> for Problem {
     fn from(error: AdminError) -> Self {
         let code = match error {
             AdminError::NoSuchAccount(_) | AdminError::NoSuchPlan(_) | AdminError::NotFound(_) => ErrorCode::NotFound,
-            AdminError::Conflict(_) => ErrorCode::Conflict,
+            AdminError::Conflict(_) | AdminError::OutOfRange(_) => ErrorCode::Conflict,
             AdminError::Invalid(_) => ErrorCode::ValidationFailed,
             AdminError::Chain { .. } => ErrorCode::RpcError,
             AdminError::Store(error) => return Error::from(error).into(),

@@ -12,5 +12,6 @@ mod journal;
 mod lost_files;
 mod migration;
 mod moving;
+mod operators;
 mod payments;
 mod scene;

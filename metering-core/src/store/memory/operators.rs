@@ -1,71 +1,19 @@
-//! The operators and the audit log of a memory store, and the report for operators.
+//! Operators, the audit log and the operators' report, on a memory store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
-use crate::decision::{self, Decided, OperatorFacts};
 use crate::operators::audit::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::operators::report::OperationsReport;
-use crate::store::backend::{self, OperationsSums};
+use crate::store::backend::OperationsSums;
 use crate::store::{OperatorStore, StoreError};
 use crate::usage::DayRange;
 
 use super::MemoryStore;
 use super::state::State;
-
-/// The state for operators.
-#[derive(Debug, Default)]
-pub(super) struct OperatorState {
-    operators: BTreeMap<OperatorName, Operator>,
-    /// In the order written: the entry with number n is at n − 1.
-    audit: Vec<AuditEntry>,
-}
-
-impl OperatorState {
-    fn create(&mut self, new: NewOperator) -> Result<Option<Operator>, StoreError> {
-        let facts = OperatorFacts {
-            name_in_use: self.operators.contains_key(&new.name),
-            token_in_use: self.operators.values().any(|operator| operator.token == new.token),
-        };
-        let operator = decision::create_operator(new, facts)?;
-        self.operators.extend(operator.clone().map(|operator| (operator.name.clone(), operator)));
-        Ok(operator)
-    }
-
-    fn revoke(&mut self, name: &OperatorName, now: Timestamp) -> Option<Operator> {
-        match decision::revoke_operator(self.operators.get(name).cloned(), now) {
-            Decided::Accepted(revoked) => {
-                self.operators.insert(name.clone(), revoked.clone());
-                Some(revoked)
-            }
-            Decided::Refused(found) => found,
-        }
-    }
-
-    fn begin(&mut self, entry: NewAuditEntry) -> AuditId {
-        let id = AuditId(i64::try_from(self.audit.len()).unwrap_or(i64::MAX) + 1);
-        self.audit.push(AuditEntry { id, entry, outcome: None });
-        id
-    }
-
-    fn end(&mut self, id: AuditId, outcome: AuditOutcome) -> Result<(), StoreError> {
-        let under_way = |entry: &&mut AuditEntry| entry.id == id && entry.outcome.is_none();
-        let entry = self.audit.iter_mut().find(under_way).ok_or_else(|| backend::not_under_way(id))?;
-        entry.outcome = Some(outcome);
-        Ok(())
-    }
-
-    fn log(&self, query: &AuditQuery, limit: u32) -> Vec<AuditEntry> {
-        let asked = |entry: &&AuditEntry| {
-            query.before.is_none_or(|before| entry.id < before)
-                && query.subject.as_ref().is_none_or(|subject| entry.entry.subject == *subject)
-        };
-        self.audit.iter().rev().filter(asked).take(limit as usize).cloned().collect()
-    }
-}
 
 impl State {
     fn operations_report(&self, days: DayRange) -> Result<OperationsReport, StoreError> {

@@ -15,7 +15,7 @@ use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
 
-use super::operators::OperatorState;
+use super::operator_state::OperatorState;
 use super::payment_state::PaymentState;
 use super::signup_state::SignupState;
 

@@ -1,0 +1,49 @@
+//! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart.
+
+use metering_core::OperatorStore;
+use metering_core::operators::{Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_sqlite::SqliteStore;
+use rusqlite::Connection;
+
+use crate::scene::{NOON, database_path};
+
+async fn begin(store: &SqliteStore) -> AuditId {
+    let entry = NewAuditEntry {
+        at: NOON,
+        actor: Actor::CommandLine("root".to_owned()),
+        action: "account.revoke".to_owned(),
+        subject: "org_a".to_owned(),
+        reason: "asked to".to_owned(),
+        before: Some("{}".to_owned()),
+    };
+    store.begin_audit(entry).await.unwrap()
+}
+
+#[tokio::test]
+async fn audit_log_is_append_only_even_for_sql() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let ended = begin(&store).await;
+    let outcome = AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None };
+    store.end_audit(ended, outcome).await.unwrap();
+    let under_way = begin(&store).await;
+    let before = store.audit_log(&AuditQuery::default(), 10).await.unwrap();
+    assert_eq!(before.iter().map(|entry| entry.id).collect::<Vec<_>>(), [under_way, ended]);
+    drop(store);
+
+    let connection = Connection::open(&file).unwrap();
+    for sql in [
+        "UPDATE audit_entry SET reason = 'another'",
+        "UPDATE audit_entry SET id = id + 10 WHERE id = 2",
+        "DELETE FROM audit_entry WHERE id = 2",
+        "UPDATE audit_outcome SET result = 'refused'",
+        "DELETE FROM audit_outcome",
+    ] {
+        let error = connection.execute(sql, []).unwrap_err().to_string();
+        assert_eq!(error, "the audit log is append-only", "{sql}");
+    }
+    drop(connection);
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), before);
+    assert!(begin(&store).await > under_way);
+}
