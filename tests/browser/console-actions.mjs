@@ -46,7 +46,10 @@ export const consoleActions = {
     assert.match(await page.innerText("#panel-ledger"), /Sorry about Friday/);
 
     await page.click("#adjust");
-    await send(page, { credits: "-0.25", reason: "Granted too much" });
+    await page.fill("#field-credits", "-0.25");
+    await page.click("dialog [type=submit]");
+    assert.ok(await page.isVisible("#field-note-error"), "the owner is told why");
+    await send(page, { note: "Corrected", reason: "Granted too much" });
     await says(page, "Changed the balance by -0.25 credits.");
     assert.equal(await page.innerText("#balance"), "3");
     await page.click("#limits");
@@ -98,7 +101,8 @@ export const consoleActions = {
     await page.fill("#field-email", "fourth@example.com");
     await page.fill("#field-reason", "Again");
     await page.click("dialog [type=submit]");
-    await page.waitForFunction(() => [...document.querySelectorAll("dialog [role=alert]")].some((place) => /email/i.test(place.textContent)));
+    await page.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await page.innerText("#dialog-error"), /address/);
     await checkPage(page, null);
     await page.keyboard.press("Escape");
     assert.equal(await page.evaluate(() => document.activeElement.id), "new-account");

@@ -31,7 +31,11 @@ export async function send(page, values) {
     else await field.fill(value);
   }
   await page.click("dialog [type=submit]");
-  await page.waitForSelector("dialog:has(form)", { state: "detached" });
+  try {
+    await page.waitForSelector("dialog:has(form)", { state: "detached", timeout: 10_000 });
+  } catch {
+    assert.fail(`the dialog is still open: ${await page.locator("dialog [role=alert]:visible").allInnerTexts()}`);
+  }
 }
 
 /** Waits for what the console says after an action. */

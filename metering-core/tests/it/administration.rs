@@ -169,7 +169,7 @@ async fn limits_keys_and_plans_are_changed() {
     assert_eq!(administration.plans().await.unwrap(), [Plan { active: false, ..plan.clone() }]);
     let entry = last_entry(&administration).await;
     assert_eq!((entry.action.as_str(), entry.subject.as_str()), ("plan.deactivate", "plan:starter@1"));
-    let after: Plan = serde_json::from_str(&entry.outcome.unwrap().after.unwrap()).unwrap();
+    let after: Plan = serde_json::from_str(entry.outcome.unwrap().after.unwrap().get()).unwrap();
     assert_eq!(after, Plan { active: false, ..plan.clone() });
     let invalid = Plan { token_decimals: 0, ..plan };
     assert!(matches!(administration.put_plan(&action(), invalid).await, Err(AdminError::Invalid(_))));

@@ -104,8 +104,7 @@ fn unclaimed_payment_is_found_and_assigned() {
     let token = operator(&shop.site, "boss", "manager");
     let account = shop.site.admin_json(&["account", "create", "--agent-name", "payer", "--credits", "0"]);
     let hash = shop.pay(Kind::Token, &shop.customer(), STARTER);
-    let more =
-        json!({"base": format!("http://{address}"), "token": token, "hash": hash, "org": account["org_id"]});
+    let more = json!({"base": format!("http://{address}"), "token": token, "hash": hash, "org": account["org_id"]});
     play("consolePayments", &shop.server, more);
     shop.site.verify();
 }

@@ -8,7 +8,7 @@ import { isManager } from "/assets/console-session.js";
 import { group, plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
-const NOTE = { name: "note", label: "Note (optional)", hint: "The account's owner reads it in the ledger.", maxlength: "500" };
+const NOTE = { name: "note", label: "Note", hint: "The account's owner reads it in the ledger.", maxlength: "500", check: checks.given };
 
 /** The buttons. A viewer gets none, and a revoked account can only be corrected. */
 export function accountActions(account) {
@@ -31,7 +31,7 @@ const amount = (credits) => `${group(credits)} ${plural(credits, "credit")}`;
 function grant({ agent_name: name }, path) {
   ask({
     title: `Grant credits to ${name}`,
-    fields: [{ name: "credits", label: "Credits", inputmode: "decimal", check: checks.credits }, NOTE],
+    fields: [{ name: "credits", label: "Credits", inputmode: "decimal", check: checks.credits }, { ...NOTE, label: "Note (optional)", check: undefined }],
     confirm: "Grant",
     send: ({ credits, note, reason }) => act(path("grant"), { credits: exact(credits), note: note || undefined, reason }),
     done: (_, { credits }) => reload(`Granted ${amount(credits)}.`),
@@ -44,7 +44,7 @@ function adjust({ agent_name: name }, path) {
     about: [h("p", { class: "soft" }, "Corrects a mistake. The balance may go below zero; calls are then refused.")],
     fields: [{ name: "credits", label: "Change in credits", hint: "Below zero to take credits away, such as -2.5.", check: checks.change }, NOTE],
     confirm: "Adjust",
-    send: ({ credits, note, reason }) => act(path("adjust"), { credits: exact(credits), note: note || undefined, reason }),
+    send: ({ credits, note, reason }) => act(path("adjust"), { credits: exact(credits), note, reason }),
     done: (_, { credits }) => reload(`Changed the balance by ${amount(credits)}.`),
   });
 }
