@@ -102,7 +102,7 @@ export const consoleActions = {
     await page.fill("#field-reason", "Again");
     await page.click("dialog [type=submit]");
     await page.waitForSelector("#dialog-error:not([hidden])");
-    assert.match(await page.innerText("#dialog-error"), /address/);
+    assert.match(await page.innerText("#dialog-error"), /belongs to another account/);
     await checkPage(page, null);
     await page.keyboard.press("Escape");
     assert.equal(await page.evaluate(() => document.activeElement.id), "new-account");

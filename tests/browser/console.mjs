@@ -8,7 +8,7 @@ import { LOOKS, call, tabTo } from "./steps.mjs";
 const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Audit log", "Operators"];
 const DAY_MS = 86_400_000;
 
-/** Puts a made-up month into the report. */
+/** Puts a made-up month into the report, and two chains into the health. */
 async function madeUpMonth(page) {
   const exact = (_, value) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toFixed(8)) : value);
   await page.route("**/admin/report?*", async (route) => {
@@ -24,9 +24,9 @@ async function madeUpMonth(page) {
     })).reverse();
     const token = { token_contract: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", token_symbol: "USDC" };
     const sales = [
-      { chain_id: 8453, plan_id: "starter", ...token, payments: 41, amount_atomic: "205000000", amount_human: "205", credits: 430.5 },
+      { chain_id: 8453, plan_id: "starter", ...token, payments: 42, amount_atomic: "210000000", amount_human: "210", credits: 441 },
       { chain_id: 8453, plan_id: "pro", ...token, payments: 3, amount_atomic: "75000000", amount_human: "75", credits: 180 },
-      { chain_id: 1, plan_id: "coin", token_contract: `0x${"0".repeat(40)}`, token_symbol: "ETH", payments: 2, amount_atomic: "5000000000000000", amount_human: "0.005", credits: 8 },
+      { chain_id: 1, plan_id: "coin", token_contract: `0x${"0".repeat(40)}`, token_symbol: "ETH", payments: 2, amount_atomic: "5000000000000000", amount_human: "0.005", credits: 9 },
     ];
     const routes = ["/mpp/ethPrice/{block_number}", "/mpp/snapshot/allTrades/{block_number}", "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_size}", "/mpp/ethPrice"];
     const top_routes = routes.map((route_template, place) => ({ route_template, http_method: "GET", call_count: 90_000 >> place, credits_used: 150.12345678 / (place + 1) }));
@@ -35,6 +35,14 @@ async function madeUpMonth(page) {
     const refusals = { ...response.refusals, insufficient_credits: 214, rate_limited: 57, unknown_key: 12, repeated: 3 };
     const json = { ...response, accounts: 318, by_day, sales, top_routes, top_accounts, refusals };
     await route.fulfill({ body: JSON.stringify(json, exact), headers: { "content-type": "application/json" } });
+  });
+  await page.route("**/admin/health", async (route) => {
+    const response = await (await route.fetch()).json();
+    const chains = [
+      { chain_id: 8453, name: "base", confirmed_block: 38_123_456, latest_block: 38_123_471, problem: null },
+      { chain_id: 1, name: "ethereum", confirmed_block: null, latest_block: null, problem: "the chain did not respond in time" },
+    ];
+    await route.fulfill({ body: JSON.stringify({ ...response, chains }), headers: { "content-type": "application/json" } });
   });
 }
 
@@ -182,9 +190,16 @@ export const operatorsConsole = {
         await visit(page, view);
         for (const summary of await page.locator("#view summary").all()) await summary.click();
         await checkPage(page, null);
+        const create = page.locator("#new-account, #new-plan, #new-operator");
+        if ((await create.count()) === 0) continue;
+        await create.click();
+        await page.click("dialog [type=submit]");
+        await checkPage(page, null);
+        await page.keyboard.press("Escape");
       }
       await page.goto(`${page.base}/console#/accounts/${org}`);
       await page.waitForSelector("#panel-ledger table");
+      await page.mouse.move(0, 0);
       await checkPage(page, !narrow && !dark ? "console-account" : null);
       for (const tab of ["usage", "payments", "history"]) {
         await page.click(`#tab-${tab}`);

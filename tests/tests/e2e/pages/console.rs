@@ -121,6 +121,11 @@ fn console_is_accessible_in_both_schemes_and_widths() {
     let desk = Desk::new(&[("METERING_BRAND__NAME", "Acme Data")]);
     let account = desk.account("price-watcher", &["--credits", "60", "--email", "owner@example.com"]);
     let _ = desk.account("research-bot-with-a-long-name-for-an-agent", &["--credits", "2"]);
+    let org = account["org_id"].as_str().unwrap();
+    for (command, credits, note) in [("grant", "5", "Sorry about Friday"), ("adjust", "-0.5", "Granted twice")] {
+        let flags = ["--credits", credits, "--note", note, "--reason", "Ticket 311"];
+        let _ = desk.site.admin_json(&[&["account", command, org], &flags[..]].concat());
+    }
     desk.play("consoleLooks", json!({"key": account["api_key"], "org": account["org_id"]}));
 }
 

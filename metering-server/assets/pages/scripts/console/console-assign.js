@@ -25,7 +25,7 @@ export async function askToAssign(payment, done) {
     about: [h("dl", { class: "facts" }, ...fact("Paid", paid(payment)), ...fact("Transaction", h("span", { class: "mono break" }, payment.tx_hash)))],
     fields: [
       { name: "account", label: "Account", hint: "Its id, which starts with org_.", value: payment.org_ids[0] ?? "", check: (text) => (/^org_\w+$/.test(text) ? "" : "Enter the account's id, which starts with org_.") },
-      { name: "plan_id", label: "Worth", options: [...options, [CREDITS, "A number of credits"]] },
+      { name: "plan_id", label: "Worth", value: options[0]?.[0] ?? CREDITS, options: [...options, [CREDITS, "A number of credits"]] },
       { name: "credits", label: "Credits", inputmode: "decimal", check: checks.credits, when: (other) => other("plan_id") === CREDITS },
       ...(payment.quote ? [{ name: "despite_quote", label: "Assign it although it pays a quote", box: true }] : []),
     ],
