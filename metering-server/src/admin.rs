@@ -30,6 +30,9 @@ use crate::http::{ClientAddress, Problem, Reply, Response, compressed, into_resp
 pub(crate) use app::AdminApp;
 use routes::ENDPOINTS;
 
+/// The largest body: a catalogue to check.
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
 /// Responds to a request on the admin address.
 pub(crate) async fn respond<B>(app: &Arc<AdminApp>, request: Request<B>) -> Response
 where
@@ -63,7 +66,7 @@ where
     if ENDPOINTS.at(path).next().is_none() {
         return Problem::not_found().into_reply();
     }
-    let body = match read_capped(body, app.limits.max_body_bytes, app.limits.body_timeout.duration()).await {
+    let body = match read_capped(body, MAX_BODY_BYTES, app.body_timeout).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),
     };

@@ -149,6 +149,9 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     println!("metering-server {}", env!("CARGO_PKG_VERSION"));
     println!("  listening  http://{address}");
     println!("  database   {database}");
+    if let Some(admin) = &config.admin_listen {
+        println!("  console    http://{admin}/console");
+    }
     match &config.upstream {
         Some(url) => println!("  upstream   {url}"),
         None => {

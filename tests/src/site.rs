@@ -1,5 +1,6 @@
 //! A deployment in a folder of its own: the real programs, isolated from any other data.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -102,6 +103,18 @@ impl Site {
             None => command.arg("--data").arg(self.data()),
         };
         command.args(args);
+        ProgramOutput::of(command.output().expect("the program can be run"))
+    }
+
+    /// Runs `metering admin --server URL ARGS` with an operator's token.
+    ///
+    /// # Panics
+    /// If the program cannot be run.
+    #[must_use]
+    pub fn admin_of_server(address: SocketAddr, token: &str, args: &[&str]) -> ProgramOutput {
+        let mut command = command("metering");
+        command.args(["admin", "--server", &format!("http://{address}")]).args(args);
+        command.env("METERING_OPERATOR_TOKEN", token);
         ProgramOutput::of(command.output().expect("the program can be run"))
     }
 

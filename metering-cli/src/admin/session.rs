@@ -106,7 +106,18 @@ impl ServerArgs {
 /// The user of the operating system who runs the command: with sudo, the one who called it.
 fn user() -> String {
     let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control)).unwrap_or_else(|| "unknown".to_owned())
+    let named = named.filter(|name| !name.is_empty() && !name.chars().any(char::is_control));
+    named.or_else(user_id).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The number of the user, where a container has no name for it.
+fn user_id() -> Option<String> {
+    #[cfg(unix)]
+    let id = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").ok()?);
+    #[cfg(unix)]
+    return Some(format!("uid {id}"));
+    #[cfg(not(unix))]
+    None
 }
 
 impl Session {

@@ -4,7 +4,7 @@ use super::{AdminError, Administration};
 use crate::access::account::AccountId;
 use crate::operators::audit::{AuditId, AuditQuery};
 use crate::payments::payment::PaymentRecord;
-use crate::store::Cursor;
+use crate::store::{Cursor, Page};
 use crate::usage::{DayRange, UsageReport};
 use crate::wire::admin::{AuditDocument, AuditEntryDocument, ReportDocument};
 use crate::wire::{ActivityDocument, LedgerDocument};
@@ -73,6 +73,14 @@ impl Administration {
                 return Ok(records);
             }
         }
+    }
+
+    /// The payments that were credited, in the order recorded, at most `limit` after `after`.
+    ///
+    /// # Errors
+    /// When the store fails, or `after` is no cursor of this list.
+    pub async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, AdminError> {
+        Ok(self.store.payments(after, limit).await?)
     }
 
     /// The audit log, newest entry first, at most `limit` entries: all, or those about `subject`, before the entry with

@@ -17,6 +17,9 @@ pub enum StoreError {
     /// An earlier failure closed the store; nothing happened. The process must stop and open it again.
     #[error("the store can no longer be used and must be opened again: {0}")]
     Closed(String),
+    /// The cursor of a list is none that this store issued. Nothing happened.
+    #[error("the cursor was not issued by this store")]
+    UnknownCursor,
     /// The data is corrupt, or is not a store.
     #[error("the store cannot be used: {0}")]
     Corrupt(String),

@@ -1,6 +1,7 @@
 //! The state that the operators' API shares.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metering_core::administration::Administration;
 use metering_core::chains::Chain;
@@ -9,7 +10,7 @@ use metering_core::{FullStore, Timestamp};
 use super::openapi;
 use super::sessions::Sessions;
 use crate::api::app::App;
-use crate::config::{Config, HttpConfig};
+use crate::config::Config;
 use crate::http::Document;
 
 /// The parts of a server that operators use.
@@ -21,7 +22,7 @@ pub(crate) struct AdminApp {
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
-    pub(super) limits: HttpConfig,
+    pub(super) body_timeout: Duration,
     pub(super) openapi: Document,
     pub(super) started_at: Timestamp,
 }
@@ -38,7 +39,7 @@ impl AdminApp {
             sessions: Sessions::default(),
             chains: chains.collect(),
             brand,
-            limits: config.http.clone(),
+            body_timeout: config.http.body_timeout.duration(),
             openapi,
             started_at: app.clock.now(),
             app,

@@ -1,7 +1,9 @@
 //! The OpenAPI document of the operators' API.
 
 use metering_core::wire::ErrorBody;
+use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, PathItem, Ref, RefOr};
 use utoipa::{Modify, OpenApi, openapi};
 
 use super::app::AdminApp;
@@ -51,7 +53,28 @@ pub(super) fn document(brand: &str) -> openapi::OpenApi {
     for endpoint in ENDPOINTS.iter() {
         document.merge(endpoint.document());
     }
+    document.paths.paths.values_mut().for_each(add_common_responses);
     document
+}
+
+/// Adds what every endpoint for operators may respond with.
+fn add_common_responses(item: &mut openapi::PathItem) {
+    let PathItem { get, put, post, delete, .. } = item;
+    let reads = [get].into_iter().flatten().map(|operation| (operation, false));
+    let writes = [put, post, delete].into_iter().flatten().map(|operation| (operation, true));
+    for (operation, is_action) in reads.chain(writes).filter(|(operation, _)| operation.security.is_some()) {
+        let common = [
+            ("400", "`validation_failed`, `invalid_json`"),
+            ("401", "`unauthorized`"),
+            ("403", "`forbidden`: only managers may do this, or the CSRF token is missing"),
+            ("503", "`storage_unavailable`, `outcome_unknown`"),
+        ];
+        for (status, description) in common.into_iter().filter(|(status, _)| is_action || *status != "403") {
+            let error = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+            let response = ResponseBuilder::new().description(description).content("application/json", error).build();
+            operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
+        }
+    }
 }
 
 /// This OpenAPI document

@@ -56,7 +56,7 @@ pub(super) async fn payments(app: &AdminApp, request: Request) -> Result<Reply, 
     app.viewer(&request).await?;
     let after = optional::<String>(&request.query, "after")?.map(Cursor::new);
     let limit = limit(&request.query, 100, 1_000)?;
-    let page = app.administration.store().payments(after.as_ref(), limit).await.map_err(Error::from)?;
+    let page = app.administration.payments(after.as_ref(), limit).await?;
     let plans = app.administration.plans().await?;
     Ok(json(StatusCode::OK, &PaymentRecordsDocument::new(&page, &plans)))
 }

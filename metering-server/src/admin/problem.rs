@@ -1,9 +1,9 @@
 //! Errors of administration as responses.
 
-use metering_core::Error;
 use metering_core::administration::AdminError;
 use metering_core::administration::payments::{AssignError, ScanError};
 use metering_core::wire::ErrorCode;
+use metering_core::{Error, StoreError};
 
 use crate::http::Problem;
 
@@ -14,6 +14,7 @@ impl From<AdminError> for Problem {
             AdminError::Conflict(_) | AdminError::OutOfRange(_) => ErrorCode::Conflict,
             AdminError::Invalid(_) => ErrorCode::ValidationFailed,
             AdminError::Chain { .. } => ErrorCode::RpcError,
+            AdminError::Store(StoreError::UnknownCursor) => return unknown_cursor(),
             AdminError::Store(error) => return Error::from(error).into(),
             _ => return Self::internal(),
         };
@@ -31,6 +32,11 @@ impl From<AssignError> for Problem {
     fn from(error: AssignError) -> Self {
         AdminError::from(error).into()
     }
+}
+
+/// 400: `after` is nothing that a list has returned as `next`.
+pub(super) fn unknown_cursor() -> Problem {
+    Error::field("after", "must be the next of an earlier response").into()
 }
 
 /// The message with a capital letter and a full stop, as all messages of the API have.

@@ -36,6 +36,7 @@ pub(super) struct SignInRequest {
 /// Opens a session for a browser, as an `HttpOnly` cookie, for 12 hours or until the server restarts.
 #[utoipa::path(post, path = "/admin/session", tag = "session", request_body = SignInRequest, responses(
     (status = 200, description = "Signed in", body = SessionDocument),
+    (status = 400, description = "`validation_failed`, `invalid_json`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
 ))]

@@ -43,3 +43,11 @@ CREATE TRIGGER audit_outcome_update BEFORE UPDATE ON audit_outcome
   BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_outcome_delete BEFORE DELETE ON audit_outcome
   BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+
+-- `INSERT OR REPLACE` deletes rows without their triggers.
+CREATE TRIGGER audit_entry_replace BEFORE INSERT ON audit_entry
+  WHEN EXISTS (SELECT 1 FROM audit_entry WHERE id = NEW.id)
+  BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER audit_outcome_replace BEFORE INSERT ON audit_outcome
+  WHEN EXISTS (SELECT 1 FROM audit_outcome WHERE entry = NEW.entry)
+  BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;

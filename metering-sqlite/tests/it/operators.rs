@@ -38,6 +38,8 @@ async fn audit_log_is_append_only_even_for_sql() {
         "DELETE FROM audit_entry WHERE id = 2",
         "UPDATE audit_outcome SET result = 'refused'",
         "DELETE FROM audit_outcome",
+        "INSERT OR REPLACE INTO audit_entry (id, at, actor, action, subject, reason) VALUES (2, 0, '', '', '', '')",
+        "REPLACE INTO audit_outcome (entry, at, result, detail) VALUES (1, 0, 'refused', '')",
     ] {
         let error = connection.execute(sql, []).unwrap_err().to_string();
         assert_eq!(error, "the audit log is append-only", "{sql}");

@@ -1,5 +1,6 @@
 //! Running a server: its settings, its endpoints for operators, its disk, upgrades, and how it stops.
 
+mod administration;
 mod configuration;
 mod database_tls;
 mod disk_faults;

@@ -43,7 +43,11 @@ impl Remote {
         Self { client, reason }
     }
 
+    /// Sends an action.
     async fn send(&self, method: Method, target: &str, document: &impl Serialize) -> Result<Response, Failure> {
+        if self.reason.is_empty() {
+            return Err(Failure::Usage("a server wants to know why: add --reason TEXT, for the audit log".to_owned()));
+        }
         let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
         let response = self.client.open(method, target, Some(body.into())).await.map_err(refused)?;
         Ok(response.read_to_end().await?)

@@ -5,7 +5,7 @@ use crate::store::{Cursor, Page, StoreError};
 /// The error for a cursor that the backend did not issue.
 #[must_use]
 pub fn unknown_cursor() -> StoreError {
-    StoreError::Corrupt("the cursor was not issued by this store".to_owned())
+    StoreError::UnknownCursor
 }
 
 /// The row number in a cursor of [`page_of_rows`]: the last row already returned, or 0 for the first page.

@@ -4,7 +4,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Day;
 use crate::money::ledger::LedgerEntry;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
-use crate::store::backend::credits;
+use crate::store::backend::{credits, unknown_cursor};
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
@@ -98,18 +98,14 @@ fn position_cursor((day, index, line): &Position) -> Cursor {
 
 fn read_position(cursor: &Cursor) -> Result<Position, StoreError> {
     let mut words = cursor.as_str().splitn(5, ' ');
-    let mut word = || words.next().ok_or_else(|| unusable(cursor));
-    let day = word()?.parse().map_err(|_| unusable(cursor))?;
-    let index = word()?.parse().map_err(|_| unusable(cursor))?;
+    let mut word = || words.next().ok_or_else(|| unknown_cursor());
+    let day = word()?.parse().map_err(|_| unknown_cursor())?;
+    let index = word()?.parse().map_err(|_| unknown_cursor())?;
     let source = ClientSource::from_name(word()?);
     let (http_method, route_template) = (word()?.into(), word()?.into());
     Ok((Day::from_unix_days(day), index, UsageLine { route_template, http_method, source }))
 }
 
 fn read<T: std::str::FromStr>(cursor: &Cursor) -> Result<T, StoreError> {
-    cursor.as_str().parse().map_err(|_| unusable(cursor))
-}
-
-fn unusable(cursor: &Cursor) -> StoreError {
-    StoreError::Corrupt(format!("{:?} is not a cursor of this list", cursor.as_str()))
+    cursor.as_str().parse().map_err(|_| unknown_cursor())
 }

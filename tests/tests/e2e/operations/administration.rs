@@ -1,0 +1,358 @@
+//! The operators' API on the admin address: signing in, roles, actions and the audit log.
+
+use std::net::{SocketAddr, TcpListener};
+
+use metering_tests::client::Client;
+use metering_tests::command::ProgramOutput;
+use metering_tests::response::Response;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+/// A server with an admin address, and an operator of each role.
+struct Console {
+    site: Site,
+    server: Server,
+    admin: SocketAddr,
+    manager: String,
+    viewer: String,
+}
+
+impl Console {
+    fn start() -> Self {
+        Self::start_on(Site::new())
+    }
+
+    fn start_on(site: Site) -> Self {
+        let token = |name: &str, role: &str| {
+            let created = site.admin_json(&["operator", "create", name, "--role", role]);
+            created["token"].as_str().expect("a token is printed").to_owned()
+        };
+        let (manager, viewer) = (token("mo", "manager"), token("vi", "viewer"));
+        let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string()).start();
+        Self { site, server, admin, manager, viewer }
+    }
+
+    fn manager(&self) -> Client {
+        Client::new(self.admin).with_key(&self.manager)
+    }
+
+    fn viewer(&self) -> Client {
+        Client::new(self.admin).with_key(&self.viewer)
+    }
+
+    /// An account that the manager creates.
+    fn account(&self, name: &str, credits: u32) -> (String, String) {
+        let body = json!({"agent_name": name, "credits": credits, "reason": "a test"});
+        let created = self.manager().post("/admin/accounts", &body).expect(201).json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&created["account"]["org_id"]), text(&created["api_key"]))
+    }
+
+    /// `metering admin --server`, with the manager's token.
+    fn remote(&self, args: &[&str]) -> ProgramOutput {
+        Site::admin_of_server(self.admin, &self.manager, args)
+    }
+
+    fn audit(&self) -> Vec<Value> {
+        self.manager().get("/admin/audit").expect(200).json()["entries"].as_array().unwrap().clone()
+    }
+}
+
+/// Signs in as a browser does: a client with the cookie, and the secret to repeat.
+fn sign_in(admin: SocketAddr, token: &str) -> (Client, String) {
+    let response = Client::new(admin).post("/admin/session", &json!({"token": token})).expect(200);
+    let cookie = response.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.contains("; HttpOnly; SameSite=Strict") && !cookie.contains("Secure"), "{cookie}");
+    let csrf = response.json()["csrf_token"].as_str().unwrap().to_owned();
+    let pair = cookie.split(';').next().unwrap().to_owned();
+    (Client::new(admin).with_header("cookie", &pair), csrf)
+}
+
+#[test]
+fn actions_need_a_manager_and_a_reason_and_are_logged() {
+    let console = Console::start();
+    let (org, key) = console.account("my-agent", 5);
+    let target = format!("/admin/accounts/{org}/grant");
+    let grant = json!({"credits": 2.5, "reason": "Ticket 311"});
+
+    let without = Client::new(console.admin).post(&target, &grant).expect(401);
+    assert_eq!(without.error(), "unauthorized");
+    let _ = Client::new(console.admin).with_key(&key).post(&target, &grant).expect(401);
+    assert_eq!(console.viewer().post(&target, &grant).expect(403).error(), "forbidden");
+    let reasonless = console.manager().post(&target, &json!({"credits": 2.5})).expect(400);
+    assert!(reasonless.error() == "validation_failed" && reasonless.text().contains("Reason"), "{reasonless:?}");
+
+    let granted = console.manager().post(&target, &grant).expect(200);
+    assert_eq!(granted.member("credit_balance"), "7.5");
+    let entry = &console.audit()[0];
+    assert_eq!((&entry["actor"], &entry["action"]), (&json!("operator:mo"), &json!("account.grant")));
+    assert_eq!((&entry["reason"], &entry["subject"]), (&json!("Ticket 311"), &json!(org)));
+    assert_eq!(entry["before"]["credit_balance"], 5);
+    assert_eq!(entry["outcome"]["after"]["credit_balance"], 7.5);
+    // Nothing that was refused is in the log as an action.
+    assert_eq!(console.audit().len(), 4, "two operators, an account, a grant");
+    console.site.verify();
+}
+
+#[test]
+fn everything_that_is_read_can_be_read_by_a_viewer() {
+    let console = Console::start();
+    let (org, key) = console.account("my-agent", 5);
+    let client = console.server.client_with(&key);
+    let _ = client.get("/mpp/ethPrice").expect(200);
+    let viewer = console.viewer();
+    let found = viewer.get("/admin/accounts?search=MY-AG").expect(200).json();
+    assert_eq!(found["accounts"][0]["org_id"], json!(org));
+    assert!(viewer.get("/admin/accounts?search=nobody").expect(200).json()["accounts"].as_array().unwrap().is_empty());
+    let account = |path: &str| viewer.get(&format!("/admin/accounts/{org}{path}")).expect(200).json();
+    assert_eq!(account("")["agent_name"], "my-agent");
+    assert_eq!(account("/ledger")["entries"][0]["type"], "adjustment");
+    assert_eq!(account("/usage?days=7")["totals"]["usage_events"], 1);
+    assert_eq!(account("/activity")["transactions"].as_array().unwrap().len(), 2);
+    assert!(account("/payments")["payments"].as_array().unwrap().is_empty());
+    let report = viewer.get("/admin/report?days=1").expect(200).json();
+    assert_eq!((&report["accounts"], &report["by_day"][0]["usage_events"]), (&json!(1), &json!(1)));
+    assert_eq!(report["top_accounts"][0]["org_id"], json!(org));
+    assert_eq!(report["top_routes"][0]["route_template"], "/mpp/ethPrice");
+    let health = viewer.get("/admin/health").expect(200).json();
+    assert_eq!((&health["status"], &health["problem"]), (&json!("ok"), &Value::Null));
+    assert!(!viewer.get("/admin/catalogue").expect(200).json()["endpoints"].as_array().unwrap().is_empty());
+    let csv = viewer.get("/admin/audit.csv").expect(200).text();
+    assert!(csv.starts_with("id,at,actor,action,subject,reason,") && csv.contains("operator:mo"), "{csv}");
+    let names: Vec<_> = viewer.get("/admin/operators").expect(200).json()["operators"].as_array().unwrap().clone();
+    assert_eq!(names.iter().map(|operator| &operator["name"]).collect::<Vec<_>>(), ["mo", "vi"]);
+    for (path, status) in [
+        ("/admin/accounts/org_00000000000000000000", 404),
+        ("/admin/accounts/nonsense", 400),
+        ("/admin/accounts?limit=0", 400),
+        ("/admin/accounts?after=nonsense", 400),
+        ("/admin/report?days=3661", 400),
+        ("/admin/audit?before=x", 400),
+        ("/admin/payments/arrivals?chain=base", 404),
+        ("/admin/nonsense", 404),
+        ("/credits/plans", 404),
+        ("/mpp/ethPrice", 404),
+    ] {
+        let _ = viewer.get(path).expect(status);
+    }
+    let _ = viewer.send("DELETE", "/admin/accounts", None).expect(405);
+}
+
+#[test]
+fn the_public_address_has_no_administration() {
+    let console = Console::start();
+    let public = console.server.client_with(&console.manager);
+    for path in ["/admin/accounts", "/admin/session", "/admin/openapi.json", "/console"] {
+        let _ = public.get(path).expect(404);
+    }
+    let _ = public.post("/admin/session", &json!({"token": console.manager})).expect(404);
+}
+
+#[test]
+fn a_browser_session_acts_only_with_its_secret_and_ends() {
+    let console = Console::start();
+    let (org, _) = console.account("my-agent", 5);
+    let wrong = format!("opr_{}", "0".repeat(43));
+    for token in ["", "opr_1", wrong.as_str()] {
+        let _ = Client::new(console.admin).post("/admin/session", &json!({"token": token})).expect(401);
+    }
+    let (browser, csrf) = sign_in(console.admin, &console.manager);
+    assert_eq!(browser.get("/admin/session").expect(200).json()["operator"]["name"], "mo");
+    let target = format!("/admin/accounts/{org}/limits");
+    let limits = json!({"requests_per_minute": 7, "reason": "Ticket 311"});
+    assert_eq!(browser.post(&target, &limits).expect(403).error(), "forbidden");
+    let (other, other_csrf) = sign_in(console.admin, &console.viewer);
+    let crossed = sign_in(console.admin, &console.manager).0.with_header("x-csrf-token", &other_csrf);
+    let _ = crossed.post(&target, &limits).expect(403);
+    let _ = other.with_header("x-csrf-token", &other_csrf).post(&target, &limits).expect(403);
+    let (browser, csrf) = (browser.with_header("x-csrf-token", &csrf), csrf);
+    let changed = browser.post(&target, &limits).expect(200).json();
+    assert_eq!(changed["rate_limits"]["requests_per_minute"], 7);
+    let _ = browser.send("DELETE", "/admin/session", None).expect(204);
+    let _ = browser.get("/admin/session").expect(401);
+    assert!(!format!("{:?}", console.audit()).contains(&csrf));
+}
+
+#[test]
+fn revoking_an_operator_ends_token_and_sessions_at_once() {
+    let console = Console::start();
+    let (browser, _) = sign_in(console.admin, &console.viewer);
+    let _ = browser.get("/admin/session").expect(200);
+    let output = console.site.admin(&["operator", "revoke", "vi", "--reason", "Left the company"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let _ = browser.get("/admin/session").expect(401);
+    let _ = console.viewer().get("/admin/accounts").expect(401);
+    let again = console.site.admin(&["operator", "create", "vi", "--role", "viewer"]);
+    assert!(again.code == Some(5) && again.stderr.contains("never used again"), "{again:?}");
+    let _ = console.manager().get("/admin/accounts").expect(200);
+}
+
+#[test]
+fn the_command_line_uses_a_server_as_it_uses_a_store() {
+    let console = Console::start();
+    let document = |output: ProgramOutput| -> Value {
+        assert_eq!(output.code, Some(0), "{output:?}");
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let because = ["--reason", "Ticket 311"];
+    let with = |args: &[&str]| console.remote(&[&because, args].concat());
+    let created = document(with(&["account", "create", "--agent-name", "far", "--credits", "3", "--json"]));
+    let org = created["org_id"].as_str().unwrap();
+    let key = created["api_key"].as_str().unwrap();
+    let _ = console.server.client_with(key).get("/mpp/ethPrice").expect(200);
+    // Both print the same document.
+    for args in [&["account", "show", org][..], &["account", "list"], &["plan", "list", "--all"], &["operator", "list"]]
+    {
+        assert_eq!(document(console.remote(&[args, &["--json"]].concat())), console.site.admin_json(args), "{args:?}");
+    }
+    assert_eq!(document(with(&["account", "grant", org, "--credits", "1", "--json"]))["total_credits_granted"], 4);
+    assert_eq!(with(&["account", "limits", org, "--rpm", "9"]).code, Some(0));
+    let plan = [
+        "plan",
+        "set",
+        "starter",
+        "--chain-id",
+        "1",
+        "--token-symbol",
+        "ETH",
+        "--payment-kind",
+        "native_value",
+        "--credits",
+        "10",
+        "--token-amount",
+        "0.1",
+        "--token-decimals",
+        "18",
+        "--label",
+        "Starter",
+    ];
+    assert_eq!(with(&plan).code, Some(0));
+    assert_eq!(with(&["plan", "activate", "starter", "--chain-id", "1", "--off"]).code, Some(0));
+    assert_eq!(console.site.admin_json(&["plan", "list", "--all"])["plans"][0]["active"], false);
+    assert_eq!(with(&["plan", "remove", "starter", "--chain-id", "1"]).code, Some(0));
+    assert_eq!(with(&["plan", "remove", "starter", "--chain-id", "1"]).code, Some(4));
+    let rotated = document(with(&["account", "rotate-key", org, "--json"]));
+    let _ = console.server.client_with(key).get("/credits/balance").expect(401);
+    let _ = console.server.client_with(rotated["api_key"].as_str().unwrap()).get("/credits/balance").expect(200);
+    assert_eq!(with(&["account", "revoke", org, "--yes"]).code, Some(0));
+    assert_eq!(with(&["account", "grant", org, "--credits", "1"]).code, Some(5));
+    assert_eq!(console.remote(&["account", "show", "org_00000000000000000000"]).code, Some(4));
+
+    // What went wrong, and what to do about it.
+    let reasonless = console.remote(&["account", "rotate-key", org]);
+    assert!(reasonless.code == Some(2) && reasonless.stderr.contains("--reason"), "{reasonless:?}");
+    let local = console.remote(&["verify"]);
+    assert!(local.code == Some(2) && local.stderr.contains("without --server"), "{local:?}");
+    let wrong = Site::admin_of_server(console.admin, &format!("opr_{}", "0".repeat(43)), &["account", "list"]);
+    assert!(wrong.code == Some(6) && wrong.stderr.contains("operator create"), "{wrong:?}");
+
+    let log = document(console.remote(&["audit", "--json"]));
+    assert!(!log.to_string().contains("sk_live_") && !log.to_string().contains("opr_"), "{log}");
+    let actions: Vec<_> = log["entries"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
+    let expected = [
+        "account.grant",
+        "account.revoke",
+        "account.rotate_key",
+        "plan.remove",
+        "plan.remove",
+        "plan.activate",
+        "plan.set",
+        "account.limits",
+        "account.grant",
+        "account.create",
+        "operator.create",
+        "operator.create",
+    ];
+    assert_eq!(actions, expected);
+    assert_eq!(log["entries"][0]["outcome"]["result"], "refused");
+    console.site.verify();
+}
+
+#[test]
+fn a_catalogue_is_checked_before_it_is_served() {
+    let console = Console::start();
+    let served = console.viewer().get("/admin/catalogue").expect(200).text();
+    let check = |text: &str| -> Response {
+        console.viewer().send("POST", "/admin/catalogue/check", Some(text.as_bytes())).expect(200)
+    };
+    let same = check(&served).json();
+    assert_eq!((&same["valid"], &same["changes"]), (&json!(true), &json!([])));
+    let dearer = check(&served.replacen("\"credit_weight\": 1,", "\"credit_weight\": 2,", 1)).json();
+    assert_eq!(dearer["changes"][0]["change"], "price", "{dearer}");
+    let misspelt = check(&served.replacen("credit_weight", "credit_wieght", 1)).json();
+    assert!(misspelt["problem"].as_str().unwrap().contains("credit_wieght"), "{misspelt}");
+    let _ = console.manager().send("POST", "/admin/catalogue/check", Some(&vec![b' '; 5 << 20])).expect(413);
+}
+
+#[test]
+fn concurrent_actions_are_each_taken_and_logged_once() {
+    let console = Console::start();
+    let (org, _) = console.account("busy", 0);
+    let target = format!("/admin/accounts/{org}/grant");
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let (console, target) = (&console, &target);
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let grant = json!({"credits": 1, "reason": format!("worker {worker}")});
+                    let _ = console.manager().post(target, &grant).expect(200);
+                }
+            });
+        }
+    });
+    let account = console.viewer().get(&format!("/admin/accounts/{org}")).expect(200);
+    assert_eq!(account.member("credit_balance"), "40");
+    let log = console.audit();
+    let grants: Vec<_> = log.iter().filter(|entry| entry["action"] == "account.grant").collect();
+    assert_eq!(grants.len(), 40);
+    assert!(grants.iter().all(|entry| entry["outcome"]["result"] == "done"), "{grants:?}");
+    console.site.verify();
+}
+
+#[test]
+fn an_action_is_finished_although_its_client_hung_up() {
+    use std::io::Write;
+    let console = Console::start();
+    let (org, _) = console.account("hasty", 0);
+    for _ in 0..10 {
+        let body = r#"{"credits": 1, "reason": "hung up"}"#;
+        let mut stream = metering_tests::client::connect(console.admin).unwrap();
+        let request = format!(
+            "POST /admin/accounts/{org}/grant HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+            console.manager,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        drop(stream);
+    }
+    // An orderly stop waits for none of these, so ask until all that were begun have an outcome.
+    let mut log = console.audit();
+    for _ in 0..100 {
+        if log.iter().all(|entry| !entry["outcome"].is_null()) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        log = console.audit();
+    }
+    let done = log.iter().filter(|entry| entry["action"] == "account.grant").count();
+    assert!(log.iter().all(|entry| entry["outcome"]["result"] == "done"), "{log:?}");
+    let account = console.viewer().get(&format!("/admin/accounts/{org}")).expect(200);
+    assert_eq!(account.member("credit_balance"), done.to_string());
+}
+
+#[test]
+fn the_openapi_document_describes_what_is_served() {
+    let console = Console::start();
+    let document = Client::new(console.admin).get("/admin/openapi.json").expect(200).json();
+    let manager = console.manager();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let target: Vec<_> = path.split('/').map(|piece| if piece.starts_with('{') { "1" } else { piece }).collect();
+        for (method, operation) in item.as_object().unwrap() {
+            let status = manager.send(&method.to_uppercase(), &target.join("/"), Some(b"{}")).status.to_string();
+            let described = operation["responses"].as_object().unwrap();
+            assert!(described.contains_key(&status), "{method} {path}: {status}");
+        }
+    }
+}
