@@ -2,7 +2,7 @@
 
 import { actionProblem } from "/assets/console-api.js";
 import { field } from "/assets/console-field.js";
-import { busy, h, say } from "/assets/dom.js";
+import { busy, byId, h, say } from "/assets/dom.js";
 import { secret } from "/assets/secret.js";
 
 const REASON = {
@@ -66,6 +66,8 @@ export function issued({ title, words, text, done }) {
 
 function open(title, content) {
   const before = document.activeElement;
+  // What was said about the last action.
+  byId("said").replaceChildren();
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: "console-dialog" }, h("h2", { id: "dialog-title" }, title), ...content);
   dialog.addEventListener("close", () => {
     dialog.remove();
