@@ -24,8 +24,18 @@ export const consoleActions = {
       assert.deepEqual(await names(), expected, text);
       assert.equal(new URL(page.url()).hash, text ? `#/accounts?search=${encodeURIComponent(text)}` : "#/accounts");
     }
-    await page.click(`text="second"`);
+    // A list that the service sends in parts.
+    await page.route("**/admin/accounts?*", (route) => route.continue({ url: route.request().url().replace("limit=50", "limit=2") }));
+    await page.reload();
     await shown(page);
+    assert.deepEqual(await names(), ["first", "second"]);
+    await page.click(".table-more");
+    await page.waitForFunction(() => document.querySelectorAll("#view tbody tr").length === 3);
+    assert.deepEqual(await names(), ["first", "second", "third"]);
+    assert.ok(await page.evaluate(() => document.activeElement.contains(document.querySelector("#view table"))), "the focus is on the list");
+    await page.unroute("**/admin/accounts?*");
+    await page.click(`text="second"`);
+    await page.waitForSelector('#view-title:has-text("second")');
     assert.equal(await page.innerText("#view-title"), "second");
     assert.equal(await page.evaluate(() => document.activeElement.id), "view-title", "a new view has the focus");
     assert.match(await page.title(), /^second · /);
@@ -231,10 +241,10 @@ export const consoleActions = {
   },
 
   /** Finds a payment on the chain that nobody claimed, and assigns it. */
-  async consolePayments(visitor, { token, hash, org }) {
+  async consolePayments(visitor, { token, hash, org, wallet }) {
     const page = await visitor.window();
     await enter(page, token, "payments");
-    await page.waitForSelector("#credited .empty");
+    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*Signup\s+starter/);
     await page.click(".block-form [type=submit]");
     await page.waitForSelector("#arrivals tbody tr");
     assert.match(await page.innerText("#arrivals-status"), /^1 payment found\. Searched devnet, blocks [\d,]+ to [\d,]+\.$/);
@@ -253,7 +263,13 @@ export const consoleActions = {
     await send(page, { account: org, plan_id: "starter" });
     await says(page, "Assigned the payment.");
     await page.waitForSelector('#arrivals-status:has-text("0 payments found")');
-    await page.click(`#console-nav >> text="Accounts"`);
+    await visit(page, "Accounts");
+    await page.fill("#search", wallet.toLowerCase());
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('#found:has-text("1 account")');
+    assert.ok((await page.innerText("tbody")).includes(wallet), "accounts are found by their wallet");
+    await page.fill("#search", "");
+    await page.keyboard.press("Enter");
     await page.click(`text="payer"`);
     await page.waitForSelector("#balance");
     assert.equal(await page.innerText("#balance"), "10.5");
@@ -266,9 +282,67 @@ export const consoleActions = {
     assert.deepEqual(await newestEntry(page), { action: "payment.assign", reason: "Paid without a quote", result: "done" });
     await visit(page, "Overview");
     const revenue = (await page.innerText("#sales")).replace(/\s+/g, " ");
-    assert.match(revenue, /USDC on devnet 5 USDC in 1 payment .*starter 1 5 USDC 10\.5/i);
-    assert.equal(await page.innerText("#sold"), "10.5");
+    assert.match(revenue, /USDC on devnet 10[.\d]* USDC in 2 payments .*starter 2 10[.\d]* USDC 21 /i);
+    assert.equal(await page.innerText("#sold"), "21");
     assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /devnet Chain \d+ OK/);
     await checkPage(page, null);
+  },
+
+  /** Responses that are lost or late: nothing is claimed that is not known, and no digit is lost on the way. */
+  async consoleFailures(visitor, { token, org }) {
+    const page = await visitor.window({ expected: [400, 404, 500, "ERR_FAILED"] });
+    await enter(page, token, `accounts/${org}`);
+    const bodies = [];
+    await page.route("**/grant", async (route) => {
+      bodies.push(route.request().postData());
+      // The service takes the action, and the response is lost.
+      await route.fetch();
+      await route.abort();
+    });
+    await page.click("#grant");
+    await page.fill("#field-credits", "1234567.12345678");
+    await page.fill("#field-reason", "All digits");
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await page.innerText("#dialog-error"), /may have been taken: look at the audit log/);
+    assert.deepEqual(bodies, ['{"credits":1234567.12345678,"reason":"All digits"}']);
+    await checkPage(page, null);
+    await page.keyboard.press("Escape");
+    await page.click("#tab-history");
+    await page.waitForSelector(".log");
+    assert.deepEqual(await newestEntry(page), { action: "account.grant", reason: "All digits", result: "done" });
+    await page.reload();
+    await page.waitForSelector("#balance [data-exact]");
+    assert.equal(await page.getAttribute("#balance [data-exact]", "data-exact"), "1234569.12345678");
+
+    const broken = (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":"internal","message":"The report failed."}' });
+    await page.route("**/admin/report?*", broken);
+    await visit(page, "Overview");
+    assert.match(await page.innerText("#view"), /The report failed\.[\s\S]*Health/);
+    await page.route("**/admin/plans", broken);
+    await page.click('#console-nav >> text="Plans"');
+    await page.waitForSelector('#view-title:has-text("Could not load this page")');
+    await checkPage(page, null);
+    await page.unroute("**/admin/plans");
+    await page.click('text="Try again"');
+    await page.waitForSelector('#view-title:has-text("Plans")');
+    // A view that is left before it is loaded does not come back.
+    let open;
+    const gate = new Promise((resolve) => (open = resolve));
+    await page.route("**/admin/operators", async (route) => {
+      await gate;
+      await route.continue();
+    });
+    await page.click('#console-nav >> text="Operators"');
+    await visit(page, "Catalogue");
+    const late = page.waitForResponse("**/admin/operators");
+    open();
+    await late;
+    await page.waitForTimeout(200);
+    assert.equal(await page.innerText("#view-title"), "Catalogue");
+    await page.goto(`${page.base}/console#/nothing`);
+    await page.waitForSelector('#view-title:has-text("No such page")');
+    await page.goto(`${page.base}/console#/accounts/org_unknown`);
+    await page.waitForSelector('#view-title:has-text("Could not load this page")');
   },
 };

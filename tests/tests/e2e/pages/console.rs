@@ -103,10 +103,22 @@ fn unclaimed_payment_is_found_and_assigned() {
     shop.restart_with(&[("METERING_ADMIN_LISTEN", &address)]);
     let token = operator(&shop.site, "boss", "manager");
     let account = shop.site.admin_json(&["account", "create", "--agent-name", "payer", "--credits", "0"]);
+    let customer = shop.customer();
+    let _ = shop.signed_up(Kind::Token, &customer);
     let hash = shop.pay(Kind::Token, &shop.customer(), STARTER);
-    let more = json!({"base": format!("http://{address}"), "token": token, "hash": hash, "org": account["org_id"]});
+    let more = json!({
+        "base": format!("http://{address}"), "token": token, "hash": hash, "org": account["org_id"],
+        "wallet": customer.checksummed(),
+    });
     play("consolePayments", &shop.server, more);
     shop.site.verify();
+}
+
+#[test]
+fn lost_responses_of_actions_are_not_taken_for_failures() {
+    let desk = Desk::new(&[]);
+    let account = desk.account("holder", &["--credits", "2"]);
+    desk.play("consoleFailures", json!({"org": account["org_id"]}));
 }
 
 #[test]
