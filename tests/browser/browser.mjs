@@ -11,6 +11,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export const SCREENS = JSON.parse(readFileSync(new URL("screens.json", import.meta.url)));
 /** The screens that this run has checked. */
 export const checked = new Set();
+/** What begins a key or an operator's token. */
+const SECRET = /sk_live_|opr_\w{40}/;
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -46,13 +48,13 @@ class Visitor {
       const url = request.url();
       const known = [this.base, this.api].some((origin) => origin && url.startsWith(`${origin}/`));
       if (!known && !/^(blob|data):/.test(url)) faults.push(`a request left the origin: ${url}`);
-      if (/sk_live_/.test(url)) faults.push(`API key in a URL: ${url}`);
+      if (SECRET.test(url)) faults.push(`a secret in a URL: ${url}`);
     });
     page.on("pageerror", (error) => faults.push(`uncaught error: ${error.message}`));
     page.on("console", (message) => {
       const text = message.text();
       const provoked = expected.some((fault) => text.includes(typeof fault === "number" ? `status of ${fault}` : fault));
-      if (/sk_live_/.test(text)) faults.push(`API key in the console: ${text}`);
+      if (SECRET.test(text)) faults.push(`a secret in the console: ${text}`);
       if (message.type() === "error" && !provoked) faults.push(`console error: ${text}`);
     });
     await page.addInitScript(() => {

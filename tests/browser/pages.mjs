@@ -6,6 +6,8 @@ import { KEY, call, signIn, signUp } from "./steps.mjs";
 import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
+import { consoleActions } from "./console-actions.mjs";
+import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
 import { mail } from "./mail.mjs";
@@ -44,6 +46,8 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...consoleActions,
+  ...operatorsConsole,
   ...failures,
   ...keys,
   ...mail,

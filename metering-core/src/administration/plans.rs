@@ -53,12 +53,14 @@ impl Administration {
     /// # Errors
     /// [`AdminError::NoSuchPlan`], or when the store fails.
     pub async fn set_plan_active(&self, action: &Action, key: &PlanKey, active: bool) -> Result<(), AdminError> {
-        let target = self.plan_target("plan.activate", key, action).await?;
+        let name = if active { "plan.activate" } else { "plan.deactivate" };
+        let target = self.plan_target(name, key, action).await?;
+        let after = self.plan(key).await?.map(|plan| Plan { active, ..plan });
         let taken = async {
             let known = self.store.set_plan_active(key, active).await?;
             if known { Ok(()) } else { Err(no_plan(key)) }
         };
-        self.audited(target, taken, |()| json(&serde_json::json!({ "active": active }))).await
+        self.audited(target, taken, |()| after.as_ref().and_then(json)).await
     }
 
     /// Removes a plan. Quotes that name it can still be paid.
@@ -80,9 +82,12 @@ impl Administration {
         key: &PlanKey,
         action: &'a Action,
     ) -> Result<Target<'a>, AdminError> {
-        let before = self.plans().await?.into_iter().find(|plan| plan.key() == *key);
-        let before = before.as_ref().and_then(json);
+        let before = self.plan(key).await?.as_ref().and_then(json);
         Ok(Target { name, subject: format!("plan:{}@{}", key.id, key.chain_id), before, action })
+    }
+
+    async fn plan(&self, key: &PlanKey) -> Result<Option<Plan>, AdminError> {
+        Ok(self.plans().await?.into_iter().find(|plan| plan.key() == *key))
     }
 }
 

@@ -167,7 +167,10 @@ async fn limits_keys_and_plans_are_changed() {
     administration.put_plan(&action(), plan.clone()).await.unwrap();
     administration.set_plan_active(&action(), &key, false).await.unwrap();
     assert_eq!(administration.plans().await.unwrap(), [Plan { active: false, ..plan.clone() }]);
-    assert_eq!(last_entry(&administration).await.subject, "plan:starter@1");
+    let entry = last_entry(&administration).await;
+    assert_eq!((entry.action.as_str(), entry.subject.as_str()), ("plan.deactivate", "plan:starter@1"));
+    let after: Plan = serde_json::from_str(entry.outcome.unwrap().after.unwrap().get()).unwrap();
+    assert_eq!(after, Plan { active: false, ..plan.clone() });
     let invalid = Plan { token_decimals: 0, ..plan };
     assert!(matches!(administration.put_plan(&action(), invalid).await, Err(AdminError::Invalid(_))));
     administration.remove_plan(&action(), &key).await.unwrap();

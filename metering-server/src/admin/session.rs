@@ -55,11 +55,17 @@ pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, P
 }
 
 /// Who is signed in
+///
+/// 204 for a browser that is not: a page that asks this first would otherwise log an error.
 #[utoipa::path(get, path = "/admin/session", tag = "session", security(("operator" = [])), responses(
     (status = 200, description = "The operator", body = SessionDocument),
+    (status = 204, description = "The request has neither a token nor a session's cookie"),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
 ))]
 pub(super) async fn session(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    if !request.headers.contains_key(header::AUTHORIZATION) && session_id(&request.headers).is_none() {
+        return Ok(no_content());
+    }
     let caller = app.viewer(&request).await?;
     let document = SessionDocument {
         operator: OperatorDocument::from(&caller.operator),

@@ -1,6 +1,7 @@
 //! The pages in a real browser: each test runs a scene of `tests/browser/pages.mjs`.
 
 mod buying;
+mod console;
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};

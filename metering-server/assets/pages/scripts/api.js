@@ -28,8 +28,11 @@ export async function callApi(path, options = {}) {
   return { ...readExactly(text), date: new Date(headers.get("date") ?? Date.now()) };
 }
 
-/** Sends a request. Returns the text and the headers of a successful response. */
-export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000 } = {}) {
+/**
+ * Sends a request. Returns the text and the headers of a successful response. A `body` that is a text is sent as it is.
+ * Cookies are sent only with `credentials: "same-origin"`.
+ */
+export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit" } = {}) {
   const headers = { Accept: "application/json", ...more };
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
@@ -39,9 +42,9 @@ export async function fetchText(path, { method = "GET", key, body, headers: more
     response = await fetch(path, {
       method,
       headers,
-      body: body && JSON.stringify(body),
+      body: typeof body === "string" ? body : body && JSON.stringify(body),
       cache: "no-store",
-      credentials: "omit",
+      credentials,
       redirect: "error",
       referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(timeout),

@@ -1,4 +1,4 @@
-// Usage by day, as a bar chart. For screen readers it is a single image; the table below it has the same numbers.
+// Amounts by day, as a bar chart. For screen readers it is a single image; the table below it has the same numbers.
 
 import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
@@ -10,11 +10,12 @@ const TEN = 10n;
 
 /**
  * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. Bars show `measure`, calls or
- * credits. `total` is the exact total: amounts per day are rounded, so their sum would differ from it.
+ * credits. `total` is the exact total: amounts per day are rounded, so their sum would differ from it. `what` says which
+ * amounts they are, and `read` returns the nodes for a day's name and its amounts.
  */
-export function chart(days, total, measure = "credits") {
+export function chart(days, total, measure = "credits", { read = usage, what = measure } = {}) {
   const reading = h("p", { class: "chart-reading soft" });
-  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total, measure) });
+  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total, measure, what) });
   const frame = h("div", { class: "chart-frame" }, reading, svg);
   const all = `Last ${days.length} days`;
   const draw = () => plot(svg, days, measure, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, total))));
@@ -23,16 +24,16 @@ export function chart(days, total, measure = "credits") {
   return frame;
 }
 
-function read(name, { credits, calls }) {
+function usage(name, { credits, calls }) {
   return [h("strong", {}, name), " · ", figure(credits), ` ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
 }
 
-function inWords(days, total, measure) {
-  const noun = measure.slice(0, -1);
+function inWords(days, total, measure, what) {
+  const unit = what === measure ? ` ${plural(total[measure], measure.slice(0, -1))}` : "";
   const text = (amount) => group(measure === "credits" ? rounded(amount) : amount);
   const busiest = days.reduce((most, day) => (toUnits(day[measure]) > toUnits(most[measure]) ? day : most));
   const most = toUnits(busiest[measure]) > 0n ? ` Most on ${longDay(busiest.day)}: ${text(busiest[measure])}.` : "";
-  return `Bar chart of ${measure} by day, last ${days.length} days. Total: ${text(total[measure])} ${plural(total[measure], noun)}.${most} The table below lists each day with usage.`;
+  return `Bar chart of ${what} by day, last ${days.length} days. Total: ${text(total[measure])}${unit}.${most} The table below has the numbers.`;
 }
 
 function plot(svg, days, measure, show) {

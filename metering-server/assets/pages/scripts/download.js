@@ -1,17 +1,17 @@
-// Downloads of CSV files. They need the key in a header, so a plain link cannot fetch them.
+// Downloads of CSV files. A plain link cannot fetch them: they need the key in a header, and come in several parts.
 
 import { fetchText, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
 
-/** A button that downloads the file at `path()`, and says so when it cannot. */
-export function downloadButton(label, name, key, path) {
+/** A button that downloads the file at `path()`, and says so when it cannot. `access` has the `key` or `credentials`. */
+export function downloadButton(label, name, access, path) {
   const button = h("button", { class: "button button-quiet button-small", type: "button", "data-download": name }, label);
   const status = h("span", { class: "bad", role: "alert", hidden: true });
   button.addEventListener("click", () =>
     busy(button, async () => {
       status.hidden = true;
       try {
-        save(name, await parts(path(), key), "text/csv");
+        save(name, await parts(path(), access), "text/csv");
       } catch (error) {
         status.textContent = ` ${sentence(error)}`;
         status.hidden = false;
@@ -31,10 +31,10 @@ export function save(name, parts, type) {
 }
 
 /** All parts of a file: the service sends a long one in several, each with a header line. */
-async function parts(first, key) {
+async function parts(first, access) {
   const texts = [];
   for (let path = first; path; ) {
-    const { text, headers } = await fetchText(path, { key });
+    const { text, headers } = await fetchText(path, access);
     texts.push(texts.length === 0 ? text : text.slice(text.indexOf("\n") + 1));
     path = /<([^>]+)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
   }

@@ -8,7 +8,7 @@ import { table } from "/assets/table.js";
 
 /** The section. `receipts` is the first part of the list, or why it could not be loaded. */
 export function purchases({ key, receipts }) {
-  const ledger = downloadButton("Ledger (CSV)", "ledger.csv", key, () => "/credits/ledger.csv");
+  const ledger = downloadButton("Ledger (CSV)", "ledger.csv", { key }, () => "/credits/ledger.csv");
   const section = h("section", { "aria-labelledby": "purchases-title", id: "purchases" });
   const head = h("div", { class: "section-head" }, h("h2", { id: "purchases-title" }, "Purchases"), ledger);
   if (receipts.error) {

@@ -1,7 +1,7 @@
 // Tabs as in the ARIA practices: arrow keys move between them, and the URL's fragment remembers the open one.
 
-/** Adds the behaviour to a tab list. */
-export function startTabs(list) {
+/** Adds the behaviour to a tab list. `inUrl` is whether the fragment names the open tab; `opened` is called with its id. */
+export function startTabs(list, { inUrl = true, opened = () => {} } = {}) {
   const tabs = [...list.querySelectorAll('[role="tab"]')];
   const panelOf = (tab) => document.getElementById(tab.getAttribute("aria-controls"));
   const open = (tab, { focus = false, remember = true } = {}) => {
@@ -12,9 +12,10 @@ export function startTabs(list) {
       panelOf(other).hidden = !selected;
     }
     if (focus) tab.focus();
-    if (remember) history.replaceState(null, "", `#${tab.id.replace("tab-", "")}`);
+    opened(tab.id);
+    if (remember && inUrl) history.replaceState(null, "", `#${tab.id.replace("tab-", "")}`);
   };
-  const named = () => tabs.find((tab) => `#${tab.id.replace("tab-", "")}` === location.hash);
+  const named = () => inUrl && tabs.find((tab) => `#${tab.id.replace("tab-", "")}` === location.hash);
   list.addEventListener("click", ({ target }) => {
     const tab = target.closest('[role="tab"]');
     if (tab) open(tab);
@@ -28,7 +29,7 @@ export function startTabs(list) {
   });
   addEventListener("hashchange", () => named() && open(named(), { remember: false }));
   return {
-    openNamed: () => open(named() ?? tabs[0], { remember: false }),
+    openNamed: () => open(named() || tabs[0], { remember: false }),
     open: (id) => open(tabs.find((tab) => tab.id === id)),
   };
 }

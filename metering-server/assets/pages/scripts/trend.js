@@ -2,6 +2,8 @@
 
 import { callApi, sentence } from "/assets/api.js";
 import { chart } from "/assets/chart.js";
+import { choice } from "/assets/choice.js";
+import { dayBefore } from "/assets/days.js";
 import { fromUnits, group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { downloadButton } from "/assets/download.js";
@@ -11,7 +13,6 @@ import { table } from "/assets/table.js";
 
 const WINDOWS = [7, 30, 90];
 const MEASURES = { credits: "Credits", calls: "Calls" };
-const DAY_MS = 86_400_000;
 
 /** The section. `view` is what the user chose; `reload` fetches the data of another window. */
 export function trend({ key, summary, now, view, reload }) {
@@ -52,27 +53,11 @@ export function trend({ key, summary, now, view, reload }) {
     view.route = route.value;
     draw();
   });
-  const file = downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, key, () => `/credits/usage.csv?from=${from}&to=${to}`);
+  const file = downloadButton("Usage (CSV)", `usage-${from}-${to}.csv`, { key }, () => `/credits/usage.csv?from=${from}&to=${to}`);
   section.append(h("div", { class: "section-head" }, title, file), h("div", { class: "chart-choices" }, days, measures, route), place);
   draw();
   return section;
 }
-
-/** Buttons of which one is pressed. */
-function choice(name, options, current, chosen) {
-  const group = h("div", { class: "segments", role: "group", "aria-label": name });
-  for (const [value, label] of options) {
-    const button = h("button", { type: "button", "data-choice": value, "aria-pressed": String(value === current) }, label);
-    button.addEventListener("click", () => {
-      for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
-      chosen(value);
-    });
-    group.append(button);
-  }
-  return group;
-}
-
-const dayBefore = (now, back) => new Date(now.getTime() - back * DAY_MS).toISOString().slice(0, 10);
 
 /** Each day's calls and credits as text, by day, and their total. */
 function ofSummary({ by_day: byDay, totals }) {

@@ -260,7 +260,7 @@ fn the_command_line_uses_a_server_as_it_uses_a_store() {
         "account.rotate_key",
         "plan.remove",
         "plan.remove",
-        "plan.activate",
+        "plan.deactivate",
         "plan.set",
         "account.limits",
         "account.grant",

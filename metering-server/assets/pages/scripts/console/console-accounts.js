@@ -1,0 +1,95 @@
+// The list of accounts: search, and opening a new one.
+
+import { sentence } from "/assets/api.js";
+import { act, admin, exact, query } from "/assets/console-api.js";
+import { ask, issued } from "/assets/console-dialog.js";
+import { checks, optional } from "/assets/console-field.js";
+import { parts } from "/assets/console-rows.js";
+import { isManager } from "/assets/console-session.js";
+import { day } from "/assets/console-time.js";
+import { busy, h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+import { table } from "/assets/table.js";
+
+const COLUMNS = [{ name: "Account", head: true }, { name: "Owner" }, { name: "Balance", number: true }, { name: "Used", number: true }, { name: "Created" }, { name: "Status" }];
+
+/** The view. */
+export async function accounts(search = "") {
+  const input = h("input", { id: "search", type: "search", value: search, autocomplete: "off", spellcheck: "false", placeholder: "Email, wallet, name or id" });
+  const button = h("button", { class: "button", type: "submit" }, "Search");
+  const count = h("p", { class: "status", id: "found", role: "status" });
+  const place = h("div", {}, await list(search, () => {}));
+  const form = h("form", { role: "search", class: "search-form" }, h("div", { class: "field" }, h("label", { for: "search" }, "Search accounts"), input), button);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    busy(button, async () => {
+      const wanted = input.value.trim();
+      count.textContent = "";
+      try {
+        place.replaceChildren(await list(wanted, (words) => (count.textContent = words)));
+        // In the URL, for reloading and for the way back, but not as a step of its own.
+        history.replaceState(null, "", `#/accounts${query({ search: wanted })}`);
+      } catch (error) {
+        count.textContent = sentence(error);
+      }
+    });
+  });
+  const create = isManager() && h("button", { class: "button", type: "button", id: "new-account", on: { click: askForAccount } }, "New account");
+  return { title: "Accounts", actions: [create], body: [form, count, place] };
+}
+
+/** The accounts that match. `found` is called with how many there are, in words. */
+function list(search, found) {
+  return parts({
+    load: async (after) => {
+      const { accounts: items, next } = await admin(`/accounts${query({ search, after, limit: 50 })}`);
+      return { items, next };
+    },
+    empty: search ? "No account matches." : "There are no accounts yet.",
+    more: "Show more accounts",
+    draw: (items) => {
+      found(items.length === 1 ? "1 account" : `${items.length} accounts`);
+      return table("Accounts", COLUMNS, items.map(row));
+    },
+  });
+}
+
+function row(account) {
+  const name = h("a", { href: `#/accounts/${account.org_id}` }, account.agent_name);
+  return [
+    [name, h("span", { class: "under mono" }, account.org_id)],
+    [account.email ?? "", account.payer_address && h("span", { class: "under mono break" }, account.payer_address)].filter(Boolean),
+    figure(account.credit_balance),
+    figure(account.total_credits_used),
+    day(account.created_at),
+    status(account),
+  ];
+}
+
+/** Whether an account is active, as a tag. */
+export const status = (account) => h("span", { class: account.status === "revoked" ? "tag tag-bad" : "tag tag-good" }, account.status);
+
+function askForAccount() {
+  ask({
+    title: "New account",
+    fields: [
+      { name: "agent_name", label: "Name", hint: "1 to 64 letters, digits, hyphens or underscores.", check: (text) => (/^[A-Za-z0-9_-]{1,64}$/.test(text) ? "" : "Use 1 to 64 letters, digits, hyphens or underscores.") },
+      { name: "email", label: "Email (optional)", inputmode: "email" },
+      { name: "credits", label: "Credits to start with (optional)", inputmode: "decimal", check: optional(checks.credit) },
+      { name: "requests_per_minute", label: "Requests a minute (optional)", hint: "0 means no limit. Empty means the default.", inputmode: "numeric", check: optional(checks.whole) },
+      { name: "requests_per_day", label: "Requests a day (optional)", inputmode: "numeric", check: optional(checks.whole) },
+    ],
+    confirm: "Create account",
+    send: ({ agent_name, email, credits, requests_per_minute, requests_per_day, reason }) =>
+      act("/accounts", { agent_name, email: email || undefined, credits: exact(credits), requests_per_minute: exact(requests_per_minute), requests_per_day: exact(requests_per_day), reason }),
+    done: ({ api_key: key, account }) =>
+      issued({
+        title: "The account's key",
+        words: `Give this key to the owner of ${account.agent_name}. It is shown once.`,
+        text: key,
+        done: () => {
+          location.hash = `#/accounts/${account.org_id}`;
+        },
+      }),
+  });
+}

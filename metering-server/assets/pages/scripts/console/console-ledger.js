@@ -1,0 +1,36 @@
+// An account's ledger: every change of the balance except usage.
+
+import { admin, query } from "/assets/console-api.js";
+import { rows } from "/assets/console-rows.js";
+import { time } from "/assets/console-time.js";
+import { h } from "/assets/dom.js";
+import { figure } from "/assets/figure.js";
+
+const KINDS = {
+  signup_bonus: "Free credits",
+  purchase_pay_signup: "Purchase",
+  purchase_topup: "Top-up",
+  adjustment: "Adjustment",
+  payment_reversed: "Payment reversed",
+  payment_restored: "Payment restored",
+};
+
+/** The ledger, oldest entry first. */
+export function ledger(account) {
+  return rows({
+    caption: "Ledger",
+    columns: [{ name: "Time (UTC)", head: true }, { name: "Type" }, { name: "Description" }, { name: "Credits", number: true }],
+    row: (entry) => [
+      time(entry.created_at),
+      KINDS[entry.type] ?? entry.type,
+      [entry.description, entry.tx_hash && h("span", { class: "under mono break" }, entry.tx_hash)].filter(Boolean),
+      h("span", { class: entry.amount.startsWith("-") ? null : "good" }, figure(entry.amount, { sign: true })),
+    ],
+    load: async (after) => {
+      const { entries: items, next } = await admin(`/accounts/${account.org_id}/ledger${query({ after, limit: 100 })}`);
+      return { items, next };
+    },
+    empty: "The ledger is empty.",
+    more: "Show later entries",
+  });
+}

@@ -1,0 +1,64 @@
+// Entries of the audit log.
+
+import { admin, query } from "/assets/console-api.js";
+import { changes } from "/assets/console-changes.js";
+import { parts } from "/assets/console-rows.js";
+import { time } from "/assets/console-time.js";
+import { h } from "/assets/dom.js";
+
+const ACTIONS = {
+  "account.create": "Created an account",
+  "account.grant": "Granted credits",
+  "account.adjust": "Adjusted the balance",
+  "account.limits": "Set rate limits",
+  "account.revoke": "Revoked the account",
+  "account.rotate_key": "Rotated the key",
+  "plan.set": "Set a plan",
+  "plan.import": "Imported plans",
+  "plan.activate": "Put a plan on sale",
+  "plan.deactivate": "Took a plan off sale",
+  "plan.remove": "Removed a plan",
+  "payment.assign": "Assigned a payment",
+  "operator.create": "Created an operator",
+  "operator.revoke": "Revoked an operator",
+};
+const RESULTS = {
+  done: ["tag tag-good", "done"],
+  refused: ["tag tag-bad", "refused"],
+  unknown: ["tag tag-warn", "unknown"],
+};
+
+/** The entries about a subject, or all, newest first. */
+export function log({ subject = "", empty }) {
+  return parts({
+    load: async (before) => {
+      const { entries: items, next } = await admin(`/audit${query({ subject, before, limit: 100 })}`);
+      return { items, next };
+    },
+    empty,
+    more: "Show older entries",
+    draw: (entries) => h("ol", { class: "log" }, ...entries.map(item)),
+  });
+}
+
+function item({ id, at, actor, action, subject, reason, before, outcome }) {
+  const [kind, result] = outcome ? (RESULTS[outcome.result] ?? ["tag", outcome.result]) : ["tag tag-warn", "no outcome"];
+  const after = outcome?.after ?? null;
+  const detail = outcome?.detail || (outcome ? "" : "It is under way, or the server stopped before it ended: it may have been taken or not.");
+  return h(
+    "li",
+    { "data-action": action, "data-entry": id },
+    h("p", { class: "log-head" }, h("strong", {}, ACTIONS[action] ?? action), about(subject), h("span", { class: kind }, result)),
+    h("p", { class: "log-facts soft" }, time(at), " UTC, by ", who(actor)),
+    h("p", { class: "log-reason break" }, reason || h("span", { class: "soft" }, "No reason given")),
+    detail && h("p", { class: "log-detail bad break" }, detail),
+    (before || after) && h("details", { class: "table-details" }, h("summary", {}, "What changed", h("span", { class: "quietly-there" }, ` in entry ${id}`)), changes(before, after)),
+  );
+}
+
+function about(subject) {
+  if (subject.startsWith("org_")) return h("a", { class: "mono break", href: `#/accounts/${subject}` }, subject);
+  return h("span", { class: "mono break" }, subject);
+}
+
+const who = (actor) => h("span", { class: "break" }, actor.replace(/^operator:/, "").replace(/^command_line:(.*)$/, "$1 on the command line"));

@@ -1,0 +1,63 @@
+// Operators: who may sign in here.
+
+import { act, admin } from "/assets/console-api.js";
+import { ask, issued } from "/assets/console-dialog.js";
+import { reload } from "/assets/console-router.js";
+import { isManager, ownName } from "/assets/console-session.js";
+import { day } from "/assets/console-time.js";
+import { h } from "/assets/dom.js";
+import { table } from "/assets/table.js";
+
+const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
+
+/** The view. */
+export async function operators() {
+  const { operators: list } = await admin("/operators");
+  const create = isManager() && h("button", { class: "button", type: "button", id: "new-operator", on: { click: askForOperator } }, "New operator");
+  const columns = [{ name: "Name", head: true }, { name: "Role" }, { name: "Created" }, { name: "Status" }, isManager() && { name: "Action" }];
+  const rows = list.map((operator) => [named(operator), operator.role, day(operator.created_at), status(operator), isManager() && revocable(operator)].filter((cell) => cell !== false));
+  return {
+    title: "Operators",
+    lead: "A viewer reads everything. A manager takes every action too.",
+    actions: [create],
+    body: [list.length > 0 ? table("Operators", columns.filter(Boolean), rows) : h("p", { class: "soft empty" }, "There are no operators.")],
+  };
+}
+
+const named = ({ name }) => [name, name === ownName() && h("span", { class: "soft" }, " (you)")].filter(Boolean);
+
+function status({ status: text, revoked_at: at }) {
+  const tag = h("span", { class: text === "revoked" ? "tag tag-bad" : "tag tag-good" }, text);
+  return at ? [tag, h("span", { class: "under" }, day(at))] : tag;
+}
+
+function revocable(operator) {
+  if (operator.status === "revoked") return "";
+  const label = h("span", { class: "quietly-there" }, ` ${operator.name}`);
+  return h("button", { class: "button button-quiet button-small", type: "button", id: `revoke-${operator.name}`, on: { click: () => revoke(operator) } }, "Revoke", label);
+}
+
+function askForOperator() {
+  ask({
+    title: "New operator",
+    fields: [
+      { name: "name", label: "Name", hint: "1 to 64 letters, digits, dots, hyphens, underscores or at signs. It can never be used again.", autocapitalize: "none", check: (text) => (NAME.test(text) ? "" : "Use 1 to 64 letters, digits, dots, hyphens, underscores or at signs.") },
+      { name: "role", label: "Role", options: [["viewer", "Viewer: reads everything"], ["manager", "Manager: takes every action"]] },
+    ],
+    confirm: "Create operator",
+    send: ({ name, role, reason }) => act("/operators", { name, role, reason }),
+    done: ({ token, operator }) => issued({ title: "The operator's token", words: `Give this token to ${operator.name}, to sign in with. It is shown once.`, text: token, done: () => reload(`Created ${operator.name}.`) }),
+  });
+}
+
+function revoke({ name }) {
+  const own = name === ownName() ? " You will be signed out." : "";
+  ask({
+    title: `Revoke ${name}`,
+    about: [h("p", {}, `The token and its sessions stop working at once, and for ever.${own}`)],
+    confirm: "Revoke operator",
+    danger: true,
+    send: ({ reason }) => act(`/operators/${encodeURIComponent(name)}/revoke`, { reason }),
+    done: () => reload(`Revoked ${name}.`),
+  });
+}

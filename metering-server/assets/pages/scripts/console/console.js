@@ -1,0 +1,26 @@
+// Starts the operator's pages: the session, then the view that the fragment names.
+
+import { accounts } from "/assets/console-accounts.js";
+import { account } from "/assets/console-account.js";
+import { audit } from "/assets/console-audit.js";
+import { catalogue } from "/assets/console-catalogue.js";
+import { operators } from "/assets/console-operators.js";
+import { overview } from "/assets/console-overview.js";
+import { payments } from "/assets/console-payments.js";
+import { plans } from "/assets/console-plans.js";
+import { closeView, openView, startRouter } from "/assets/console-router.js";
+import { startSession } from "/assets/console-session.js";
+import { startFigures } from "/assets/figure.js";
+
+startFigures();
+startRouter([
+  [/^\/overview$/, overview],
+  [/^\/accounts(?:\?search=(.*))?$/, accounts],
+  [/^\/accounts\/([^/]+)$/, account],
+  [/^\/payments$/, payments],
+  [/^\/plans$/, plans],
+  [/^\/catalogue$/, catalogue],
+  [/^\/audit(?:\?subject=(.*))?$/, audit],
+  [/^\/operators$/, operators],
+]);
+startSession({ opened: openView, closed: closeView });

@@ -1,0 +1,232 @@
+// The operators' console as a page: signing in and out, what a viewer sees, the keyboard, its looks and its weight.
+
+import assert from "node:assert/strict";
+import { checkPage, shows, storedData } from "./browser.mjs";
+import { enter, shown, visit } from "./console-steps.mjs";
+import { LOOKS, call, tabTo } from "./steps.mjs";
+
+const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Audit log", "Operators"];
+const DAY_MS = 86_400_000;
+
+/** Puts a made-up month into the report, and two chains into the health. */
+async function madeUpMonth(page) {
+  const exact = (_, value) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toFixed(8)) : value);
+  await page.route("**/admin/report?*", async (route) => {
+    const response = await (await route.fetch()).json();
+    const day = (back) => new Date(Date.now() - back * DAY_MS).toISOString().slice(0, 10);
+    const by_day = Array.from({ length: 30 }, (_, back) => ({
+      day: day(back),
+      new_accounts: (back * 7) % 5,
+      credits_sold: ((back * 7919) % 5) * 10.5,
+      credits_granted: back % 4 === 0 ? 4 : 0,
+      usage_events: 9_100 + ((back * 7919) % 5_000),
+      credits_used: 9 + ((back * 104_729) % 97) / 8,
+    })).reverse();
+    const token = { token_contract: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", token_symbol: "USDC" };
+    const sales = [
+      { chain_id: 8453, plan_id: "starter", ...token, payments: 42, amount_atomic: "210000000", amount_human: "210", credits: 441 },
+      { chain_id: 8453, plan_id: "pro", ...token, payments: 3, amount_atomic: "75000000", amount_human: "75", credits: 180 },
+      { chain_id: 1, plan_id: "coin", token_contract: `0x${"0".repeat(40)}`, token_symbol: "ETH", payments: 2, amount_atomic: "5000000000000000", amount_human: "0.005", credits: 9 },
+    ];
+    const routes = ["/mpp/ethPrice/{block_number}", "/mpp/snapshot/allTrades/{block_number}", "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_size}", "/mpp/ethPrice"];
+    const top_routes = routes.map((route_template, place) => ({ route_template, http_method: "GET", call_count: 90_000 >> place, credits_used: 150.12345678 / (place + 1) }));
+    const names = ["price-watcher", "arbitrage-7", "research", "my-agent", "dashboard", "backtest"];
+    const top_accounts = names.map((agent_name, place) => ({ ...response.top_accounts[0], agent_name, usage_events: 70_000 >> place, credits_used: 120.5 / (place + 1) }));
+    const refusals = { ...response.refusals, insufficient_credits: 214, rate_limited: 57, unknown_key: 12, repeated: 3 };
+    const json = { ...response, accounts: 318, by_day, sales, top_routes, top_accounts, refusals };
+    await route.fulfill({ body: JSON.stringify(json, exact), headers: { "content-type": "application/json" } });
+  });
+  await page.route("**/admin/health", async (route) => {
+    const response = await (await route.fetch()).json();
+    const chains = [
+      { chain_id: 8453, name: "base", confirmed_block: 38_123_456, latest_block: 38_123_471, problem: null },
+      { chain_id: 1, name: "ethereum", confirmed_block: null, latest_block: null, problem: "the chain did not respond in time" },
+    ];
+    await route.fulfill({ body: JSON.stringify({ ...response, chains }), headers: { "content-type": "application/json" } });
+  });
+}
+
+export const operatorsConsole = {
+  /** Signs in with wrong tokens and the right one; signs out. The token is kept nowhere. */
+  async consoleSignIn(visitor, { token, service }) {
+    const page = await visitor.window({ expected: [401] });
+    await page.goto(`${page.base}/console`);
+    await page.waitForSelector("#sign-in:not([hidden])");
+    assert.deepEqual(page.faults, [], "asking who is signed in is no error");
+    assert.equal(await page.getAttribute("#token", "type"), "password");
+    assert.ok(await page.isHidden("#console-nav"));
+    await checkPage(page, null);
+    const wrong = [["sk_live_1", /starts with opr_/], [`opr_${"x".repeat(43)}`, /not valid/]];
+    for (const [text, problem] of wrong) {
+      await page.fill("#token", text);
+      await page.click("#token-button");
+      await page.waitForSelector("#token-error:not([hidden])");
+      await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#token-error").textContent), problem.source);
+      assert.equal(await page.evaluate(() => document.activeElement.id), "token");
+    }
+    await checkPage(page, null);
+    await page.fill("#token", ` ${token}\n`);
+    await page.click("#token-button");
+    await shown(page);
+    assert.equal(await page.innerText("#view-title"), "Overview");
+    assert.match(await page.innerText("#who"), /boss\s+manager/);
+    const cookies = await page.context().cookies();
+    assert.deepEqual(cookies.map(({ httpOnly, sameSite }) => [httpOnly, sameSite]), [[true, "Strict"]]);
+    assert.ok(!(await storedData(page)).includes("opr_") && !(await shows(page, token)), "the token is not kept");
+    // Another tab is signed in, and a reload keeps the view.
+    const tab = await page.context().newPage();
+    await tab.goto(`${page.base}/console#/plans`);
+    await tab.waitForSelector('#view-title:has-text("Plans")');
+    await tab.reload();
+    await tab.waitForSelector('#view-title:has-text("Plans")');
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in:not([hidden])");
+    assert.ok(await page.isHidden("#token-error"));
+    assert.ok(await page.isHidden("#view"));
+    await page.evaluate(() => (location.hash = "#/accounts"));
+    assert.ok(await page.isHidden("#view"), "another fragment shows nothing");
+    await tab.click('#console-nav >> text="Accounts"');
+    await tab.waitForSelector("#sign-in:not([hidden])");
+    assert.match(await tab.innerText("#token-error"), /session has ended/);
+    for (const path of ["/console", "/admin/session"]) assert.equal((await fetch(service + path)).status, 404, `${path} is not public`);
+    await checkPage(page, null);
+  },
+
+  /** A viewer reads everything and is offered no action. */
+  async consoleViewer(visitor, { token, manager, org }) {
+    const buttons = async (page) => {
+      const seen = {};
+      for (const name of VIEWS) {
+        await visit(page, name);
+        seen[name] = await page.locator("#view button:not([aria-pressed], [type=submit], [data-download])").allInnerTexts();
+      }
+      await page.goto(`${page.base}/console#/accounts/${org}`);
+      await page.waitForSelector("#figures");
+      await page.waitForSelector("#panel-ledger table");
+      seen.Account = await page.locator(".page-head button").allInnerTexts();
+      return seen;
+    };
+    const page = await visitor.window();
+    await enter(page, token);
+    const none = Object.fromEntries([...VIEWS, "Account"].map((name) => [name, []]));
+    assert.deepEqual(await buttons(page), none);
+    await checkPage(page, null);
+    const other = await visitor.window();
+    await enter(other, manager);
+    const all = await buttons(other);
+    assert.deepEqual(all.Account, ["Grant", "Adjust", "Limits", "Rotate key", "Revoke"]);
+    assert.deepEqual([all.Accounts, all.Plans], [["New account"], ["New plan"]]);
+    assert.equal(all.Operators.length, 3, "a new one, and two to revoke");
+  },
+
+  /** Signs in, finds an account and grants credits with the keyboard alone. */
+  async consoleKeyboard(visitor, { token }) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/console`);
+    await page.waitForSelector("#sign-in:not([hidden])");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "token", "the token can be typed at once");
+    await page.keyboard.type(token);
+    await page.keyboard.press("Enter");
+    await shown(page);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "view-title");
+    await page.keyboard.press("Tab");
+    await tabTo(page, 'a[href="#/accounts"]');
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('#view-title:has-text("Accounts")');
+    await tabTo(page, "#search");
+    await page.keyboard.type("holder");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('#found:has-text("1 account")');
+    await tabTo(page, "tbody a");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#grant");
+    await tabTo(page, "#grant");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "field-credits", "the dialog has the focus");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "grant", "and gives it back");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("2.5");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "field-reason", "what is missing has the focus");
+    await page.keyboard.type("By keyboard");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#message");
+    assert.equal(await page.innerText("#balance"), "4.5");
+    await tabTo(page, "#tab-ledger");
+    for (const name of ["usage", "payments", "history"]) {
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.evaluate(() => document.activeElement.id), `tab-${name}`);
+    }
+    await page.waitForSelector("#panel-history .log");
+    await tabTo(page, "#panel-history summary");
+    await page.keyboard.press("Enter");
+    assert.ok(await page.isVisible("#panel-history details[open] table"));
+    await tabTo(page, "#skip");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await tabTo(page, "#sign-out");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#sign-in:not([hidden])");
+    await checkPage(page, null);
+  },
+
+  /** Every view in both schemes, on a phone and a desktop. */
+  async consoleLooks(visitor, { token, service, key, org }) {
+    for (let calls = 0; calls < 3; calls += 1) assert.equal((await call({ base: service }, "/mpp/ethPrice", key)).status, 200);
+    for (const options of LOOKS) {
+      const page = await visitor.window(options);
+      const [narrow, dark] = [options.viewport.width === 375, options.colorScheme === "dark"];
+      await madeUpMonth(page);
+      await enter(page, token);
+      await page.waitForSelector("svg.chart rect.bar");
+      const name = narrow ? dark && "console-dark-phone" : !dark && "console";
+      await checkPage(page, name || null);
+      for (const measure of ["credits_sold", "credits_granted", "usage_events", "new_accounts"]) {
+        await page.click(`#daily [data-choice=${measure}]`);
+        await page.waitForSelector("#daily svg.chart rect.bar");
+      }
+      for (const view of VIEWS.slice(1)) {
+        await visit(page, view);
+        for (const summary of await page.locator("#view summary").all()) await summary.click();
+        await checkPage(page, null);
+        const create = page.locator("#new-account, #new-plan, #new-operator");
+        if ((await create.count()) === 0) continue;
+        await create.click();
+        await page.click("dialog [type=submit]");
+        await checkPage(page, null);
+        await page.keyboard.press("Escape");
+      }
+      await page.goto(`${page.base}/console#/accounts/${org}`);
+      await page.waitForSelector("#panel-ledger table");
+      await page.mouse.move(0, 0);
+      await checkPage(page, !narrow && !dark ? "console-account" : null);
+      for (const tab of ["usage", "payments", "history"]) {
+        await page.click(`#tab-${tab}`);
+        await page.waitForSelector(`#panel-${tab} :is(svg.chart, .empty, table, .log)`);
+        await checkPage(page, null);
+      }
+      for (const action of ["grant", "adjust", "limits", "rotate", "revoke"]) {
+        await page.click(`#${action}`);
+        await page.click("dialog [type=submit]");
+        await checkPage(page, null);
+        await page.keyboard.press("Escape");
+      }
+    }
+  },
+
+  /** What is sent until the overview is shown. */
+  async consoleWeight(visitor, { token, most }) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/console`, { waitUntil: "networkidle" });
+    await page.fill("#token", token);
+    await page.click("#token-button");
+    await shown(page);
+    await page.waitForLoadState("networkidle");
+    const sizes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].map(({ name, encodedBodySize }) => ({ name, encodedBodySize })));
+    const sum = sizes.reduce((total, { encodedBodySize }) => total + encodedBodySize, 0);
+    assert.ok(sizes.length > 20, JSON.stringify(sizes));
+    assert.ok(sum < most, `${sum} bytes: ${JSON.stringify(sizes)}`);
+    console.log(`the console is ${sum} bytes in ${sizes.length} files`);
+  },
+};

@@ -1,0 +1,149 @@
+//! The operators' console in a real browser: scenes of `tests/browser/console.mjs` and `console-actions.mjs`.
+
+use std::net::TcpListener;
+
+use metering_tests::chain::Chain;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use super::{chromium, play};
+use crate::support::shop::{Kind, STARTER, Shop};
+
+/// An address for operators that nothing listens on.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// The token of a new operator.
+fn operator(site: &Site, name: &str, role: &str) -> Value {
+    site.admin_json(&["operator", "create", name, "--role", role])["token"].clone()
+}
+
+/// A server with an address for operators, and a manager called `boss`.
+struct Desk {
+    site: Site,
+    server: Server,
+    base: String,
+    token: Value,
+}
+
+impl Desk {
+    fn new(settings: &[(&str, &str)]) -> Self {
+        let (site, address) = (Site::new(), free_address());
+        let token = operator(&site, "boss", "manager");
+        let setup = site.server().set("METERING_ADMIN_LISTEN", &address);
+        let server = settings.iter().fold(setup, |setup, (name, value)| setup.set(name, value)).start();
+        Self { site, server, base: format!("http://{address}"), token }
+    }
+
+    /// Opens an account with this name and more flags.
+    fn account(&self, name: &str, flags: &[&str]) -> Value {
+        self.site.admin_json(&[&["account", "create", "--agent-name", name], flags].concat())
+    }
+
+    fn play(&self, scene: &str, more: Value) {
+        let service = format!("http://{}", self.server.address());
+        let mut settings = json!({"base": self.base, "service": service, "token": self.token});
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        play(scene, &self.server, settings);
+        self.site.verify();
+        let log = self.server.log();
+        assert!(!log.contains("opr_") && !log.contains("sk_live_"), "a secret is in the log");
+    }
+}
+
+#[test]
+fn operator_signs_in_and_out() {
+    Desk::new(&[]).play("consoleSignIn", json!({}));
+}
+
+#[test]
+fn viewer_is_offered_no_action() {
+    let desk = Desk::new(&[]);
+    let account = desk.account("holder", &["--credits", "2"]);
+    let viewer = operator(&desk.site, "reader", "viewer");
+    desk.play("consoleViewer", json!({"token": viewer, "manager": desk.token, "org": account["org_id"]}));
+}
+
+#[test]
+fn accounts_are_found_and_changed() {
+    let desk = Desk::new(&[]);
+    let limits = ["--rpm", "0", "--rpd", "0", "--credits", "2"];
+    let _ = desk.account("first", &["--email", "first@example.com"]);
+    let (second, third) = (desk.account("second", &limits), desk.account("third", &[]));
+    let accounts = json!({"key": second["api_key"], "third": third["org_id"]});
+    desk.play("consoleAccounts", json!({"accounts": accounts}));
+}
+
+#[test]
+fn plans_and_catalogue_files_are_managed() {
+    let desk = Desk::new(&[]);
+    let served = include_str!("../../../../metering-sample/routes.json");
+    let mut valid: Value = serde_json::from_str(served).unwrap();
+    let routes = valid["endpoints"].as_array_mut().unwrap();
+    routes.iter_mut().find(|route| route["path"] == "/mpp/ethPrice").unwrap()["credit_weight"] = json!(72);
+    routes.push(json!({"path": "/mpp/extra", "method": "GET", "metered": true}));
+    let valid = desk.site.write("valid.json", &valid.to_string());
+    let invalid = desk.site.write("invalid.json", &served.replacen("credit_weight", "credit_wieght", 1));
+    desk.play("consolePlans", json!({"valid": valid, "invalid": invalid}));
+}
+
+#[test]
+fn operators_come_and_go_and_the_log_has_them() {
+    let desk = Desk::new(&[]);
+    let account = desk.account("holder", &["--credits", "2"]);
+    desk.play("consoleOperators", json!({"org": account["org_id"]}));
+}
+
+#[test]
+fn unclaimed_payment_is_found_and_assigned() {
+    let Some(mut shop) = Shop::with(Chain::setup(), "1", "") else { return };
+    let address = free_address();
+    shop.restart_with(&[("METERING_ADMIN_LISTEN", &address)]);
+    let token = operator(&shop.site, "boss", "manager");
+    let account = shop.site.admin_json(&["account", "create", "--agent-name", "payer", "--credits", "0"]);
+    let customer = shop.customer();
+    let _ = shop.signed_up(Kind::Token, &customer);
+    let hash = shop.pay(Kind::Token, &shop.customer(), STARTER);
+    let more = json!({
+        "base": format!("http://{address}"), "token": token, "hash": hash, "org": account["org_id"],
+        "wallet": customer.checksummed(),
+    });
+    play("consolePayments", &shop.server, more);
+    shop.site.verify();
+}
+
+#[test]
+fn lost_responses_of_actions_are_not_taken_for_failures() {
+    let desk = Desk::new(&[]);
+    let account = desk.account("holder", &["--credits", "2"]);
+    desk.play("consoleFailures", json!({"org": account["org_id"]}));
+}
+
+#[test]
+fn console_works_with_the_keyboard_alone() {
+    let desk = Desk::new(&[]);
+    let _ = desk.account("holder", &["--credits", "2"]);
+    desk.play("consoleKeyboard", json!({}));
+}
+
+#[test]
+fn console_is_accessible_in_both_schemes_and_widths() {
+    let desk = Desk::new(&[("METERING_BRAND__NAME", "Acme Data")]);
+    let account = desk.account("price-watcher", &["--credits", "60", "--email", "owner@example.com"]);
+    let _ = desk.account("research-bot-with-a-long-name-for-an-agent", &["--credits", "2"]);
+    let org = account["org_id"].as_str().unwrap();
+    for (command, credits, note) in [("grant", "5", "Sorry about Friday"), ("adjust", "-0.5", "Granted twice")] {
+        let flags = ["--credits", credits, "--note", note, "--reason", "Ticket 311"];
+        let _ = desk.site.admin_json(&[&["account", command, org], &flags[..]].concat());
+    }
+    desk.play("consoleLooks", json!({"key": account["api_key"], "org": account["org_id"]}));
+}
+
+#[test]
+fn console_is_light() {
+    if chromium().is_some() {
+        Desk::new(&[]).play("consoleWeight", json!({"most": 150_000}));
+    }
+}
