@@ -1,5 +1,7 @@
 //! Top-up quotes: sell a plan to an account for an exact amount, which any wallet may pay (ADR 27).
 
+use std::collections::BTreeSet;
+
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
 use crate::chains::chain::{Chain, Evidence};
@@ -174,18 +176,17 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
 /// The amounts that an account had before and may have again, the newest first. They are drawn before others, so that an
 /// account that asks now and then holds few amounts, and a late payment of one of them is still its own.
 fn amounts_again(own: &[Quote], new: &Quote, plan: &Plan) -> Vec<TokenUnits> {
-    let may_have = |amount| {
-        let drawn = |price| may_be_drawn(price, plan.token_decimals, TagKind::TopUp, amount);
-        let is_reserved = own.iter().any(|old| old.reserves_amount_of(&Quote { amount, ..new.clone() }));
-        !is_reserved && plan.price().is_some_and(drawn)
-    };
-    let mut amounts: Vec<TokenUnits> = Vec::new();
-    for old in own.iter().rev().filter(|old| old.target == new.target) {
-        if amounts.len() < Quote::MAX_TOP_UPS && !amounts.contains(&old.amount) && may_have(old.amount) {
-            amounts.push(old.amount);
+    let drawn =
+        |amount| plan.price().is_some_and(|price| may_be_drawn(price, plan.token_decimals, TagKind::TopUp, amount));
+    let (mut looked_at, mut again) = (BTreeSet::new(), Vec::new());
+    for old in own.iter().rev().filter(|old| old.target == new.target && drawn(old.amount)) {
+        let renewed = Quote { amount: old.amount, ..new.clone() };
+        if looked_at.insert(old.amount) && !own.iter().any(|old| old.reserves_amount_of(&renewed)) {
+            again.push(old.amount);
         }
     }
-    amounts
+    again.truncate(Quote::MAX_TOP_UPS);
+    again
 }
 
 /// The refusal of a quote because of the account's unpaid ones.
