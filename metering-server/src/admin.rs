@@ -22,6 +22,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body::Body;
+use metering_core::wire::ErrorCode;
 
 use crate::api;
 use crate::endpoints;
@@ -30,8 +31,10 @@ use crate::http::{ClientAddress, Problem, Reply, Response, compressed, into_resp
 pub(crate) use app::AdminApp;
 use routes::ENDPOINTS;
 
-/// The largest body: a catalogue to check.
-const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+/// The largest body.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+/// The largest catalogue to check.
+const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Responds to a request on the admin address.
 pub(crate) async fn respond<B>(app: &Arc<AdminApp>, request: Request<B>) -> Response
@@ -64,9 +67,11 @@ where
         return page;
     }
     if ENDPOINTS.at(path).next().is_none() {
-        return Problem::not_found().into_reply();
+        let message = "Nothing is at this path; see /admin/openapi.json, or /console in a browser.";
+        return Problem::new(ErrorCode::NotFound, message).into_reply();
     }
-    let body = match read_capped(body, MAX_BODY_BYTES, app.body_timeout).await {
+    let most = if path == plans::CHECK { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
+    let body = match read_capped(body, most, app.body_timeout).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),
     };
@@ -81,7 +86,7 @@ where
     };
     // In a task of its own: an action is finished and logged even if the client hangs up.
     let (app, path) = (Arc::clone(app), head.uri.path().to_owned());
-    let called = tokio::spawn(async move { ENDPOINTS.call(&app, &method, &path, request).await });
+    let called = app.tasks.clone().spawn(async move { ENDPOINTS.call(&app, &method, &path, request).await });
     match called.await {
         Ok(result) => result.unwrap_or_else(Problem::into_reply),
         Err(error) => {

@@ -37,7 +37,7 @@ use crate::operations::{maintenance, metrics};
 use crate::pages::Pages;
 use crate::signups::bot::BotChallenge;
 
-pub(crate) use catalogue::catalogue;
+pub(crate) use catalogue::{catalogue, conflict};
 pub use ending::{Ending, RunError};
 pub(crate) use listen::bind;
 
@@ -115,7 +115,13 @@ async fn run_until(
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
     let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
-    let administering = admin.map(|(admin, app)| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
+    let administering = admin.map(|(listener, admin)| {
+        let serving = listener.serve(admin_handler(&admin), shutdown.clone());
+        tokio::spawn(async move {
+            serving.await;
+            admin.drain().await;
+        })
+    });
     if config.serves(Surface::Gateway) {
         tokio::spawn(gateway::warn_about_upstream(config.clone()));
     }

@@ -155,6 +155,7 @@ async fn operators(store: &SqliteStore) {
         action: "account.grant".to_owned(),
         subject: account_id(BUSY).to_string(),
         reason: "it's\n“größer”".to_owned(),
+        request: r#"{"credits":"1"}"#.to_owned(),
         before: Some(r#"{"balance":"1"}"#.to_owned()),
     };
     for result in AuditResult::ALL {

@@ -1,6 +1,6 @@
 //! Accounts: finds, shows, creates and changes them.
 
-use super::action::{Action, Target, json, one_line};
+use super::action::{Action, NOTHING, Target, json, one_line, requested};
 use super::{AdminError, Administration};
 use crate::access::account::{Account, AccountId, Email, RateLimits};
 use crate::access::email_status::EmailStatus;
@@ -120,7 +120,8 @@ impl Administration {
                 }
             }
         };
-        let target = Target { name: "account.create", subject: id.to_string(), before: None, action };
+        let asked = requested(&CreateAccountRequest { reason: String::new(), ..request.clone() });
+        let target = Target { name: "account.create", subject: id.to_string(), request: asked, before: None, action };
         Ok((self.audited(target, taken, described).await?, key))
     }
 
@@ -157,7 +158,9 @@ impl Administration {
         credits: Credits,
         note: &str,
     ) -> Result<Account, AdminError> {
-        let entry = NewLedgerEntry::new(LedgerKind::Adjustment, credits, one_line("note", note)?);
+        let note = one_line("note", note)?;
+        let asked = requested(&EntryRequest { credits, note: Some(note.clone()), reason: String::new() });
+        let entry = NewLedgerEntry::new(LedgerKind::Adjustment, credits, note);
         let taken = async {
             match self.store.post_entry(id, entry, self.clock.now()).await? {
                 Posted::Account(account) => Ok(account),
@@ -167,7 +170,7 @@ impl Administration {
                 ))),
             }
         };
-        let target = self.account_target(name, id, action).await?;
+        let target = Target { request: asked, ..self.account_target(name, id, action).await? };
         self.audited(target, taken, described).await
     }
 
@@ -182,9 +185,10 @@ impl Administration {
         limits: &LimitsRequest,
     ) -> Result<Account, AdminError> {
         let before = self.account(id).await?.limits;
+        let asked = requested(&LimitsRequest { reason: String::new(), ..limits.clone() });
         let limits = changed(before, limits.requests_per_minute, limits.requests_per_day);
         let taken = async { self.store.set_limits(id, limits).await?.ok_or_else(|| super::no_account(id)) };
-        let target = self.account_target("account.limits", id, action).await?;
+        let target = Target { request: asked, ..self.account_target("account.limits", id, action).await? };
         self.audited(target, taken, described).await
     }
 
@@ -225,7 +229,7 @@ impl Administration {
         action: &'a Action,
     ) -> Result<Target<'a>, AdminError> {
         let before = described(&self.account(id).await?);
-        Ok(Target { name, subject: id.to_string(), before, action })
+        Ok(Target { name, subject: id.to_string(), request: NOTHING.to_owned(), before, action })
     }
 }
 

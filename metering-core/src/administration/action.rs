@@ -63,6 +63,8 @@ pub(super) fn one_line(field: &str, text: &str) -> Result<String, AdminError> {
 pub(super) struct Target<'a> {
     pub(super) name: &'static str,
     pub(super) subject: String,
+    /// What is asked for, as JSON.
+    pub(super) request: String,
     /// What the subject is before the action, as JSON.
     pub(super) before: Option<String>,
     pub(super) action: &'a Action,
@@ -86,6 +88,23 @@ impl Failure for AssignError {
     }
 }
 
+/// The failure of an action that was not taken because it could not be logged: that is certain, whatever became of the
+/// entry.
+fn not_begun(error: StoreError) -> StoreError {
+    match error {
+        StoreError::OutcomeUnknown(_) => StoreError::Unavailable(error.to_string().into()),
+        error => error,
+    }
+}
+
+/// The request of an action that asks for nothing but itself.
+pub(super) const NOTHING: &str = "{}";
+
+/// A request for the audit log, without its reason, which has a place of its own.
+pub(super) fn requested(request: &impl Serialize) -> String {
+    json(request).unwrap_or_else(|| NOTHING.to_owned())
+}
+
 /// A document for the audit log.
 pub(super) fn json(document: &impl Serialize) -> Option<String> {
     serde_json::to_string(document).ok()
@@ -102,11 +121,11 @@ impl Administration {
         taken: impl Future<Output = Result<T, E>>,
         after: impl FnOnce(&T) -> Option<String>,
     ) -> Result<T, E> {
-        let Target { name, subject, before, action } = target;
+        let Target { name, subject, request, before, action } = target;
         let Action { actor, reason } = action.clone();
         let at = self.clock.now();
-        let entry = NewAuditEntry { at, actor, action: name.to_owned(), subject, reason, before };
-        let id = self.store.begin_audit(entry).await?;
+        let entry = NewAuditEntry { at, actor, action: name.to_owned(), subject, reason, request, before };
+        let id = self.store.begin_audit(entry).await.map_err(not_begun)?;
         let result = taken.await;
         let (outcome, detail, after) = match &result {
             Ok(value) => (AuditResult::Done, String::new(), after(value)),

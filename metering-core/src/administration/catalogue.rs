@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalogue::Catalogue;
-use crate::money::credits::Credits;
+use crate::catalogue::{Catalogue, Pricing, Route};
 use crate::wire::admin::{CatalogueCheckDocument, RouteChange};
 
-/// Checks the text of a catalogue file, and compares its prices with those of the catalogue that is served.
+/// Checks the text of a catalogue file, and compares its prices with those of the catalogue that is served. `conflict`
+/// says why a server cannot serve a valid catalogue, if it cannot.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -17,37 +17,59 @@ use crate::wire::admin::{CatalogueCheckDocument, RouteChange};
 ///     format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#)
 /// };
 /// let served = Catalogue::from_json(&catalogue(72))?;
-/// let check = check_catalogue(&served, &catalogue(144));
+/// let check = check_catalogue(&served, &catalogue(144), |_| None);
 /// assert_eq!(check.changes[0].price_before.as_deref(), Some("0.01"));
 /// assert_eq!(check.changes[0].price_after.as_deref(), Some("0.02"));
-/// assert_eq!(check_catalogue(&served, "[").valid, false);
+/// assert_eq!(check_catalogue(&served, "[", |_| None).valid, false);
 /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
 /// ```
 #[must_use]
-pub fn check_catalogue(served: &Catalogue, text: &str) -> CatalogueCheckDocument {
-    match Catalogue::from_json(text) {
+pub fn check_catalogue(
+    served: &Catalogue,
+    text: &str,
+    conflict: impl FnOnce(&Catalogue) -> Option<String>,
+) -> CatalogueCheckDocument {
+    let read = Catalogue::from_json(text).map_err(|error| error.to_string());
+    let usable = read.and_then(|new| conflict(&new).map_or(Ok(new), Err));
+    match usable {
         Ok(new) => CatalogueCheckDocument {
             valid: true,
             problem: None,
             routes: u64::try_from(new.routes().len()).unwrap_or(u64::MAX),
             changes: changes(&prices(served), &prices(&new)),
         },
-        Err(error) => {
-            CatalogueCheckDocument { valid: false, problem: Some(error.to_string()), routes: 0, changes: Vec::new() }
+        Err(problem) => CatalogueCheckDocument { valid: false, problem: Some(problem), routes: 0, changes: Vec::new() },
+    }
+}
+
+/// How each route is priced, by template and method; `None` for routes that are not metered.
+type Prices<'a> = BTreeMap<(String, String), Option<&'a Pricing>>;
+
+fn prices(catalogue: &Catalogue) -> Prices<'_> {
+    let key = |route: &Route| (route.template.to_string(), route.method.to_string());
+    catalogue.routes().iter().map(|route| (key(route), route.metered.then_some(&route.pricing))).collect()
+}
+
+/// A price for people.
+fn in_words(pricing: Option<&Pricing>) -> String {
+    match pricing {
+        None => "not metered".to_owned(),
+        Some(Pricing::PerRequest(price)) => price.to_string(),
+        Some(Pricing::PerConnection(price)) => format!("{price} per connection"),
+        Some(Pricing::PerLookback { weight, tiers, .. }) => {
+            let price = |seconds| {
+                let price = weight.price(tiers.multiplier(seconds));
+                price.map_or_else(|_| "?".to_owned(), |price| price.to_string())
+            };
+            let up_to = |bound: u64| format!("{} up to {bound} s of look-back", price(bound));
+            let beyond = tiers.bounds().last().map_or(0, |bound| bound.saturating_add(1));
+            let texts = tiers.bounds().map(up_to).chain([format!("{} beyond", price(beyond))]);
+            texts.collect::<Vec<_>>().join(", ")
         }
     }
 }
 
-type Prices = BTreeMap<(String, String), Credits>;
-
-/// The price of a request without a lookback, by template and method. A route that is not metered costs nothing.
-fn prices(catalogue: &Catalogue) -> Prices {
-    let price = |route: &crate::catalogue::Route| if route.metered { route.price(0) } else { Credits::ZERO };
-    let routes = catalogue.routes().iter();
-    routes.map(|route| ((route.template.to_string(), route.method.to_string()), price(route))).collect()
-}
-
-fn changes(before: &Prices, after: &Prices) -> Vec<RouteChange> {
+fn changes(before: &Prices<'_>, after: &Prices<'_>) -> Vec<RouteChange> {
     let mut routes: Vec<_> = before.keys().chain(after.keys()).collect();
     routes.sort_unstable();
     routes.dedup();
@@ -59,7 +81,7 @@ fn changes(before: &Prices, after: &Prices) -> Vec<RouteChange> {
             (Some(before), Some(after)) if before != after => "price",
             _ => return None,
         };
-        let text = |price: Option<&Credits>| price.map(ToString::to_string);
+        let text = |price: Option<&Option<&Pricing>>| price.map(|pricing| in_words(*pricing));
         Some(RouteChange {
             http_method: key.1.clone(),
             route_template: key.0.clone(),

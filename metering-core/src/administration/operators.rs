@@ -1,6 +1,6 @@
 //! Operators: lists, creates and revokes them, and finds the one that a token belongs to.
 
-use super::action::{Action, Target, json};
+use super::action::{Action, NOTHING, Target, json, requested};
 use super::{AdminError, Administration};
 use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorToken, OperatorTokenHash, Role};
 use crate::wire::admin::OperatorDocument;
@@ -33,7 +33,14 @@ impl Administration {
         role: Role,
     ) -> Result<(Operator, OperatorToken), AdminError> {
         let token = OperatorToken::generate(&*self.randomness);
-        let target = Target { name: "operator.create", subject: format!("operator:{name}"), before: None, action };
+        let asked = requested(&serde_json::json!({ "role": role }));
+        let target = Target {
+            name: "operator.create",
+            subject: format!("operator:{name}"),
+            request: asked,
+            before: None,
+            action,
+        };
         let new = NewOperator { name: name.clone(), role, token: token.hash(), created_at: self.clock.now() };
         let taken = async {
             let created = self.store.create_operator(new).await?;
@@ -52,8 +59,13 @@ impl Administration {
         let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
         let no_operator = || AdminError::NotFound(format!("no operator {name}"));
         let before = before.as_ref().ok_or_else(no_operator)?;
-        let target =
-            Target { name: "operator.revoke", subject: format!("operator:{name}"), before: described(before), action };
+        let target = Target {
+            name: "operator.revoke",
+            subject: format!("operator:{name}"),
+            request: NOTHING.to_owned(),
+            before: described(before),
+            action,
+        };
         let taken = async { self.store.revoke_operator(name, self.clock.now()).await?.ok_or_else(no_operator) };
         self.audited(target, taken, described).await
     }

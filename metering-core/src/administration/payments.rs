@@ -38,7 +38,7 @@ impl Administration {
         assignment: &Assignment,
     ) -> Result<Assigned, AssignError> {
         let subject = format!("payment:{}:{}", chain.id(), assignment.tx);
-        let target = Target { name: "payment.assign", subject, before: None, action };
+        let target = Target { name: "payment.assign", subject, request: assignment.described(), before: None, action };
         let taken = assign(&*self.store, chain, assignment, self.clock.now());
         self.audited(target, taken, |assigned| json(&AssignmentDocument::from(assigned))).await
     }

@@ -1,6 +1,6 @@
 //! Plans: lists, saves and removes them, and puts them on sale.
 
-use super::action::{Action, Target, json};
+use super::action::{Action, NOTHING, Target, json, requested};
 use super::{AdminError, Administration};
 use crate::payments::plan::{Plan, PlanKey};
 
@@ -19,7 +19,8 @@ impl Administration {
     /// [`AdminError::Invalid`], or when the store fails.
     pub async fn put_plan(&self, action: &Action, plan: Plan) -> Result<Plan, AdminError> {
         plan.validate().map_err(|error| AdminError::Invalid(error.to_string()))?;
-        let target = self.plan_target("plan.set", &plan.key(), action).await?;
+        let asked = requested(&plan);
+        let target = Target { request: asked, ..self.plan_target("plan.set", &plan.key(), action).await? };
         let taken = async {
             self.store.put_plans(vec![plan.clone()]).await?;
             Ok(plan.clone())
@@ -37,8 +38,13 @@ impl Administration {
         }
         let keys: Vec<PlanKey> = plans.iter().map(Plan::key).collect();
         let before: Vec<Plan> = self.plans().await?.into_iter().filter(|plan| keys.contains(&plan.key())).collect();
-        let target =
-            Target { name: "plan.import", subject: format!("{} plans", plans.len()), before: json(&before), action };
+        let target = Target {
+            name: "plan.import",
+            subject: subject_of(&keys),
+            request: requested(&plans),
+            before: json(&before),
+            action,
+        };
         let after = json(&plans);
         let count = plans.len();
         let taken = async {
@@ -83,12 +89,18 @@ impl Administration {
         action: &'a Action,
     ) -> Result<Target<'a>, AdminError> {
         let before = self.plan(key).await?.as_ref().and_then(json);
-        Ok(Target { name, subject: format!("plan:{}@{}", key.id, key.chain_id), before, action })
+        Ok(Target { name, subject: subject_of(std::slice::from_ref(key)), request: NOTHING.to_owned(), before, action })
     }
 
     async fn plan(&self, key: &PlanKey) -> Result<Option<Plan>, AdminError> {
         Ok(self.plans().await?.into_iter().find(|plan| plan.key() == *key))
     }
+}
+
+/// The plans as the subject of an entry: `plan:ID@CHAIN_ID`, separated by spaces.
+fn subject_of(keys: &[PlanKey]) -> String {
+    let names: Vec<String> = keys.iter().map(|key| format!("plan:{}@{}", key.id, key.chain_id)).collect();
+    names.join(" ")
 }
 
 fn no_plan(key: &PlanKey) -> AdminError {

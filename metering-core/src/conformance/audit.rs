@@ -19,6 +19,7 @@ fn entry(subject: &str) -> NewAuditEntry {
         action: "account.grant".to_owned(),
         subject: subject.to_owned(),
         reason: "an apology".to_owned(),
+        request: r#"{"credits":"1"}"#.to_owned(),
         before: Some(r#"{"balance":"1"}"#.to_owned()),
     }
 }
@@ -132,6 +133,7 @@ pub async fn texts_of_the_audit_log_are_stored_unchanged(store: Arc<dyn Operator
                 action: "plan.put; -- %_".to_owned(),
                 subject: "plan:größer “x”@18446744073709551615".to_owned(),
                 reason: "“größer”\r\n\n\t'%_ \\ \u{1F511}\n".to_owned(),
+                request: String::new(),
                 before: Some(String::new()),
                 at: Timestamp::from_unix_millis(1),
             },

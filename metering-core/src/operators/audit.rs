@@ -68,6 +68,8 @@ pub struct NewAuditEntry {
     pub subject: String,
     /// Why; empty if the command line gave no reason.
     pub reason: String,
+    /// What was asked for, as a JSON object: amounts, notes, limits. Never a secret.
+    pub request: String,
     /// What the subject was before, as JSON, if it existed. Never a secret.
     pub before: Option<String>,
 }

@@ -20,6 +20,9 @@ pub enum StoreError {
     /// The cursor of a list is none that this store issued. Nothing happened.
     #[error("the cursor was not issued by this store")]
     UnknownCursor,
+    /// A sum is too large to be represented. Nothing happened.
+    #[error("{0}")]
+    OutOfRange(String),
     /// The data is corrupt, or is not a store.
     #[error("the store cannot be used: {0}")]
     Corrupt(String),

@@ -218,11 +218,12 @@ fn a_catalogue_is_compared_with_the_one_served() {
     let catalogue =
         |routes: &[String]| format!(r#"{{"market": "M", "version": 1, "endpoints": [{}]}}"#, routes.join(", "));
     let served = Catalogue::from_json(&catalogue(&[route("/a", "1"), route("/b", "72"), route("/c", "1")])).unwrap();
-    let check = check_catalogue(&served, &catalogue(&[route("/b", "144"), route("/c", "1"), route("/d", "72")]));
+    let check =
+        check_catalogue(&served, &catalogue(&[route("/b", "144"), route("/c", "1"), route("/d", "72")]), |_| None);
     let changes: Vec<_> = check.changes.iter().map(|change| (&*change.route_template, &*change.change)).collect();
     assert_eq!(changes, [("/a", "removed"), ("/b", "price"), ("/d", "added")]);
     assert_eq!((check.valid, check.routes), (true, 3));
     assert_eq!(check.changes[1].price_after.as_deref(), Some("0.02"));
-    let invalid = check_catalogue(&served, &catalogue(&[route("/a", "\"heavy\"")]));
+    let invalid = check_catalogue(&served, &catalogue(&[route("/a", "\"heavy\"")]), |_| None);
     assert!(!invalid.valid && invalid.problem.unwrap().contains("credit_weight"));
 }

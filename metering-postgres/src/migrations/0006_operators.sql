@@ -20,6 +20,8 @@ CREATE TABLE audit_entry (
   action TEXT NOT NULL,
   subject TEXT NOT NULL,
   reason TEXT NOT NULL,
+  -- What was asked for, as JSON. Never a secret.
+  request TEXT NOT NULL,
   -- What the subject was, as JSON.
   before TEXT
 );

@@ -12,16 +12,16 @@ use crate::transactions::serialized::SerializedWrite;
 
 /// The columns that [`entry`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "e.id, e.at, e.actor, e.action, e.subject, e.reason, e.before, o.at, o.result, \
-     o.detail, o.after";
+     o.detail, o.after, e.request";
 pub(crate) const TABLES: &str = "audit_entry e LEFT JOIN audit_outcome o ON o.entry = e.id";
 
 /// Writes an entry.
 pub(crate) async fn begin(write: &SerializedWrite<'_>, new: &NewAuditEntry) -> Result<AuditId> {
     let id = write.next_id().await?;
-    let sql = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, before) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let NewAuditEntry { at, actor, action, subject, reason, before } = new;
-    let values: Values<'_> = &[&id, &at.unix_millis(), &actor.to_string(), action, subject, reason, before];
+    let sql = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request, before) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let NewAuditEntry { at, actor, action, subject, reason, request, before } = new;
+    let values: Values<'_> = &[&id, &at.unix_millis(), &actor.to_string(), action, subject, reason, request, before];
     execute(write.client(), sql, values).await?;
     Ok(AuditId(id))
 }
@@ -58,6 +58,7 @@ pub(crate) fn entry(row: &Row) -> Result<AuditEntry> {
         action: row.try_get(3)?,
         subject: row.try_get(4)?,
         reason: row.try_get(5)?,
+        request: row.try_get(11)?,
         before: row.try_get(6)?,
     };
     Ok(AuditEntry { id: AuditId(row.try_get(0)?), entry, outcome: outcome(row)? })

@@ -6,6 +6,8 @@ use std::time::Duration;
 use metering_core::administration::Administration;
 use metering_core::chains::Chain;
 use metering_core::{FullStore, Timestamp};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 
 use super::openapi;
 use super::sessions::Sessions;
@@ -23,6 +25,11 @@ pub(crate) struct AdminApp {
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
     pub(super) body_timeout: Duration,
+    /// Requests in progress. Each is finished, and logged, although its client hangs up or the server stops.
+    pub(super) tasks: TaskTracker,
+    /// One report and one scan of a chain at a time: both read a lot, for one person.
+    pub(super) reports: Semaphore,
+    pub(super) scans: Semaphore,
     pub(super) openapi: Document,
     pub(super) started_at: Timestamp,
 }
@@ -40,9 +47,18 @@ impl AdminApp {
             chains: chains.collect(),
             brand,
             body_timeout: config.http.body_timeout.duration(),
+            tasks: TaskTracker::new(),
+            reports: Semaphore::new(1),
+            scans: Semaphore::new(1),
             openapi,
             started_at: app.clock.now(),
             app,
         })
+    }
+
+    /// Waits until no request is in progress.
+    pub(crate) async fn drain(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }

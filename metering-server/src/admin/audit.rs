@@ -29,7 +29,7 @@ pub(super) async fn audit(app: &AdminApp, request: Request) -> Result<Reply, Pro
 
 /// The audit log as a CSV file, newest entry first
 ///
-/// The columns are `id,at,actor,action,subject,reason,before,result,ended_at,detail,after`. If older entries follow, the
+/// The columns are `id,at,actor,action,subject,reason,request,before,result,ended_at,detail,after`. If older entries follow, the
 /// `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an
 /// apostrophe.
 #[utoipa::path(get, path = "/admin/audit.csv", tag = "audit", security(("operator" = [])), params(
@@ -48,12 +48,14 @@ pub(super) async fn audit_csv(app: &AdminApp, request: Request) -> Result<Reply,
         query.extend_pairs(subject.iter().map(|subject| ("subject", subject)));
         format!("/admin/audit.csv?{}", query.finish())
     });
-    let columns =
-        ["id", "at", "actor", "action", "subject", "reason", "before", "result", "ended_at", "detail", "after"];
+    let columns = [
+        "id", "at", "actor", "action", "subject", "reason", "request", "before", "result", "ended_at", "detail",
+        "after",
+    ];
     Ok(csv("audit-log", columns, document.entries.iter().map(row), next))
 }
 
-fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 11] {
+fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 12] {
     let outcome = entry.outcome.as_ref();
     [
         Cell::Value(entry.id.to_string()),
@@ -62,6 +64,7 @@ fn row(entry: &AuditEntryDocument) -> [Cell<'_>; 11] {
         Cell::Text(&entry.action),
         Cell::Text(&entry.subject),
         Cell::Text(&entry.reason),
+        Cell::Text(text(&entry.request)),
         Cell::Text(text(&entry.before)),
         Cell::Text(outcome.map_or("", |outcome| &outcome.result)),
         Cell::Value(outcome.map(|outcome| outcome.at.clone()).unwrap_or_default()),

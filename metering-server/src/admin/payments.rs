@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::app::AdminApp;
-use super::reports::limit;
+use super::reports::{busy, limit};
 use crate::endpoints::Request;
 use crate::endpoints::query::{optional, required};
 use crate::http::{Problem, Reply, json};
@@ -74,6 +74,7 @@ pub(super) async fn payments(app: &AdminApp, request: Request) -> Result<Reply, 
     (status = 200, description = "Payments", body = ArrivalsDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`: there is no such chain", body = ErrorBody),
+    (status = 429, description = "`rate_limited`: another scan is being made", body = ErrorBody),
     (status = 502, description = "`rpc_error`", body = ErrorBody),
 ))]
 pub(super) async fn arrivals(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
@@ -85,6 +86,7 @@ pub(super) async fn arrivals(app: &AdminApp, request: Request) -> Result<Reply, 
         blocks_max: Some(MAX_BLOCKS),
         with_used: optional(&request.query, "all")?.unwrap_or(false),
     };
+    let _permit = app.scans.try_acquire().map_err(|_| busy("scan"))?;
     let plans = app.administration.plans().await?;
     let store: &dyn PaymentStore = &**app.administration.store();
     let chain = ReadableChain { name, chain, reader };

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use metering_core::administration::check_catalogue;
-use metering_core::payments::PlanKey;
+use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, ReasonRequest};
 use metering_core::wire::{ErrorBody, ErrorCode};
 
@@ -10,6 +10,10 @@ use super::app::AdminApp;
 use super::session::no_content;
 use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
+use crate::run::conflict;
+
+/// The path of [`check`].
+pub(super) const CHECK: &str = "/admin/catalogue/check";
 
 /// All plans, on sale or not
 #[utoipa::path(get, path = "/admin/plans", tag = "plans", security(("operator" = [])), responses(
@@ -30,6 +34,7 @@ pub(super) async fn plans(app: &AdminApp, request: Request) -> Result<Reply, Pro
 pub(super) async fn put_plan(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     let wanted: PlanRequest = app.read(&request).await?;
     let action = app.action(&request, &wanted.reason).await?;
+    app.check_recipient(&wanted.plan).await?;
     Ok(json(StatusCode::OK, &app.administration.put_plan(&action, wanted.plan).await?))
 }
 
@@ -75,6 +80,23 @@ pub(super) async fn remove_plan(app: &AdminApp, request: Request) -> Result<Repl
     Ok(no_content())
 }
 
+impl AdminApp {
+    /// Over HTTP, customers' payments can go only where they go already: to the chain's recipient, or to the plan's own.
+    /// Whoever gets hold of a token must not be able to redirect them.
+    async fn check_recipient(&self, plan: &Plan) -> Result<(), Problem> {
+        let Some(recipient) = plan.recipient else { return Ok(()) };
+        let of_chain =
+            self.chains.iter().any(|(_, chain)| chain.chain_id == plan.chain_id && chain.recipient == recipient);
+        let plans = self.administration.plans().await?;
+        let unchanged = plans.iter().any(|known| known.key() == plan.key() && known.recipient == Some(recipient));
+        if of_chain || unchanged {
+            return Ok(());
+        }
+        let message = "Another recipient can be set only on the store itself, with `metering admin plan set`.";
+        Err(Problem::new(ErrorCode::Forbidden, message))
+    }
+}
+
 fn key(request: &Request) -> Result<PlanKey, Problem> {
     Ok(PlanKey { chain_id: request.parameter(0, "chain_id")?, id: request.parameter(1, "id")? })
 }
@@ -101,5 +123,5 @@ pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Pro
     app.viewer(&request).await?;
     let text = std::str::from_utf8(&request.body);
     let text = text.map_err(|_| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
-    Ok(json(StatusCode::OK, &check_catalogue(app.app.service.catalogue(), text)))
+    Ok(json(StatusCode::OK, &check_catalogue(app.app.service.catalogue(), text, conflict)))
 }

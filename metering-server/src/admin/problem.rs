@@ -15,6 +15,8 @@ impl From<AdminError> for Problem {
             AdminError::Invalid(_) => ErrorCode::ValidationFailed,
             AdminError::Chain { .. } => ErrorCode::RpcError,
             AdminError::Store(StoreError::UnknownCursor) => return unknown_cursor(),
+            AdminError::Store(StoreError::OutOfRange(problem)) => return Error::field("days", problem).into(),
+            AdminError::Store(error) if error.outcome_is_unknown() => return unknown_outcome(error),
             AdminError::Store(error) => return Error::from(error).into(),
             _ => return Self::internal(),
         };
@@ -32,6 +34,15 @@ impl From<AssignError> for Problem {
     fn from(error: AssignError) -> Self {
         AdminError::from(error).into()
     }
+}
+
+/// 503, without advice to try again: an action has no idempotency key.
+fn unknown_outcome(error: StoreError) -> Problem {
+    // Logs the cause.
+    let _ = Error::from(error);
+    let message = "A write to disk failed, so it is unknown whether this was done. Look at the audit log, and at what was \
+                   to be changed, before you try again.";
+    Problem::new(ErrorCode::OutcomeUnknown, message)
 }
 
 /// 400: `after` is nothing that a list has returned as `next`.

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use http::StatusCode;
 use metering_core::Error;
-use metering_core::wire::ErrorBody;
 use metering_core::wire::admin::{RefusalsDocument, ReportDocument};
+use metering_core::wire::{ErrorBody, ErrorCode};
 
 use super::app::AdminApp;
 use crate::endpoints::Request;
@@ -23,9 +23,11 @@ const MAX_DAYS: u32 = 3_660;
 ), responses(
     (status = 200, description = "The report", body = ReportDocument),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`: another report is being made", body = ErrorBody),
 ))]
 pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
+    let _permit = app.reports.try_acquire().map_err(|_| busy("report"))?;
     let report = app.administration.report(days(&request.query)?).await?;
     let stats = app.app.meter.stats();
     let refusals = RefusalsDocument {
@@ -37,6 +39,11 @@ pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Pr
         overloaded: stats.overloaded.load(Relaxed),
     };
     Ok(json(StatusCode::OK, &ReportDocument { refusals: Some(refusals), ..report }))
+}
+
+/// 429: another request of this kind is in progress.
+pub(super) fn busy(what: &str) -> Problem {
+    Problem::new(ErrorCode::RateLimited, format!("Another {what} is being made; try again in a moment.")).retry_after(1)
 }
 
 /// The parameter `days`, 30 by default.

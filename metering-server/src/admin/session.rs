@@ -98,7 +98,7 @@ fn with_cookie(mut reply: Reply, headers: &HeaderMap, id: &str) -> Reply {
     let over_https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let secure = if over_https { "; Secure" } else { "" };
     let age = if id.is_empty() { "; Max-Age=0" } else { "" };
-    let cookie = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict{secure}{age}");
+    let cookie = format!("{COOKIE}={id}; Path=/admin; HttpOnly; SameSite=Strict{secure}{age}");
     if let Ok(mut value) = HeaderValue::try_from(cookie) {
         value.set_sensitive(true);
         reply.headers_mut().insert(header::SET_COOKIE, value);

@@ -25,14 +25,20 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
             Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
+    match conflict(&catalogue) {
+        Some(problem) => Err(invalid(problem)),
+        None => Ok(catalogue),
+    }
+}
+
+/// Why a server cannot serve a valid catalogue beside its own paths.
+pub(crate) fn conflict(catalogue: &Catalogue) -> Option<String> {
     let is_reserved = |prefix: &&str| RESERVED.contains(prefix) || api::has_first_segment(prefix);
     if let Some(prefix) = catalogue.prefixes().into_iter().find(is_reserved) {
-        return Err(invalid(format!("paths under /{prefix} are reserved for the service")));
+        return Some(format!("paths under /{prefix} are reserved for the service"));
     }
-    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
-        return Err(invalid(format!("the first segment of a path must be literal, not {prefix}")));
-    }
-    Ok(catalogue)
+    let variable = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{'));
+    variable.map(|prefix| format!("the first segment of a path must be literal, not {prefix}"))
 }
 
 /// The built-in catalogue. Its responses and examples are those of the sample feed, so they are left out if another

@@ -10,14 +10,15 @@ use crate::rows::{all, parse, timestamp};
 
 /// The columns that [`entry`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "e.id, e.at, e.actor, e.action, e.subject, e.reason, e.before, o.at, o.result, \
-     o.detail, o.after";
+     o.detail, o.after, e.request";
 pub(crate) const TABLES: &str = "audit_entry e LEFT JOIN audit_outcome o ON o.entry = e.id";
 
 /// Writes an entry.
 pub(crate) fn begin(connection: &Connection, new: &NewAuditEntry) -> Result<AuditId> {
-    let sql = "INSERT INTO audit_entry (at, actor, action, subject, reason, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let NewAuditEntry { at, actor, action, subject, reason, before } = new;
-    let values = params![at.unix_millis(), actor.to_string(), action, subject, reason, before];
+    let sql = "INSERT INTO audit_entry (at, actor, action, subject, reason, request, before) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let NewAuditEntry { at, actor, action, subject, reason, request, before } = new;
+    let values = params![at.unix_millis(), actor.to_string(), action, subject, reason, request, before];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map_err(store_error)?;
     Ok(AuditId(connection.last_insert_rowid()))
 }
@@ -54,6 +55,7 @@ pub(crate) fn list(connection: &Connection, query: &AuditQuery, limit: u32) -> R
 pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Result<AuditEntry>> {
     let (id, at, actor): (_, _, String) = (AuditId(row.get(0)?), timestamp(row, 1)?, row.get(2)?);
     let (action, subject, reason, before) = (row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?);
+    let request = row.get(11)?;
     let ended: Option<i64> = row.get(7)?;
     let outcome = match ended {
         Some(at) => Some((Timestamp::from_unix_millis(at), row.get::<_, String>(8)?, row.get(9)?, row.get(10)?)),
@@ -65,7 +67,7 @@ pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Result<AuditEntry>> {
             let result = AuditResult::from_name(&name).ok_or_else(unknown)?;
             Ok(AuditOutcome { at, result, detail, after })
         });
-        let entry = NewAuditEntry { at, actor: parse(&actor)?, action, subject, reason, before };
+        let entry = NewAuditEntry { at, actor: parse(&actor)?, action, subject, reason, request, before };
         Ok(AuditEntry { id, entry, outcome: outcome.transpose()? })
     };
     Ok(read())

@@ -49,8 +49,8 @@ impl Remote {
             return Err(Failure::Usage("a server wants to know why: add --reason TEXT, for the audit log".to_owned()));
         }
         let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
-        let response = self.client.open(method, target, Some(body.into())).await.map_err(refused)?;
-        Ok(response.read_to_end().await?)
+        let response = self.client.open(method, target, Some(body.into())).await.map_err(not_taken)?;
+        response.read_to_end().await.map_err(not_taken)
     }
 
     async fn get(&self, target: &str) -> Result<Response, Failure> {
@@ -82,6 +82,22 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     push_encoded(text, &mut escaped);
     escaped
+}
+
+/// The failure of an action. Unless the server says that nothing changed, nobody knows, and a retry could do it twice.
+fn not_taken(error: ClientError) -> Failure {
+    let is_certain = match &error {
+        ClientError::Refused(refusal) => {
+            !refusal.status.is_server_error() || matches!(&*refusal.code, "storage_unavailable" | "rpc_error")
+        }
+        ClientError::Unreachable(_) | ClientError::Garbled(_) => false,
+    };
+    if is_certain {
+        return refused(error);
+    }
+    Failure::Failed(format!(
+        "{error}; it is unknown whether this was done: look at `metering admin audit` before you try again"
+    ))
 }
 
 /// The failure for a response of the admin address, where a key or a wallet is of no use.

@@ -176,6 +176,18 @@ fn already_credited(account: Account, record: PaymentRecord) -> Result<Assigned,
 }
 
 impl Assignment {
+    /// What is asked for, as JSON, for the audit log.
+    pub(super) fn described(&self) -> String {
+        let worth = match &self.worth {
+            Worth::Plan(id) => ("plan_id", serde_json::Value::from(id.as_str())),
+            Worth::Credits(credits) => ("credits", credits.to_string().into()),
+        };
+        let fields =
+            [("account", self.account.to_string().into()), worth, ("despite_quote", self.despite_quote.into())];
+        let object: serde_json::Map<_, _> = fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        serde_json::Value::Object(object).to_string()
+    }
+
     fn plan<'a>(&self, chain_id: u64, plans: &'a [Plan]) -> Result<Option<&'a Plan>, AssignError> {
         let Worth::Plan(id) = &self.worth else { return Ok(None) };
         let key = PlanKey { id: id.clone(), chain_id };

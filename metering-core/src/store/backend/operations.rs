@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-use super::credits;
 use super::report::{Sum, by_endpoint};
 use crate::access::account::{AccountId, AgentName};
 use crate::chains::address::Address;
@@ -196,4 +195,10 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
     // Stable, so that equal sums stay in the order of chain, plan and token.
     finished.sort_by_key(|sales| Reverse(sales.credits));
     Ok(finished)
+}
+
+/// A sum of many accounts may be more than one balance can hold.
+fn credits(atoms: i128) -> Result<crate::Credits, StoreError> {
+    let too_large = |_| StoreError::OutOfRange("a sum is too large; ask for fewer days".to_owned());
+    i64::try_from(atoms).map(crate::Credits::from_atoms).map_err(too_large)
 }

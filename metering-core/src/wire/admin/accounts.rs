@@ -118,7 +118,7 @@ pub struct CreateAccountRequest {
     #[serde(default)]
     pub requests_per_day: Option<u32>,
     /// Why, for the audit log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
@@ -152,7 +152,7 @@ pub struct EntryRequest {
     #[serde(default)]
     pub note: Option<String>,
     /// Why, for the audit log, which only operators read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
@@ -167,6 +167,6 @@ pub struct LimitsRequest {
     #[serde(default)]
     pub requests_per_day: Option<u32>,
     /// Why, for the audit log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

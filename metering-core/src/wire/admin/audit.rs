@@ -32,7 +32,11 @@ pub struct AuditEntryDocument {
     pub subject: String,
     /// Why; empty if the command line gave no reason.
     pub reason: String,
-    /// What the subject was before; null if it did not exist.
+    /// What was asked for: amounts, notes, limits. Never a secret.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub request: Option<Box<RawValue>>,
+    /// What the subject was before; null if it did not exist. Read just before the action: another one at the same time
+    /// may have changed it in between.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub before: Option<Box<RawValue>>,
     /// How it ended; null while it is under way, and for ever if the program stopped in between. The action may then
@@ -70,6 +74,7 @@ impl From<AuditEntry> for AuditEntryDocument {
             action: entry.action,
             subject: entry.subject,
             reason: entry.reason,
+            request: raw(Some(entry.request)),
             before: raw(entry.before),
             outcome: outcome.map(AuditOutcomeDocument::from),
         }

@@ -9,7 +9,7 @@ use crate::operators::operator::{Operator, OperatorToken};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReasonRequest {
     /// Why, for the audit log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
@@ -60,7 +60,7 @@ pub struct CreateOperatorRequest {
     /// `viewer` or `manager`.
     pub role: String,
     /// Why, for the audit log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 

@@ -21,7 +21,7 @@ pub struct PlanRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = PlanRow))]
     pub plan: Plan,
     /// Why, for the audit log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ pub struct RouteChange {
     pub route_template: String,
     /// `added`, `removed` or `price`.
     pub change: String,
-    /// The price of a request now, in credits, without a lookback; null if the route is added.
+    /// The price now, in credits, as text for people; null if the route is added.
     pub price_before: Option<String>,
     /// The same with the new catalogue; null if the route is removed.
     pub price_after: Option<String>,

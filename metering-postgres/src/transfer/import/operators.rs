@@ -11,8 +11,9 @@ use crate::transactions::serialized::SerializedWrite;
 const OPERATORS: &str = "INSERT INTO operator (name, role, token, created_at, revoked_at) \
      SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[], $5::BIGINT[])";
 
-const ENTRIES: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, before) \
-     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TEXT[])";
+const ENTRIES: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request, before) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TEXT[], \
+     $8::TEXT[])";
 
 const OUTCOMES: &str = "INSERT INTO audit_outcome (entry, at, result, detail, after) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[])";
@@ -46,6 +47,7 @@ pub(super) async fn audit_log(write: &SerializedWrite<'_>, records: &[Record]) -
             &column!(records, record => record.entry.action.as_str()),
             &column!(records, record => record.entry.subject.as_str()),
             &column!(records, record => record.entry.reason.as_str()),
+            &column!(records, record => record.entry.request.as_str()),
             &column!(records, record => record.entry.before.as_deref()),
         ],
     )

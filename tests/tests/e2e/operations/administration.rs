@@ -92,6 +92,7 @@ fn actions_need_a_manager_and_a_reason_and_are_logged() {
     let entry = &console.audit()[0];
     assert_eq!((&entry["actor"], &entry["action"]), (&json!("operator:mo"), &json!("account.grant")));
     assert_eq!((&entry["reason"], &entry["subject"]), (&json!("Ticket 311"), &json!(org)));
+    assert_eq!(entry["request"], json!({"credits": 2.5, "note": "Granted by the operator"}));
     assert_eq!(entry["before"]["credit_balance"], 5);
     assert_eq!(entry["outcome"]["after"]["credit_balance"], 7.5);
     // Nothing that was refused is in the log as an action.
@@ -284,9 +285,39 @@ fn a_catalogue_is_checked_before_it_is_served() {
     assert_eq!((&same["valid"], &same["changes"]), (&json!(true), &json!([])));
     let dearer = check(&served.replacen("\"credit_weight\": 1,", "\"credit_weight\": 2,", 1)).json();
     assert_eq!(dearer["changes"][0]["change"], "price", "{dearer}");
+    let stolen = check(&served.replacen("/mpp/ethPrice\"", "/credits/mine\"", 1)).json();
+    assert!(stolen["problem"].as_str().unwrap().contains("reserved for the service"), "{stolen}");
+    let tiers = check(&served.replacen("\"multiplier\": 2", "\"multiplier\": 3", 1)).json();
+    assert_eq!((&tiers["valid"], &tiers["changes"][0]["change"]), (&json!(true), &json!("price")), "{tiers}");
+    assert_ne!(tiers["changes"][0]["price_before"], tiers["changes"][0]["price_after"]);
     let misspelt = check(&served.replacen("credit_weight", "credit_wieght", 1)).json();
     assert!(misspelt["problem"].as_str().unwrap().contains("credit_wieght"), "{misspelt}");
     let _ = console.manager().send("POST", "/admin/catalogue/check", Some(&vec![b' '; 5 << 20])).expect(413);
+}
+
+#[test]
+fn a_plan_cannot_send_customers_money_elsewhere() {
+    let console = Console::start();
+    let plan = |recipient: Value| {
+        json!({"reason": "test", "plan": {
+            "id": "starter", "chain_id": 1, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 10,
+            "token_amount": "0.1", "token_decimals": 18, "label": "Starter", "recipient": recipient,
+        }})
+    };
+    let put = |recipient: Value| -> Response {
+        let body = serde_json::to_vec(&plan(recipient)).unwrap();
+        console.manager().send("PUT", "/admin/plans", Some(&body))
+    };
+    let thief = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    let refused = put(json!(thief)).expect(403);
+    assert!(refused.text().contains("metering admin plan set"), "{refused:?}");
+    let _ = put(Value::Null).expect(200);
+    let _ = put(json!(thief)).expect(403);
+    // A recipient that was set on the store itself stays as it is.
+    let set = ["plan", "set", "starter", "--chain-id", "1", "--recipient", thief];
+    assert_eq!(console.site.admin(&set).code, Some(0));
+    let _ = put(json!(thief)).expect(200);
+    let _ = put(json!("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")).expect(403);
 }
 
 #[test]
@@ -340,6 +371,7 @@ fn an_action_is_finished_although_its_client_hung_up() {
         log = console.audit();
     }
     let done = log.iter().filter(|entry| entry["action"] == "account.grant").count();
+    assert!(done > 0, "no request arrived: {log:?}");
     assert!(log.iter().all(|entry| entry["outcome"]["result"] == "done"), "{log:?}");
     let account = console.viewer().get(&format!("/admin/accounts/{org}")).expect(200);
     assert_eq!(account.member("credit_balance"), done.to_string());

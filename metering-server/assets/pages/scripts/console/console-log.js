@@ -1,7 +1,7 @@
 // Entries of the audit log.
 
 import { admin, query } from "/assets/console-api.js";
-import { changes } from "/assets/console-changes.js";
+import { asked, changes } from "/assets/console-changes.js";
 import { parts } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -41,7 +41,7 @@ export function log({ subject = "", empty }) {
   });
 }
 
-function item({ id, at, actor, action, subject, reason, before, outcome }) {
+function item({ id, at, actor, action, subject, reason, request, before, outcome }) {
   const [kind, result] = outcome ? (RESULTS[outcome.result] ?? ["tag", outcome.result]) : ["tag tag-warn", "no outcome"];
   const after = outcome?.after ?? null;
   const detail = outcome?.detail || (outcome ? "" : "It is under way, or the server stopped before it ended: it may have been taken or not.");
@@ -51,6 +51,7 @@ function item({ id, at, actor, action, subject, reason, before, outcome }) {
     h("p", { class: "log-head" }, h("strong", {}, ACTIONS[action] ?? action), about(subject), h("span", { class: kind }, result)),
     h("p", { class: "log-facts soft" }, time(at), " UTC, by ", who(actor)),
     h("p", { class: "log-reason break" }, reason || h("span", { class: "soft" }, "No reason given")),
+    asked(request),
     detail && h("p", { class: "log-detail bad break" }, detail),
     (before || after) && h("details", { class: "table-details" }, h("summary", {}, "What changed", h("span", { class: "quietly-there" }, ` in entry ${id}`)), changes(before, after)),
   );
