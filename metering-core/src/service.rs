@@ -22,6 +22,7 @@ mod signups;
 mod statements;
 mod templates;
 mod top_up_quotes;
+mod top_up_status;
 mod topups;
 mod unreadable;
 mod watch;

@@ -176,6 +176,60 @@ export const buying = {
     await checkPage(page, null);
   },
 
+  /** A payment is in a block, and then the chain has another block in its place: nothing is credited, and the page waits. */
+  async dropped(visitor, { key, node, payer }) {
+    const page = await visitor.window();
+    await openTopUp(page, key);
+    await choosePlan(page, "Starter");
+    const transaction = { from: payer, ...transactionOf(await scan(page)) };
+    const before = await bought(page, key);
+    await rpc(node, "eth_sendTransaction", transaction);
+    await rpc(node, "anvil_mine", "0x1");
+    await page.waitForFunction(() => /1 of 3 confirmations/.test(document.querySelector("[data-step=confirm]").textContent));
+    assert.ok(await page.isHidden("#other-wallet"));
+    await rpc(node, "anvil_reorg", 1, []);
+    await page.waitForFunction(() => /no longer in a block/.test(document.querySelector("[data-step=confirm]").textContent));
+    assert.ok((await page.isVisible("#other-wallet")) && (await page.isHidden("#payment-reversed")), "it can be paid again, and nothing was credited");
+    await checkPage(page, "purchase-dropped");
+    await rpc(node, "anvil_mine", "0x6");
+    assert.equal(await bought(page, key), before);
+    await rpc(node, "eth_sendTransaction", transaction);
+    await rpc(node, "anvil_mine", "0x3");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await bought(page, key), before + 10.5);
+  },
+
+  /** A credited payment is removed by a reorganisation: the page says so, also after a reload, until it is paid again. */
+  async reversal(visitor, { key, node, payer }) {
+    const page = await visitor.window();
+    await openTopUp(page, key);
+    await choosePlan(page, "Starter");
+    const transaction = { from: payer, ...transactionOf(await scan(page)) };
+    const before = await bought(page, key);
+    await rpc(node, "eth_sendTransaction", transaction);
+    await rpc(node, "anvil_mine", "0x3");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await bought(page, key), before + 10.5);
+    await rpc(node, "anvil_reorg", 4, []);
+    // Missing for as many blocks as crediting takes, in more than one check.
+    for (let tries = 0; tries < 50 && (await bought(page, key)) !== before; tries += 1) {
+      await rpc(node, "anvil_mine", "0x1");
+      await page.waitForTimeout(300);
+    }
+    assert.equal(await bought(page, key), before, "the credits are taken back");
+    await page.waitForSelector("#payment-reversed:not([hidden])");
+    assert.match(await page.innerText("#payment-reversed"), /removed the payment, and its credits were taken back/);
+    await step(page, "confirm", "now");
+    await checkPage(page, "purchase-reversed");
+    await page.reload();
+    await page.waitForSelector("#payment-reversed:not([hidden])");
+    // The wallet sends it again: another transaction with the same amount.
+    await rpc(node, "eth_sendTransaction", transaction);
+    await rpc(node, "anvil_mine", "0x3");
+    await page.waitForSelector("#topped-up");
+    assert.equal(await bought(page, key), before + 10.5);
+  },
+
   /** The price expires on the page; a new amount is one press away. */
   async expiry(visitor, { key }) {
     const page = await visitor.window();

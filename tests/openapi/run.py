@@ -56,6 +56,8 @@ polls_per_ip = "off"
 recovery_per_ip = "off"
 per_wallet = "off"
 quotes_per_wallet_and_network = "off"
+topup_quotes_per_account = "off"
+topup_polls_per_account = "off"
 
 [gateway]
 max_streams_per_key = 1000

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use crate::access::account::AccountId;
-use crate::payments::payment::Payment;
+use crate::chains::chain::Block;
+use crate::clock::Timestamp;
+use crate::payments::payment::{Payment, SettlementStep};
 use crate::payments::quote::{Quote, QuoteState};
-use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence};
+use crate::store::{
+    Claimed, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened, QuotePrecedence,
+    SettlementChange,
+};
 
 use super::sale::{MOMENT, claim, credit, late_claim, open, payment_of, quote, tx, wallet};
-use super::scene::{BASE, DAY, MINUTE, customer};
+use super::scene::{BASE, DAY, MINUTE, NOON, customer};
 
 fn top_up_quote(number: u8, account: &AccountId) -> Quote {
     Quote { payer: Quote::ANY_PAYER, top_up: Some(account.clone()), ..quote(number) }
@@ -61,28 +66,88 @@ pub async fn any_wallet_pays_a_top_up_quote(store: Arc<dyn PaymentStore>) {
 }
 
 /// Two minutes longer than its payment is honoured, no quote of either kind gets the amount of a top-up quote: a quote
-/// honours payments from two minutes before it.
+/// honours payments from two minutes before it. Then its own account may have the amount again, and everybody else a
+/// month later, so that a late payment is credited to no other account.
 pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let first = open(&*store, top_up_quote(1, &own.id)).await;
     let signup = open(&*store, quote(9)).await;
     let at = |quote: Quote, amount, created_at| Quote { amount, created_at, ..quote };
     let until = first.honoured_until().saturating_add(MINUTE * 2);
-    for (created_at, opened) in [
-        (first.created_at, QuoteOpened::AmountTaken),
-        (until, QuoteOpened::AmountTaken),
-        (until.saturating_add(MOMENT), QuoteOpened::Opened),
-    ] {
-        for (number, new) in [(2, top_up_quote(2, &own.id)), (3, top_up_quote(3, &other.id)), (4, quote(4))] {
-            let refused = store.open_quote(at(new, first.amount, created_at)).await.unwrap();
-            assert_eq!(refused, opened, "{number} at {created_at}");
-            if opened == QuoteOpened::Opened {
-                return;
-            }
-        }
+    let rested = until.saturating_add(DAY * 30);
+    let taken = |new: Quote, created_at| {
+        let (store, new) = (Arc::clone(&store), at(new, first.amount, created_at));
+        async move { assert_eq!(store.open_quote(new).await.unwrap(), QuoteOpened::AmountTaken, "at {created_at}") }
+    };
+    for created_at in [first.created_at, until] {
+        taken(top_up_quote(2, &own.id), created_at).await;
         let over_signup = store.open_quote(at(top_up_quote(5, &own.id), signup.amount, created_at)).await.unwrap();
         assert_eq!(over_signup, QuoteOpened::AmountTaken, "a signup quote has it, whoever its payer is");
     }
+    for created_at in [first.created_at, until, until.saturating_add(MOMENT), until.saturating_add(DAY * 15), rested] {
+        taken(top_up_quote(3, &other.id), created_at).await;
+        taken(quote(4), created_at).await;
+    }
+    let moment_after = |time: Timestamp| time.saturating_add(MOMENT);
+    // What was kept that long is not forgotten meanwhile.
+    assert_eq!(store.forget_expired(first.reserved_until()).await.unwrap(), 0);
+    open(&*store, at(top_up_quote(6, &other.id), first.amount, moment_after(rested))).await;
+}
+
+/// Once a payment of its old quote can no longer be credited, an account may have the amount again, and others still not.
+pub async fn amount_of_a_top_up_quote_returns_to_its_account(store: Arc<dyn PaymentStore>) {
+    let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
+    for (number, is_paid) in [(1, false), (2, true)] {
+        let first = open(&*store, top_up_quote(number, &own.id)).await;
+        if is_paid {
+            store.credit_payment(own_credit(&first, paid_by(7, &first))).await.unwrap();
+        }
+        let at = |new: Quote, created_at: Timestamp| {
+            let expires_at = created_at.saturating_add(MINUTE * 30);
+            Quote { amount: first.amount, created_at, expires_at, ..new }
+        };
+        let free = first.reserved_until().saturating_add(MOMENT);
+        let early = store.open_quote(at(top_up_quote(number + 10, &own.id), first.reserved_until())).await.unwrap();
+        assert_eq!(early, QuoteOpened::AmountTaken, "paid: {is_paid}");
+        let again = open(&*store, at(top_up_quote(number + 20, &own.id), free)).await;
+        let later = again.reserved_until().saturating_add(MOMENT);
+        let theirs = store.open_quote(at(top_up_quote(number + 30, &other.id), later)).await.unwrap();
+        assert_eq!(theirs, QuoteOpened::AmountTaken, "paid: {is_paid}");
+        let payment = Payment { mined_at: free, ..paid_by(number + 40, &again) };
+        assert_eq!(store.quote_paid_by(&payment).await.unwrap(), Some(again), "paid: {is_paid}");
+    }
+}
+
+/// A quote whose payment was reversed waits for another one, and for nobody else's account. The reversed payment, once it
+/// is back, is credited again, and the quote stays used.
+pub async fn a_top_up_quote_waits_again_when_its_payment_is_reversed(store: Arc<dyn PaymentStore>) {
+    let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
+    let quote = open(&*store, top_up_quote(1, &own.id)).await;
+    let (first, second) = (paid_by(7, &quote), paid_by(8, &quote));
+    store.credit_payment(own_credit(&quote, first.clone())).await.unwrap();
+    let settle = async |step| {
+        let seen = store.payment(&first.tx).await.unwrap().expect("the payment is recorded");
+        let settled = store.settle_payment(SettlementChange { seen, step, now: NOON }).await.unwrap();
+        assert!(matches!(settled, PaymentSettled::Changed(_)), "{settled:?}");
+    };
+    assert_eq!(store.quote_paid_by(&second).await.unwrap(), None);
+    settle(SettlementStep::Reverse).await;
+    let used = |tx| Quote { state: QuoteState::Claimed { account: own.id.clone(), tx }, ..quote.clone() };
+    assert_eq!(store.quote_paid_by(&second).await.unwrap(), Some(used(first.tx)));
+    for quotes in [QuotePrecedence::Quote, QuotePrecedence::TopUpQuote, QuotePrecedence::OwnQuote] {
+        let theirs = PaymentCredit { quotes, ..credit(&other.id, second.clone()) };
+        assert_eq!(store.credit_payment(theirs).await.unwrap(), PaymentCredited::BelongsToQuote, "{quotes:?}");
+    }
+    let again = store.credit_payment(own_credit(&quote, first.clone())).await.unwrap();
+    assert!(matches!(again, PaymentCredited::Repeated(..)), "the reversed payment is not credited anew: {again:?}");
+    let credited = store.credit_payment(own_credit(&quote, second.clone())).await.unwrap();
+    assert!(matches!(&credited, PaymentCredited::Account(after) if after.id == own.id), "{credited:?}");
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(used(second.tx)));
+    let third = paid_by(9, &quote);
+    assert_eq!(store.quote_paid_by(&third).await.unwrap(), None, "it was paid once more, and waits no longer");
+    assert_eq!(store.credit_payment(own_credit(&quote, third)).await.unwrap(), PaymentCredited::BelongsToQuote);
+    settle(SettlementStep::Restore(Block { number: 19, hash: [19; 32], time: NOON })).await;
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(used(second.tx)));
 }
 
 /// An account's unpaid top-up quotes are limited while they reserve their amounts. Paid ones, and those of others, do not
@@ -124,11 +189,12 @@ pub async fn unpaid_top_up_quotes_are_limited_in_a_race(store: Arc<dyn PaymentSt
     assert_eq!(store.top_up_quotes(&own.id).await.unwrap().len(), Quote::MAX_TOP_UPS);
 }
 
-/// An unpaid top-up quote is found for a payment that is read up to eight days after the expiry.
-pub async fn unpaid_top_up_quotes_are_kept_for_a_week(store: Arc<dyn PaymentStore>) {
+/// An unpaid top-up quote is found for a payment that is read up to 32 days after the expiry, and reserves its amount from
+/// others until it is deleted.
+pub async fn unpaid_top_up_quotes_are_kept_for_a_month(store: Arc<dyn PaymentStore>) {
     let own = customer(&*store, BASE).await;
     let quote = open(&*store, top_up_quote(1, &own.id)).await;
-    let over = quote.expires_at.saturating_add(DAY * 8);
+    let over = quote.expires_at.saturating_add(DAY * 32);
     assert_eq!(store.forget_expired(over.saturating_sub(MOMENT)).await.unwrap(), 0);
     assert_eq!(store.quote_paid_by(&paid_by(7, &quote)).await.unwrap().as_ref(), Some(&quote));
     assert_eq!(store.forget_expired(over).await.unwrap(), 1);

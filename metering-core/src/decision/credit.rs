@@ -15,7 +15,7 @@ pub struct CreditFacts<K> {
     pub account: Option<(K, Account)>,
     /// The record of the transaction, if it was used.
     pub record: Option<PaymentRecord>,
-    /// The open quote that the payment pays ([`Quote::is_paid_by`]).
+    /// The quote that waits for the payment ([`Quote::waits`], [`Quote::is_paid_by`]).
     pub quote: Option<Quote>,
 }
 
@@ -36,7 +36,7 @@ pub struct CreditChanges<K> {
 ///
 /// Refused, in this order: [`PaymentCredited::NoSuchAccount`], also for a revoked one; [`PaymentCredited::Repeated`]
 /// when it was already credited to this account, other than by a claim; [`PaymentCredited::TxUsed`] when the
-/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays an open quote that takes precedence
+/// transaction has any other record; [`PaymentCredited::BelongsToQuote`] when it pays a quote that waits and takes precedence
 /// ([`QuotePrecedence`]), or does not pay the account's own one although it must; [`PaymentCredited::OutOfRange`].
 pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decided<CreditChanges<K>, PaymentCredited> {
     let Some((row, account)) = active(facts.account) else { return Decided::Refused(PaymentCredited::NoSuchAccount) };

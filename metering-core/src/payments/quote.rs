@@ -13,8 +13,8 @@ mod tag;
 use std::time::Duration;
 
 pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind};
-pub(crate) use tag::may_be_tagged;
 pub use tag::{TagKind, draw_amount};
+pub(crate) use tag::{may_be_drawn, may_be_tagged};
 
 use crate::access::account::{AccountId, AgentName, Email};
 use crate::chains::address::Address;
@@ -23,7 +23,7 @@ use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
-use crate::payments::payment::{Payment, PaymentFault, PaymentTarget};
+use crate::payments::payment::{Payment, PaymentFault, PaymentSettlement, PaymentTarget};
 
 /// A quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,15 @@ pub enum QuoteState {
 }
 
 impl QuoteState {
+    /// The transaction of the payment that settled the quote; `None` while it is open.
+    #[must_use]
+    pub const fn tx(&self) -> Option<TxRef> {
+        match self {
+            Self::Open => None,
+            Self::Paid { tx, .. } | Self::Claimed { tx, .. } => Some(*tx),
+        }
+    }
+
     /// Its name in stores.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -107,8 +116,11 @@ impl Quote {
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
     /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    /// The same for a top-up quote. Its amount is reserved from everybody, so it must be free again soon.
+    /// The same for a top-up quote, whose amount is reserved from everybody.
     pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+    /// How long after the grace period the amount of a top-up quote, paid or not, stays reserved from other accounts: a
+    /// payment that comes too late, or a second time, must not be credited to someone else.
+    pub const TOP_UP_REST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
     /// The most unpaid top-up quotes of one account that reserve their amounts at a time, so that no account can use up
     /// the amounts of a price.
     pub const MAX_TOP_UPS: usize = 16;
@@ -117,9 +129,8 @@ impl Quote {
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
     /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
     pub const UNPAID_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-    /// The same for a top-up quote, which only the watcher finds: as long as a signup quote is kept after its expiry, so
-    /// that an outage of a week loses no payment. Its amount is not reserved for that long.
-    pub const UNPAID_TOP_UP_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    /// The same for a top-up quote: a day longer than its amount is reserved from other accounts.
+    pub const UNPAID_TOP_UP_RETENTION: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
     /// The latest time at which a payment may be mined.
     #[must_use]
@@ -133,7 +144,7 @@ impl Quote {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
     }
 
-    /// Until when the amount is reserved. From then on, no payment of this quote can pay one that is created: that
+    /// Until when the amount is reserved from the quote's own owner. From then on, no payment of this quote can pay one that is created: that
     /// honours payments from [`Quote::CLOCK_SKEW`] before.
     #[must_use]
     pub fn reserved_until(&self) -> Timestamp {
@@ -144,12 +155,14 @@ impl Quote {
     ///
     /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. A
     /// signup quote never blocks other payers: payments are matched by payer too, so nobody can use up another payer's
-    /// tags. A top-up quote reserves its amount from everybody.
+    /// tags. A top-up quote reserves its amount from everybody, and from all but its own account for
+    /// [`Quote::TOP_UP_REST`] more: any wallet may pay it, so a late payment would be credited to whoever has the amount.
     #[must_use]
     pub fn reserves_amount_of(&self, new: &Self) -> bool {
         let same_amount = (self.target, self.amount) == (new.target, new.amount);
         let same_payer = [new.payer, Self::ANY_PAYER].contains(&self.payer) || new.payer == Self::ANY_PAYER;
-        same_amount && same_payer && new.created_at <= self.reserved_until()
+        let rest = if self.top_up.is_some() && self.top_up != new.top_up { Self::TOP_UP_REST } else { Duration::ZERO };
+        same_amount && same_payer && new.created_at <= self.reserved_until().saturating_add(rest)
     }
 
     /// Whether this quote counts towards the [`Quote::MAX_TOP_UPS`] of a new one.
@@ -157,6 +170,14 @@ impl Quote {
     pub fn counts_against(&self, new: &Self) -> bool {
         let same_account = self.top_up.is_some() && self.top_up == new.top_up;
         same_account && self.state == QuoteState::Open && new.created_at <= self.reserved_until()
+    }
+
+    /// Whether the quote waits for a payment: it is open, or it is a top-up quote whose payment was reversed. `settlement`
+    /// is that of the payment that settled it.
+    #[must_use]
+    pub fn waits(&self, settlement: Option<PaymentSettlement>) -> bool {
+        let is_reversed = settlement.and_then(PaymentSettlement::reversed_at).is_some();
+        self.state == QuoteState::Open || self.top_up.is_some() && is_reversed
     }
 
     /// Whether a payment by this wallet can pay the quote.

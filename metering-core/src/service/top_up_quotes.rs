@@ -1,26 +1,24 @@
 //! Top-up quotes: sell a plan to an account for an exact amount, which any wallet may pay (ADR 27).
 
+use std::collections::BTreeSet;
+
 use crate::access::account::{Account, AccountId};
 use crate::access::key::ApiKey;
 use crate::chains::chain::{Chain, Evidence};
-use crate::chains::explorer::transaction_url;
 use crate::chains::transaction::TxRef;
+use crate::chains::units::TokenUnits;
 use crate::error::Error;
-use crate::payments::not_before::NotBefore;
-use crate::payments::payment::{Payment, PaymentError, PaymentFault};
-use crate::payments::plan::{PaymentKind, Plan};
-use crate::payments::quote::{NonceHash, Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_tagged};
-use crate::payments::receipt::ReceiptNumber;
+use crate::payments::payment::{PaymentError, PaymentFault};
+use crate::payments::plan::Plan;
+use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_drawn, may_be_tagged};
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::payments::{Caller, find_chain};
+use crate::service::payments::Caller;
 use crate::service::quotes::MAX_DRAWS;
-use crate::service::sightings::Sighting;
+use crate::service::top_up_status::{Arrived, TokenFacts};
 use crate::store::QuoteOpened;
-use crate::wire::{ChainIdInput, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus, TopUpResponse};
+use crate::wire::{ChainIdInput, TopUpQuoteDocument, TopUpQuoteRequest, TopUpResponse};
 
-/// What the id of a top-up quote begins with.
-const ID_PREFIX: &str = "tuq_";
 /// An open quote is returned again while at least this share of its lifetime is left.
 const REUSED_WHILE_LEFT: u32 = 6;
 
@@ -69,71 +67,37 @@ impl Service {
         let (plan_id, chain_id) = read(request)?;
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.payments.confirm_token(&plan).await?;
-        let mut open = self.payments.store()?.top_up_quotes(&account.id).await?;
-        open.retain(|quote| quote.state == QuoteState::Open);
-        for quote in open.iter().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
+        let own = self.payments.store()?.top_up_quotes(&account.id).await?;
+        let open = || own.iter().filter(|quote| quote.state == QuoteState::Open);
+        for quote in open().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
             // Who asks again after paying wants to pay once more, and the same amount would be credited only once.
             if self.sighting_of(quote).await?.is_none() {
-                return self.quote_document(quote, &plan, chain, None).await;
+                return Ok(self.quote_document(quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
             }
         }
         let plans = self.payments.store()?.plans().await?;
         let is_price = |quote: &Quote| {
             plans.iter().any(|plan| plan.target(chain) == quote.target && plan.price() == Some(quote.amount))
         };
+        let first = self.draw_top_up(&account, &plan, chain)?;
+        let mut again = amounts_again(&own, &first, &plan).into_iter();
         for _ in 0..MAX_DRAWS {
-            let quote = self.draw_top_up(&account, &plan, chain)?;
+            let drawn = self.draw_top_up(&account, &plan, chain)?;
+            let quote = Quote { amount: again.next().unwrap_or(drawn.amount), ..drawn };
             // Whoever pays a plan's plain price must never pay somebody's quote.
             if is_price(&quote) {
                 continue;
             }
             match self.payments.store()?.open_quote(quote.clone()).await? {
-                QuoteOpened::Opened => return self.quote_document(&quote, &plan, chain, None).await,
+                QuoteOpened::Opened => {
+                    return Ok(self.quote_document(&quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
+                }
                 QuoteOpened::AmountTaken => {}
-                QuoteOpened::TooManyTopUps => return Err(too_many(&open, &quote).into()),
+                QuoteOpened::TooManyTopUps => return Err(too_many(open(), &quote).into()),
                 QuoteOpened::EmailTaken | QuoteOpened::PayerTaken => return Err(Error::Internal),
             }
         }
         Err(PaymentError::QuotesExhausted.into())
-    }
-
-    /// The account's top-up quote with this id, and what has arrived for it. Reads the chain's newest blocks, so that a
-    /// payment is seen before it is confirmed, and credits it once it is.
-    ///
-    /// # Errors
-    /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or nothing describes its token
-    /// any more, or when the store fails. A chain that cannot be read is not an error: what was seen on it stays seen.
-    pub async fn top_up_quote_by_id(&self, key: Option<&ApiKey>, id: &str) -> Result<TopUpQuoteDocument, Error> {
-        let account = self.authenticate(key).await?;
-        let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
-        let quote = self.payments.store()?.quote(&nonce).await?;
-        let quote = quote.filter(|quote| quote.top_up.as_ref() == Some(&account.id));
-        let mut quote = quote.ok_or(PaymentError::UnknownTopUpQuote)?;
-        let sighting = if quote.state == QuoteState::Open { self.sighting_of(&quote).await? } else { None };
-        if let Some(confirmed) = sighting.as_ref().filter(|sighting| sighting.depth.is_enough()) {
-            quote = self.credit_sighting(&account, quote, confirmed.payment.clone()).await?;
-        }
-        let chain = find_chain(&self.config.chains, quote.target.chain_id)?;
-        let plans = self.payments.store()?.plans().await?;
-        let same_token =
-            |plan: &&Plan| (plan.chain_id, plan.token_contract) == (quote.target.chain_id, quote.target.token);
-        let plan = plans.iter().filter(same_token).max_by_key(|plan| plan.id == quote.plan_id);
-        let plan = plan.ok_or(PaymentError::UnknownPlan)?;
-        let sighting = sighting.filter(|_| quote.state == QuoteState::Open);
-        self.quote_document(&quote, plan, chain, sighting).await
-    }
-
-    /// Credits a confirmed payment of an open quote, so that nobody depends on the watcher. Returns the quote after it.
-    async fn credit_sighting(&self, account: &Account, quote: Quote, payment: Payment) -> Result<Quote, Error> {
-        let too_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
-        if self.configured_not_before(quote.target.chain_id).is_some_and(too_early) {
-            return Ok(quote);
-        }
-        match self.credit_quote(account, &quote, payment).await {
-            // Refused when another payment, or another account, was faster.
-            Ok(_) | Err(Error::Payment(_)) => Ok(self.payments.store()?.quote(&quote.nonce).await?.unwrap_or(quote)),
-            Err(error) => Err(error),
-        }
     }
 
     /// Credits a transaction that pays an open quote of the account, even if the quote's plan has changed or is off
@@ -195,74 +159,6 @@ impl Service {
         })
     }
 
-    /// The payment of an open quote in the chain's newest blocks.
-    async fn sighting_of(&self, quote: &Quote) -> Result<Option<Sighting>, Error> {
-        let reader = self.payments.reader(quote.target.chain_id)?;
-        let sightings = self.payments.sightings.at(&**reader, quote.target).await;
-        for sighting in sightings.iter().filter(|sighting| quote.is_paid_by(&sighting.payment)) {
-            if self.payments.store()?.payment(&sighting.payment.tx).await?.is_none() {
-                return Ok(Some(sighting.clone()));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn quote_document(
-        &self,
-        quote: &Quote,
-        plan: &Plan,
-        chain: &Chain,
-        sighting: Option<Sighting>,
-    ) -> Result<TopUpQuoteDocument, Error> {
-        let credited = match &quote.state {
-            QuoteState::Open => None,
-            QuoteState::Paid { tx, .. } | QuoteState::Claimed { tx, .. } => Some(*tx),
-        };
-        let depth = sighting.as_ref().map(|sighting| sighting.depth);
-        let tx: Option<TxRef> = credited.or(sighting.map(|sighting| sighting.payment.tx));
-        let known = self.payments.reader(chain.chain_id).ok().and_then(|reader| reader.confirmations());
-        let amount_human = quote.amount.to_human(plan.token_decimals);
-        let recipient = quote.target.recipient.to_checksummed();
-        let from = match plan.payment_kind {
-            PaymentKind::NativeValue => "an account with a private key, not a contract",
-            PaymentKind::Erc20 => "any wallet",
-        };
-        let notice = format!(
-            "Send exactly {amount_human} {} to {recipient} on {} (chain {}) before {}, once, in one plain transfer from \
-             {from}. Exactly this amount must arrive: it identifies your payment. To pay again, get a new quote once \
-             this one is `paid`.",
-            plan.token_symbol, chain.name, chain.chain_id, quote.expires_at,
-        );
-        Ok(TopUpQuoteDocument {
-            quote_id: format_id(&quote.nonce),
-            status: match (credited, depth) {
-                (Some(_), _) => TopUpQuoteStatus::Paid,
-                (None, Some(_)) => TopUpQuoteStatus::Seen,
-                (None, None) => TopUpQuoteStatus::Open,
-            },
-            plan_id: quote.plan_id.clone(),
-            chain_id: chain.chain_id,
-            credits: quote.credits,
-            bonus_credits: quote.bonus_credits,
-            recipient,
-            amount_atomic: quote.amount.to_string(),
-            amount_human,
-            token_contract: quote.target.token.to_string(),
-            token_symbol: plan.token_symbol.clone(),
-            token_decimals: plan.token_decimals,
-            payment_kind: plan.payment_kind,
-            payment_uri: quote.target.payment_uri(quote.amount),
-            expires_at: quote.expires_at.to_string(),
-            honoured_until: quote.honoured_until().to_string(),
-            tx_hash: tx.map(|tx| tx.hash.to_string()),
-            explorer_url: tx.and_then(|tx| transaction_url(&chain.explorer_url, &tx.hash)),
-            confirmations: depth.map(|depth| depth.confirmations),
-            required: depth.map_or(u64::from(known.unwrap_or(chain.confirmations)), |depth| depth.required),
-            receipt_number: credited.map(|tx| ReceiptNumber::of(&tx).to_string()),
-            notice,
-        })
-    }
-
     /// The account of a top-up quote, if it is not revoked.
     pub(super) async fn account_to_top_up(&self, id: &AccountId) -> Result<Option<Account>, Error> {
         Ok(self.store.account(id).await?.filter(|account| account.revoked_at.is_none()))
@@ -277,21 +173,26 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     Ok((plan_id, chain_id))
 }
 
+/// The amounts that an account had before and may have again, the newest first. They are drawn before others, so that an
+/// account that asks now and then holds few amounts, and a late payment of one of them is still its own.
+fn amounts_again(own: &[Quote], new: &Quote, plan: &Plan) -> Vec<TokenUnits> {
+    let drawn =
+        |amount| plan.price().is_some_and(|price| may_be_drawn(price, plan.token_decimals, TagKind::TopUp, amount));
+    let (mut looked_at, mut again) = (BTreeSet::new(), Vec::new());
+    for old in own.iter().rev().filter(|old| old.target == new.target && drawn(old.amount)) {
+        let renewed = Quote { amount: old.amount, ..new.clone() };
+        if looked_at.insert(old.amount) && !own.iter().any(|old| old.reserves_amount_of(&renewed)) {
+            again.push(old.amount);
+        }
+    }
+    again.truncate(Quote::MAX_TOP_UPS);
+    again
+}
+
 /// The refusal of a quote because of the account's unpaid ones.
-fn too_many(unpaid: &[Quote], new: &Quote) -> PaymentError {
-    let until = unpaid.iter().filter(|quote| quote.counts_against(new)).map(Quote::reserved_until).min();
+fn too_many<'a>(unpaid: impl Iterator<Item = &'a Quote>, new: &Quote) -> PaymentError {
+    let until = unpaid.filter(|quote| quote.counts_against(new)).map(Quote::reserved_until).min();
     let left = until.map_or(0, |until| until.unix_millis() - new.created_at.unix_millis());
     // The moment itself still counts.
     PaymentError::TooManyTopUpQuotes { retry_after_sec: u64::try_from(left).unwrap_or(0) / 1_000 + 1 }
-}
-
-/// The id is the hash of a nonce that nobody has. It is no secret: only the account can use it.
-fn format_id(nonce: &NonceHash) -> String {
-    format!("{ID_PREFIX}{}", hex::encode(nonce.as_bytes()))
-}
-
-fn parse_id(id: &str) -> Option<NonceHash> {
-    let mut bytes = [0; 32];
-    hex::decode_to_slice(id.strip_prefix(ID_PREFIX)?, &mut bytes).ok()?;
-    Some(NonceHash::from_bytes(bytes))
 }

@@ -64,7 +64,7 @@ pub trait PaymentStore: Store {
     /// The quote with that nonce.
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError>;
 
-    /// The open quote that a payment pays ([`Quote::is_paid_by`]). No payment pays both a signup quote and a top-up
+    /// The quote that waits for a payment ([`Quote::waits`], [`Quote::is_paid_by`]). No payment pays both a signup quote and a top-up
     /// quote, because their amounts differ ([`TagKind`](crate::payments::TagKind)).
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
 

@@ -122,8 +122,9 @@ pub struct TopUpQuoteRequest {
 pub struct TopUpQuoteDocument {
     /// Its id, to ask for it again. Only the account can.
     pub quote_id: String,
-    /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), or `paid`
-    /// (the credits are in the account).
+    /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), `paid` (the
+    /// credits are in the account), or `reversed` (a reorganisation of the chain removed the payment, its credits were
+    /// taken back, and the quote waits for it or another one).
     pub status: TopUpQuoteStatus,
     /// The plan.
     pub plan_id: String,
@@ -139,14 +140,14 @@ pub struct TopUpQuoteDocument {
     pub recipient: String,
     /// The exact amount to pay, in the token's smallest unit.
     pub amount_atomic: String,
-    /// The same amount in tokens.
-    pub amount_human: String,
+    /// The same amount in tokens; null when the token's decimals are not known.
+    pub amount_human: Option<String>,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
-    /// The token's symbol.
-    pub token_symbol: String,
-    /// The token's decimals.
-    pub token_decimals: u8,
+    /// The token's symbol; null when no plan names it any more.
+    pub token_symbol: Option<String>,
+    /// The token's decimals; null when no plan names them any more, and the chain cannot be read.
+    pub token_decimals: Option<u8>,
     /// How to pay it.
     pub payment_kind: PaymentKind,
     /// The payment as a URI that wallets read from a QR code (EIP-681).
@@ -157,7 +158,7 @@ pub struct TopUpQuoteDocument {
     /// Until when a payment is still credited, as RFC 3339. The payment's block counts.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub honoured_until: String,
-    /// The payment's transaction, once it is in a block.
+    /// The payment's transaction, once it is in a block. It stays while it is `reversed`.
     pub tx_hash: Option<String>,
     /// The payment's page in the chain's block explorer.
     pub explorer_url: Option<String>,
@@ -165,7 +166,7 @@ pub struct TopUpQuoteDocument {
     pub confirmations: Option<u64>,
     /// The confirmations that a payment needs.
     pub required: u64,
-    /// The receipt's number, once it is `paid`.
+    /// The receipt's number, once it is `paid`. The receipt says so too when it is `reversed`.
     pub receipt_number: Option<String>,
     /// Instructions for the buyer.
     pub notice: String,
@@ -182,6 +183,8 @@ pub enum TopUpQuoteStatus {
     Seen,
     /// Its payment was credited.
     Paid,
+    /// Its payment was credited, until a reorganisation removed it from the chain.
+    Reversed,
 }
 
 /// The body of `POST /credits/topup`.

@@ -11,6 +11,7 @@ mod scene;
 mod settling;
 mod theft;
 mod top_up_quotes;
+mod top_up_states;
 mod topups;
 mod wallet;
 mod watching;

@@ -31,10 +31,13 @@ pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &NonceHash) ->
     row.as_ref().map(quote).transpose()
 }
 
-/// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
+/// The quote that waits for a payment ([`Quote::waits`]). The query finds the few with the same amount, and
+/// [`Quote::is_paid_by`] decides.
 pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer IN ($5, $6) \
-                     AND q.state = 'open' ORDER BY q.nonce";
+                     AND (q.state = 'open' OR q.top_up IS NOT NULL AND EXISTS (SELECT 1 FROM payment p \
+                       WHERE p.chain_id = q.tx_chain_id AND p.tx_hash = q.tx_hash AND p.settlement = 'reversed')) \
+                     ORDER BY q.nonce";
     let PaymentTarget { chain_id, token, recipient } = payment.target();
     let amount = units_column(payment.amount);
     let values: Values<'_> = &[
@@ -88,9 +91,13 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
     // The second column is `Quote::reserves_amount_of`, the third `Quote::counts_against`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = $1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = $2 AND token = $3 AND recipient = $4 AND amount = $5 \
-                 AND (payer IN ($6, $7) OR $6 = $7) AND $8 <= honoured_until), \
+                 AND (payer IN ($6, $7) OR $6 = $7) AND ($8 <= honoured_until \
+                   OR top_up IS NOT NULL AND $10 <= honoured_until \
+                     AND top_up IS DISTINCT FROM (SELECT id FROM account WHERE org_id = $9))), \
                (SELECT COUNT(*) FROM quote WHERE top_up = (SELECT id FROM account WHERE org_id = $9) \
                  AND state = 'open' AND $8 <= honoured_until)";
+    let unreserved = new.created_at.saturating_sub(Quote::CLOCK_SKEW);
+    let rested = unreserved.saturating_sub(Quote::TOP_UP_REST);
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let amount = units_column(new.amount);
     let values: Values<'_> = &[
@@ -101,8 +108,9 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
         &amount.as_slice(),
         &new.payer.as_bytes().as_slice(),
         &Quote::ANY_PAYER.as_bytes().as_slice(),
-        &new.created_at.saturating_sub(Quote::CLOCK_SKEW).unix_millis(),
+        &unreserved.unix_millis(),
         &new.top_up.as_ref().map(AccountId::as_str),
+        &rested.unix_millis(),
     ];
     let row = one(client, sql, values).await?;
     let owner = owners::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;

@@ -1,7 +1,7 @@
-//! Rate limits for requests without a key: signups, quotes, claims, recovery.
+//! Rate limits for requests without a key: signups, quotes, claims, recovery; and for an account's top-up quotes.
 //!
 //! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
-//! limits protect against floods. They are kept in memory, per process, and lost on restart. The rate limits of an
+//! limits protect against floods. An account's own are counted by account, since it may have many addresses. All are kept in memory, per process, and lost on restart. The rate limits of an
 //! account are different: exact, durable, shared by all processes, and enforced by the store.
 
 mod limiter;
@@ -42,6 +42,8 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     verification_mail_address: Limiter<String, C>,
     wallet: Limiter<Address, C>,
     quotes: Limiter<(Address, Network), C>,
+    top_up_quotes: Limiter<AccountId, C>,
+    top_up_polls: Limiter<AccountId, C>,
 }
 
 impl Limits {
@@ -71,7 +73,9 @@ impl<C: Clock + Clone> Limits<C> {
             verification_mail: Limiter::new(config.verification_mails_per_account, clock.clone()),
             verification_mail_address: Limiter::new(config.verification_mails_per_email, clock.clone()),
             wallet: Limiter::new(config.per_wallet, clock.clone()),
-            quotes: Limiter::new(config.quotes_per_wallet_and_network, clock),
+            quotes: Limiter::new(config.quotes_per_wallet_and_network, clock.clone()),
+            top_up_quotes: Limiter::new(config.topup_quotes_per_account, clock.clone()),
+            top_up_polls: Limiter::new(config.topup_polls_per_account, clock),
         }
     }
 
@@ -184,6 +188,24 @@ impl<C: Clock + Clone> Limits<C> {
         self.wallet(wallet)
     }
 
+    /// Counts an account's request for a top-up quote, whatever its key is and wherever it comes from.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn top_up_quote(&self, account: &AccountId) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many requests for top-up quotes by this account", seconds);
+        self.top_up_quotes.check(account).map_err(refused)
+    }
+
+    /// Counts an account's status poll of a top-up quote.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn top_up_poll(&self, account: &AccountId) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many status polls of top-up quotes by this account", seconds);
+        self.top_up_polls.check(account).map_err(refused)
+    }
+
     /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
     /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
@@ -206,6 +228,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.verification_mail_address.forget_idle();
         self.wallet.forget_idle();
         self.quotes.forget_idle();
+        self.top_up_quotes.forget_idle();
+        self.top_up_polls.forget_idle();
     }
 }
 

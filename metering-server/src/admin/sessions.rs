@@ -86,7 +86,7 @@ fn hash(id: &str) -> [u8; 32] {
 fn random_hex(randomness: &dyn Randomness) -> String {
     let mut bytes = Zeroizing::new([0; 32]);
     randomness.fill(&mut *bytes);
-    hex::encode(&*bytes)
+    hex::encode(*bytes)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use http::StatusCode;
 use metering_core::wire::{ErrorBody, TopUpQuoteDocument, TopUpQuoteRequest};
 
 use crate::access::credentials;
-use crate::api::account::after_authentication;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -30,13 +29,9 @@ use crate::operations::metrics::counted;
 pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, Problem> {
     app.limits.signup(&request.client()?)?;
     let key = credentials::key(&request.headers)?;
-    let wanted: TopUpQuoteRequest = match read(&request.body) {
-        Ok(wanted) => wanted,
-        Err(problem) => {
-            app.service.authenticate(key.as_ref()).await?;
-            return Err(problem);
-        }
-    };
+    let account = counted("topup_quote", app.service.authenticate(key.as_ref()).await)?;
+    app.limits.top_up_quote(&account.id)?;
+    let wanted: TopUpQuoteRequest = read(&request.body)?;
     let quoted = counted("topup_quote", app.service.top_up_quote(key.as_ref(), &wanted).await)?;
     Ok(json(StatusCode::CREATED, &quoted))
 }
@@ -44,21 +39,22 @@ pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, P
 /// A top-up quote and its payment
 ///
 /// Poll this, every few seconds, to wait for the payment: a payment in one of the newest blocks is `seen`, with its
-/// confirmations, before it is credited. The request credits a confirmed payment itself.
+/// confirmations, before it is credited. The request credits a confirmed payment itself. If a reorganisation of the chain
+/// removes a credited payment, the status is `reversed` until the payment, or another of the amount, is mined.
 #[utoipa::path(get, path = "/credits/topup/quote", tag = "payments", security(("bearer" = []), ("api_key" = [])), params(
     ("quote_id" = String, Query, description = "The quote's id", pattern = "^tuq_[0-9a-f]{64}$", example = "tuq_9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
 ), responses(
     (status = 200, description = "The quote", body = TopUpQuoteDocument),
-    (status = 400, description = "`validation_failed`, `unsupported_chain`, `unknown_plan`", body = ErrorBody),
+    (status = 400, description = "`validation_failed`, `unsupported_chain`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 404, description = "`not_found`: the account has no such quote", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn top_up_quote_status(app: &App, request: Request) -> Result<Reply, Problem> {
     let key = credentials::key(&request.headers)?;
-    let document = match required(&request.query, "quote_id") {
-        Ok(id) => app.service.top_up_quote_by_id(key.as_ref(), &id).await?,
-        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
-    };
-    Ok(json(StatusCode::OK, &document))
+    let account = app.service.authenticate(key.as_ref()).await?;
+    app.limits.top_up_poll(&account.id)?;
+    let id = required(&request.query, "quote_id")?;
+    Ok(json(StatusCode::OK, &app.service.top_up_quote_by_id(key.as_ref(), &id).await?))
 }

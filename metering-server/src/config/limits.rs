@@ -1,10 +1,10 @@
-//! Rate limits for requests without a key.
+//! Rate limits for requests without a key, and for top-up quotes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Quota, Span};
 
-/// Rate limits for requests without a key. Each process counts by itself.
+/// Rate limits for requests without a key, and for top-up quotes. Each process counts by itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
@@ -36,6 +36,10 @@ pub struct LimitsConfig {
     pub per_wallet: Quota,
     /// Quotes per wallet and client network.
     pub quotes_per_wallet_and_network: Quota,
+    /// Requests for a top-up quote per account, from all clients together.
+    pub topup_quotes_per_account: Quota,
+    /// Status polls of top-up quotes per account, from all clients together.
+    pub topup_polls_per_account: Quota,
 }
 
 impl Default for LimitsConfig {
@@ -65,6 +69,10 @@ impl Default for LimitsConfig {
             // A quote reserves its tag among its wallet's quotes for a week or more, and a price with six decimals has
             // 9,999 tags. This limit lets one network reserve a third of them in that time.
             quotes_per_wallet_and_network: quota(20, hour),
+            // Most of them return the quote that is open.
+            topup_quotes_per_account: quota(60, ten_minutes),
+            // The page polls at most every two seconds, so four of them may be open.
+            topup_polls_per_account: quota(120, minute),
         }
     }
 }

@@ -25,10 +25,13 @@ pub(crate) fn by_nonce(connection: &Connection, nonce: &NonceHash) -> Result<Opt
     first(&mut statement, [nonce.as_bytes()], quote)
 }
 
-/// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
+/// The quote that waits for a payment ([`Quote::waits`]). The query finds the few with the same amount, and
+/// [`Quote::is_paid_by`] decides.
 pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer IN (?5, ?6) \
-                     AND q.state = 'open' ORDER BY q.nonce";
+                     AND (q.state = 'open' OR q.top_up IS NOT NULL AND EXISTS (SELECT 1 FROM payment p \
+                       WHERE p.chain_id = q.tx_chain_id AND p.tx_hash = q.tx_hash AND p.settlement = 'reversed')) \
+                     ORDER BY q.nonce";
     let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
     let PaymentTarget { chain_id, token, recipient } = payment.target();
     let (amount, payer) = (units_column(payment.amount), payment.payer.as_bytes());
@@ -85,9 +88,13 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
     // The second column is `Quote::reserves_amount_of`, the third `Quote::counts_against`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = ?1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = ?2 AND token = ?3 AND recipient = ?4 AND amount = ?5 \
-                 AND (payer IN (?6, ?7) OR ?6 = ?7) AND ?8 <= honoured_until), \
+                 AND (payer IN (?6, ?7) OR ?6 = ?7) AND (?8 <= honoured_until \
+                   OR top_up IS NOT NULL AND ?10 <= honoured_until \
+                     AND top_up IS NOT (SELECT id FROM account WHERE org_id = ?9))), \
                (SELECT COUNT(*) FROM quote WHERE top_up = (SELECT id FROM account WHERE org_id = ?9) \
                  AND state = 'open' AND ?8 <= honoured_until)";
+    let unreserved = new.created_at.saturating_sub(Quote::CLOCK_SKEW);
+    let rested = unreserved.saturating_sub(Quote::TOP_UP_REST);
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let values = params![
         new.nonce.as_bytes(),
@@ -97,8 +104,9 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
         units_column(new.amount),
         new.payer.as_bytes(),
         Quote::ANY_PAYER.as_bytes(),
-        new.created_at.saturating_sub(Quote::CLOCK_SKEW).unix_millis(),
+        unreserved.unix_millis(),
         new.top_up.as_ref().map(AccountId::as_str),
+        rested.unix_millis(),
     ];
     let owner = owners::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
     let read = |row: &Row<'_>| {

@@ -12,6 +12,10 @@ const PRICE_SHARE: u128 = 1_000;
 
 /// One amount in this many is for top-up quotes, the others are for signup quotes.
 const TOP_UP_SHARE: u128 = 4;
+/// An amount that is divisible by this, in steps, ends in a zero.
+const BASE: u128 = 10;
+/// Which amounts are drawn repeats after this many steps: the least common multiple of the two above.
+const PERIOD: u128 = 20;
 
 /// Which quotes an amount is for.
 ///
@@ -27,8 +31,15 @@ pub enum TagKind {
     TopUp,
 }
 
+impl TagKind {
+    /// Whether an amount of so many steps is drawn for this kind.
+    fn takes(self, steps: u128) -> bool {
+        !steps.is_multiple_of(BASE) && steps.is_multiple_of(TOP_UP_SHARE) == (self == Self::TopUp)
+    }
+}
+
 /// The price plus a random tag, which is above zero and below a hundredth of a token. All tags of a kind are equally
-/// likely.
+/// likely. The last digit that a tag can have is never zero: wallets show "5.003810" as "5.00381", and people round.
 ///
 /// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
 ///
@@ -41,32 +52,29 @@ pub enum TagKind {
 /// let amount = draw_amount(&SystemRandomness, price, 6, TagKind::Signup).unwrap();
 /// assert!(amount > price && amount < TokenUnits::new(5_010_000) && amount.get() % 4 != 0);
 /// let amount = draw_amount(&SystemRandomness, price, 6, TagKind::TopUp).unwrap();
-/// assert_eq!(amount.get() % 4, 0);
+/// assert!(amount.get() % 4 == 0 && amount.get() % 10 != 0);
 /// ```
 #[must_use]
 pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8, kind: TagKind) -> Option<TokenUnits> {
     let tags = Tags::on(price, decimals)?;
-    let first = tags.first_top_up(price);
-    let top_ups = (tags.steps.checked_sub(first)? / TOP_UP_SHARE).checked_add(1)?;
-    let number = match kind {
-        TagKind::TopUp => first.checked_add(below(randomness, top_ups)?.checked_mul(TOP_UP_SHARE)?)?,
-        TagKind::Signup => nth_signup(first, below(randomness, tags.steps.checked_sub(top_ups)?)?)?,
-    };
-    let tag = number.checked_mul(tags.step)?;
+    // Whether a number of steps is drawn depends on the sum's last digits alone, so it repeats.
+    let before = price.get() / tags.step % PERIOD;
+    let drawn = || (1..=PERIOD).filter(|number| kind.takes(before + number));
+    let count = |numbers: u128| u128::try_from(drawn().filter(|number| *number <= numbers).count()).ok();
+    let per_period = count(PERIOD)?;
+    let all = (tags.steps / PERIOD).checked_mul(per_period)?.checked_add(count(tags.steps % PERIOD)?)?;
+    let place = below(randomness, all)?;
+    let last = drawn().nth(usize::try_from(place % per_period).ok()?)?;
+    let tag = (place / per_period).checked_mul(PERIOD)?.checked_add(last)?.checked_mul(tags.step)?;
     price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
 }
 
-/// The number of steps of the signup tag at `place`, counted from zero, where `first` is the first one for top-ups.
-fn nth_signup(first: u128, place: u128) -> Option<u128> {
-    let before = first.checked_sub(1)?;
-    match place.checked_sub(before) {
-        None => place.checked_add(1),
-        Some(after) => {
-            let between = TOP_UP_SHARE - 1;
-            let skipped = (after / between).checked_mul(TOP_UP_SHARE)?;
-            first.checked_add(skipped)?.checked_add(after % between)?.checked_add(1)
-        }
-    }
+/// Whether [`draw_amount`] can draw this amount.
+pub(crate) fn may_be_drawn(price: TokenUnits, decimals: u8, kind: TagKind, amount: TokenUnits) -> bool {
+    let steps = |tags: Tags| Some((amount.get().checked_sub(price.get())?, tags.step, amount.get() / tags.step));
+    let drawn = Tags::on(price, decimals).and_then(steps);
+    may_be_tagged(price, decimals, amount)
+        && drawn.is_some_and(|(tag, step, units)| tag > 0 && tag % step == 0 && kind.takes(units))
 }
 
 /// Whether an amount is the price itself, or the price plus a possible tag.
@@ -88,12 +96,6 @@ impl Tags {
         let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
         let room = 10_u128.checked_pow(decimals.checked_sub(2)?)?.checked_sub(1)? / step;
         Some(Self { step, steps: room.min((price.get() / PRICE_SHARE / step).max(ENOUGH_TAGS)) })
-    }
-
-    /// The least number of steps, 1 to 4, that makes an amount for top-ups: one that is divisible by four steps, apart
-    /// from what is less than a step.
-    const fn first_top_up(&self, price: TokenUnits) -> u128 {
-        TOP_UP_SHARE - price.get() / self.step % TOP_UP_SHARE
     }
 }
 
@@ -166,7 +168,39 @@ mod tests {
             let tags = |kind| (0..2_000).map(|_| drawn(price, 3, kind) - price).collect::<HashSet<u128>>();
             let (signups, top_ups) = (tags(TagKind::Signup), tags(TagKind::TopUp));
             assert!(signups.is_disjoint(&top_ups), "{price}: {signups:?} {top_ups:?}");
-            assert_eq!(signups.union(&top_ups).copied().collect::<HashSet<_>>(), (1..=9).collect(), "{price}");
+            let readable = (1..=9).filter(|tag| (price + tag) % 10 != 0);
+            assert_eq!(signups.union(&top_ups).copied().collect::<HashSet<_>>(), readable.collect(), "{price}");
+        }
+    }
+
+    /// Wallets leave out zeros at the end, and people round.
+    #[test]
+    fn drawn_amounts_never_end_in_a_zero() {
+        for (price, decimals, step) in [(5_000_000, 6, 1), (5_004, 3, 1), (2_500_000_000_000_000, 18, 1_000_000)] {
+            for kind in [TagKind::Signup, TagKind::TopUp] {
+                let amounts: HashSet<u128> = (0..2_000).map(|_| drawn(price, decimals, kind)).collect();
+                for amount in amounts {
+                    assert_ne!(amount / step % 10, 0, "{amount}");
+                    let is_drawn = |kind| may_be_drawn(TokenUnits::new(price), decimals, kind, TokenUnits::new(amount));
+                    assert_eq!(
+                        [TagKind::Signup, TagKind::TopUp].map(is_drawn),
+                        [TagKind::Signup, TagKind::TopUp].map(|one| one == kind),
+                        "{amount}"
+                    );
+                }
+            }
+        }
+        // amount for a price of 5 tokens with 6 decimals, whether a top-up quote may have it
+        for (amount, expected) in [
+            (5_000_000, false),
+            (5_000_004, true),
+            (5_000_020, false),
+            (5_009_996, true),
+            (5_010_004, false),
+            (4_999_996, false),
+        ] {
+            let (price, amount) = (TokenUnits::new(5_000_000), TokenUnits::new(amount));
+            assert_eq!(may_be_drawn(price, 6, TagKind::TopUp, amount), expected, "{amount}");
         }
     }
 

@@ -9,7 +9,7 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
-use crate::payments::payment::{PaymentFault, PaymentTarget};
+use crate::payments::payment::{PaymentFault, PaymentSettlement, PaymentTarget};
 use crate::random::SystemRandomness;
 use crate::wire::ErrorCode;
 
@@ -139,9 +139,14 @@ fn quotes_are_kept_as_long_as_documented() {
     assert_eq!(times, [2 * MINUTE, 7 * DAY, DAY, 90 * DAY]);
     let account = AccountId::generate(&SystemRandomness);
     let top_up = Quote { payer: Quote::ANY_PAYER, top_up: Some(account), ..quote() };
-    for unpaid in [quote(), top_up] {
-        assert_eq!(unpaid.forgotten_from(), Some(unpaid.expires_at.saturating_add(8 * DAY)), "{unpaid:?}");
+    for (unpaid, days) in [(quote(), 8), (top_up, 32)] {
+        assert_eq!(unpaid.forgotten_from(), Some(unpaid.expires_at.saturating_add(days * DAY)), "{unpaid:?}");
     }
+    assert!(
+        Quote::UNPAID_TOP_UP_RETENTION > Quote::TOP_UP_REST + Quote::CLOCK_SKEW,
+        "kept while it reserves its amount"
+    );
+    assert!(Quote::RETENTION > Quote::TOP_UP_REST + Quote::CLOCK_SKEW, "a paid one too");
 }
 
 #[test]
@@ -164,6 +169,31 @@ fn unpaid_top_up_quotes_of_an_account_count_while_their_amount_is_reserved() {
     ];
     for (stored, new, counts) in table {
         assert_eq!(stored.counts_against(&new), counts, "{stored:?} {new:?}");
+    }
+}
+
+#[test]
+fn open_quotes_and_reversed_top_ups_wait_for_a_payment() {
+    let account = AccountId::generate(&SystemRandomness);
+    let [paid, claimed] = [
+        QuoteState::Paid { account: account.clone(), tx: TX },
+        QuoteState::Claimed { account: account.clone(), tx: TX },
+    ];
+    let top_up = || Quote { payer: Quote::ANY_PAYER, top_up: Some(account.clone()), ..quote() };
+    let reversed = Some(PaymentSettlement::Reversed { at: QUOTED_AT });
+    // quote, settlement of its payment, whether it waits
+    let table = [
+        (quote(), None, true),
+        (top_up(), None, true),
+        (Quote { state: paid, ..quote() }, reversed, false),
+        (Quote { state: claimed.clone(), ..quote() }, reversed, false),
+        (Quote { state: claimed.clone(), ..top_up() }, reversed, true),
+        (Quote { state: claimed.clone(), ..top_up() }, Some(PaymentSettlement::Unsettled), false),
+        (Quote { state: claimed.clone(), ..top_up() }, Some(PaymentSettlement::Final), false),
+        (Quote { state: claimed, ..top_up() }, None, false),
+    ];
+    for (quote, settlement, waits) in table {
+        assert_eq!(quote.waits(settlement), waits, "{quote:?} {settlement:?}");
     }
 }
 

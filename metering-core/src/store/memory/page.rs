@@ -98,7 +98,7 @@ fn position_cursor((day, index, line): &Position) -> Cursor {
 
 fn read_position(cursor: &Cursor) -> Result<Position, StoreError> {
     let mut words = cursor.as_str().splitn(5, ' ');
-    let mut word = || words.next().ok_or_else(|| unknown_cursor());
+    let mut word = || words.next().ok_or_else(unknown_cursor);
     let day = word()?.parse().map_err(|_| unknown_cursor())?;
     let index = word()?.parse().map_err(|_| unknown_cursor())?;
     let source = ClientSource::from_name(word()?);

@@ -44,7 +44,8 @@ impl PaymentState {
     }
 
     pub(super) fn quote_paid_by(&self, payment: &Payment) -> Option<&Quote> {
-        self.quotes.values().find(|quote| quote.state == QuoteState::Open && quote.is_paid_by(payment))
+        let settlement = |quote: &Quote| Some(self.record_of(&quote.state.tx()?)?.settlement);
+        self.quotes.values().find(|quote| quote.is_paid_by(payment) && quote.waits(settlement(quote)))
     }
 
     pub(super) fn amount_is_taken(&self, new: &Quote) -> bool {

@@ -14,6 +14,8 @@ const RETRY_MS = 3_000;
 const LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 12_000;
 const EXPIRED_LOOK_MS = 60_000;
+/** How long to look at a quote after it was paid: most chains are final by then. */
+const PAID_WATCH_MS = 20 * 60_000;
 /** A sent payment that no look has found for this long is registered by its hash, and may be forgotten. */
 export const OVERDUE_MS = 45_000;
 
@@ -55,6 +57,26 @@ async function payWith({ quote, chain, account, coin, label }, say, signal) {
 export const look = (id, key) => callApi(`/credits/topup/quote?quote_id=${encodeURIComponent(id)}`, { key });
 
 /**
+ * Looks at a paid quote now and then, while a reorganisation may still remove its payment. Returns the quote if one did,
+ * and otherwise `null`, in the end or when `signal` is aborted.
+ */
+export async function untilReversed(id, key, signal) {
+  const started = Date.now();
+  while (Date.now() - started < PAID_WATCH_MS) {
+    await wait(LONGEST_LOOK_MS, signal);
+    if (signal.aborted) return null;
+    try {
+      const quote = await look(id, key());
+      if (signal.aborted) return null;
+      if (quote.status !== "paid") return quote;
+    } catch {
+      // Nobody waits for this look. The next one may succeed.
+    }
+  }
+  return null;
+}
+
+/**
  * Looks at a quote until it is paid or `signal` is aborted, and returns it. `show` gets every look, or the error of one;
  * `sent` returns the payment that the wallet sent, if it did. Throws when a look is refused, or the payment that was sent
  * cannot be credited (`isRefusal`). Ends with `null` once a payment would no longer be honoured.
@@ -70,6 +92,7 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
       show(quote, null);
       if (quote.status === "paid") return quote;
       const isOpen = quote.status === "open";
+      const isWaiting = isOpen || quote.status === "reversed";
       const isOverdue = isOpen && sent()?.tx_hash && Date.now() - started > OVERDUE_MS;
       if (isOverdue && Date.now() - tried > OVERDUE_MS) {
         tried = Date.now();
@@ -78,13 +101,13 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
       }
       const now = quote.date.getTime();
       if (isOpen && !sent() && now > Date.parse(quote.honoured_until)) return null;
-      if (!isOpen || sent()) pause = LOOK_MS;
+      if (!isWaiting || sent()) pause = LOOK_MS;
       else pause = now > Date.parse(quote.expires_at) ? EXPIRED_LOOK_MS : Math.min(pause * 1.2, LONGEST_LOOK_MS);
     } catch (error) {
       if (signal.aborted) return null;
       if (!(error instanceof ApiError) || error.isRefusal || error.status === 401 || error.status === 404) throw error;
       show(null, error);
-      pause = LONGEST_LOOK_MS;
+      pause = Math.max(LONGEST_LOOK_MS, (error.retryAfter ?? 0) * 1_000);
     }
     await wait(pause, signal);
     if (signal.aborted) return null;

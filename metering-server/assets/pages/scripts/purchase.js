@@ -38,6 +38,11 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     h("p", {}, h("strong", {}, "This amount has expired. "), "Get a new one before you pay. If you have sent it already, leave this page open: it is still credited for a day."),
     h("div", { class: "actions" }, h("button", { class: "button", type: "button", "data-action": "renew", on: { click: renew } }, "Get a new amount")),
   );
+  const reversal = h(
+    "div",
+    { class: "notice notice-warn", id: "payment-reversed", role: "alert", hidden: true },
+    h("p", {}, h("strong", {}, "A reorganisation of the chain removed the payment, "), "and its credits were taken back. They return if it is mined again. Pay again only if your wallet shows that it failed or was replaced."),
+  );
   const chooser = h("div", {});
   const payButton = h("button", { class: "button wide-button", type: "button", "data-action": "pay" });
   const stop = h("button", { class: "button button-quiet", type: "button", hidden: true }, "Stop waiting for the wallet");
@@ -47,6 +52,8 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
 
   let isSent = Boolean(sent);
   let hasArrived = false;
+  let wasSeen = false;
+  let isReversed = false;
   let isOver = false;
   let isAsked = false;
   let isOverdue = false;
@@ -60,6 +67,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     change.hidden = isSent || hasArrived || isAsked;
     expired.hidden = !isOver || isSent || hasArrived;
     left.hidden = isSent || hasArrived || isOver;
+    reversal.hidden = !isReversed;
     const chosen = wallet();
     payButton.textContent = chosen ? `Pay with ${chosen.name === "Browser wallet" ? "your browser wallet" : chosen.name}` : "";
   };
@@ -114,17 +122,33 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     steps.say("confirm", "now", "Waiting for the payment to be in a block.");
   }
 
+  /** Nothing is in a block: not yet, or not any more, since payments may be replaced and blocks too. */
+  function showWaiting(seen) {
+    hasArrived = false;
+    arrange();
+    if (isReversed) {
+      steps.say("send", "done", ["Removed from the chain: ", transaction(seen.tx_hash, seen.explorer_url)]);
+      steps.say("confirm", "now", "Waiting for the payment to be in a block again.");
+    } else if (wasSeen) {
+      if (!isSent) steps.say("send", "", "");
+      steps.say("confirm", "now", "The payment is no longer in a block. Waiting for it to be in one again. Pay again only if your wallet shows that it failed or was replaced.");
+    } else if (!isSent) {
+      steps.say("confirm", "", "Waiting for the payment. It is detected automatically.");
+    }
+    if (isReversed || wasSeen) steps.say("credit", "");
+  }
+
   function showLook(seen, error) {
     if (error) {
       steps.say("confirm", hasArrived || isSent ? "now" : "", `${sentence(error)} Trying again.`);
       return;
     }
-    if (seen.status === "open") {
-      if (hasArrived) steps.say("confirm", "now", "The payment is no longer in a block. Waiting for it to be in one again.");
-      else if (!isSent) steps.say("confirm", "", "Waiting for the payment. It is detected automatically.");
+    isReversed = seen.status === "reversed";
+    if (isReversed || seen.status === "open") {
+      showWaiting(seen);
       return;
     }
-    hasArrived = true;
+    [hasArrived, wasSeen] = [true, true];
     arrange();
     steps.say("wallet", "done");
     steps.say("send", "done", ["Seen: ", transaction(seen.tx_hash, seen.explorer_url)]);
@@ -153,6 +177,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     heading,
     h("p", { class: "soft" }, `${label}: ${sum}, on ${chain.name}. `, left),
     alert,
+    reversal,
     expired,
     chooser,
     payButton,

@@ -3,7 +3,7 @@
 import { callApi, sentence } from "/assets/api.js";
 import { amount, fromUnits, plural, toUnits } from "/assets/decimal.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
-import { TX_HASH, follow, look, register } from "/assets/payment.js";
+import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
 import { byChain, choices, planKey, price } from "/assets/plans.js";
 import { showPurchase } from "/assets/purchase.js";
 import { forgetPayment, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedQuote } from "/assets/session.js";
@@ -117,7 +117,7 @@ export class TopUp {
     try {
       quote = await look(id, this.#key);
     } catch (error) {
-      if (error.status !== 404 && !["unknown_plan", "unsupported_chain"].includes(error.code)) throw error;
+      if (error.status !== 404 && error.code !== "unsupported_chain") throw error;
       forgetQuote();
     }
     if (this.#ended) return;
@@ -126,10 +126,12 @@ export class TopUp {
   }
 
   /** Shows a quote until it is paid. */
-  #purchase(quote, { sent = null, problem } = {}) {
-    this.#chosen = planKey({ chain_id: quote.chain_id, id: quote.plan_id });
-    const known = this.#groups.find(({ chain }) => chain.chain_id === quote.chain_id);
-    const chain = known?.chain ?? { chain_id: quote.chain_id, name: `chain ${quote.chain_id}`, explorer_url: "" };
+  #purchase(document, { sent = null, problem } = {}) {
+    this.#chosen = planKey({ chain_id: document.chain_id, id: document.plan_id });
+    const known = this.#groups.find(({ chain }) => chain.chain_id === document.chain_id);
+    const chain = known?.chain ?? { chain_id: document.chain_id, name: `chain ${document.chain_id}`, explorer_url: "" };
+    const coin = coinOf(known?.plans ?? []);
+    const quote = named(document, coin);
     const again = () => {
       forgetQuote();
       this.#choose();
@@ -138,7 +140,7 @@ export class TopUp {
       quote,
       plan: known?.plans.find(({ id }) => id === quote.plan_id),
       chain,
-      coin: coinOf(known?.plans ?? []),
+      coin,
       credits: sumOf(quote),
       account: this.#account,
       key: () => this.#key,
@@ -287,6 +289,11 @@ export class TopUp {
     forgetQuote();
     const { tx_hash, explorer_url: url, receipt_number: receipt } = quote;
     this.#done({ already_credited: false, amount_added: sumOf(quote), credit_balance: balance, tx_hash, url, receipt });
+    const removed = await untilReversed(quote.quote_id, () => this.#key, signal);
+    if (!removed) return;
+    rememberQuote({ org_id: this.#account.org_id, quote_id: quote.quote_id });
+    this.#purchase(removed);
+    this.#credited();
   }
 
   #done({ already_credited: known, amount_added: added, credit_balance: balance, tx_hash: hash, url, receipt }) {
@@ -350,6 +357,13 @@ function withoutQuote({ quote_id: _, ...payment }) {
 
 /** The credits of a quote with its bonus. */
 const sumOf = ({ credits, bonus_credits: bonus }) => fromUnits(toUnits(credits) + toUnits(bonus));
+/** The quote with words for its token, which no plan may name any more. */
+function named(quote, coin) {
+  const symbol = quote.token_symbol ?? (quote.payment_kind === "native_value" ? coin : "tokens");
+  if (quote.amount_human !== null) return { ...quote, token_symbol: symbol };
+  return { ...quote, amount_human: quote.amount_atomic, token_symbol: "of the token's smallest unit" };
+}
+
 /** The symbol of the chain's own coin. */
 const coinOf = (plans) => plans.find(({ payment_kind: kind }) => kind === "native_value")?.token_symbol ?? "ETH";
 

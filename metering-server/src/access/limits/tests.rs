@@ -233,3 +233,35 @@ fn recovery_mail_is_refilled_as_often_as_a_link_expires() {
     assert!(limits.recovery_mail(&email("JO@example.com")));
     assert!(!limits.recovery_mail(&owner));
 }
+
+/// An account may have a thousand addresses, but it is one account.
+#[test]
+fn top_up_quotes_and_their_polls_are_limited_per_account() {
+    let Scene { limits, clock } = scene(&LimitsConfig {
+        topup_quotes_per_account: "3/1m".parse().unwrap(),
+        topup_polls_per_account: "5/1m".parse().unwrap(),
+        ..LimitsConfig::default()
+    });
+    let [one, other] =
+        ["org_aaaaaaaaaaaaaaaaaaaa", "org_bbbbbbbbbbbbbbbbbbbb"].map(|id| id.parse::<AccountId>().unwrap());
+    assert_eq!(attempt(5, || limits.top_up_quote(&one)), (3, Some(20)));
+    assert_eq!(attempt(8, || limits.top_up_poll(&one)), (5, Some(12)), "polls count by themselves");
+    assert_eq!(attempt(3, || limits.top_up_quote(&other)), (3, None));
+    assert_eq!(attempt(5, || limits.top_up_poll(&other)), (5, None));
+    clock.advance(Duration::from_secs(12));
+    assert_eq!(attempt(2, || limits.top_up_poll(&one)), (1, Some(12)));
+    clock.advance(Duration::from_secs(120));
+    limits.forget_idle();
+    assert_eq!((limits.top_up_quotes.len(), limits.top_up_polls.len()), (0, 0));
+}
+
+/// The page polls every two seconds at most, in several windows.
+#[test]
+fn four_pages_may_poll_a_top_up_quote_for_an_hour() {
+    let Scene { limits, clock } = scene(&LimitsConfig::default());
+    let account = "org_aaaaaaaaaaaaaaaaaaaa".parse::<AccountId>().unwrap();
+    for _ in 0..1_800 {
+        assert_eq!(attempt(4, || limits.top_up_poll(&account)), (4, None));
+        clock.advance(Duration::from_secs(2));
+    }
+}

@@ -88,13 +88,15 @@ fn limits_have_defaults_and_can_be_switched_off() {
     assert_eq!(texts, ["30/1m", "20/1m", "600/10m"]);
     let pairs = [limits.signup_per_email_and_network, limits.quotes_per_wallet_and_network];
     assert_eq!(pairs.map(|quota| quota.to_string()), ["10/10m", "20/1h"]);
+    let top_ups = [limits.topup_quotes_per_account, limits.topup_polls_per_account];
+    assert_eq!(top_ups.map(|quota| quota.to_string()), ["60/10m", "120/1m"]);
 }
 
 #[test]
 fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 38] = [
+    let table: [(&str, Variables, &str); 40] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -116,6 +118,8 @@ fn invalid_settings_are_named() {
         ("[limits]\nper_wallet = '30 per minute'", &[], "limits.per_wallet"),
         ("[limits]\nsignup_per_ip = '0/1m'", &[], "limits.signup_per_ip"),
         ("[limits]\nquotes_per_wallet_and_network = '20'", &[], "limits.quotes_per_wallet_and_network"),
+        ("[limits]\ntopup_quotes_per_account = '0/1m'", &[], "limits.topup_quotes_per_account"),
+        ("", &[("METERING_LIMITS__TOPUP_POLLS_PER_ACCOUNT", "many")], "limits.topup_polls_per_account"),
         ("", &[("METERING_LIMITS__VERIFICATION_PER_NETWORK", "many")], "limits.verification_per_network"),
         ("", &[("METERING_LIMITS__RECOVERY_PER_IP", "20")], "limits.recovery_per_ip"),
         ("", &[("METERING_UNKNOWN", "1")], "environment variable METERING_UNKNOWN: unknown field"),

@@ -82,3 +82,39 @@ fn wallet_limit_applies_across_addresses() {
     let body = json!({"address": wallet, "nonce": "n", "signature": "0xab"});
     assert_eq!(from("4.4.4.4").post("/api-key/recover/verify", &body).expect(404).error(), "not_found");
 }
+
+/// An account with many addresses is still one account. Requests without a key count for nobody.
+#[test]
+fn top_up_quotes_are_limited_per_account_across_addresses() {
+    let site = Site::new();
+    let settings = [
+        ("METERING_LIMITS__TOPUP_QUOTES_PER_ACCOUNT", "2/1h"),
+        ("METERING_LIMITS__TOPUP_POLLS_PER_ACCOUNT", "3/1h"),
+        ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1"),
+    ];
+    let server = server(&site, &settings);
+    let [one, other] = ["one", "other"].map(|name| {
+        let made = site.admin_json(&["account", "create", "--agent-name", name]);
+        made["api_key"].as_str().unwrap().to_owned()
+    });
+    let from = |address: u8, key: &str| {
+        server.client_with(key).with_header("X-Forwarded-For", &format!("{address}.{address}.{address}.{address}"))
+    };
+    let request =
+        |address, key: &str| from(address, key).post("/credits/topup/quote", &json!({"plan_id": "p", "chain_id": 1}));
+    let path = format!("/credits/topup/quote?quote_id=tuq_{}", "0".repeat(64));
+    let poll = |address, key: &str| from(address, key).get(&path);
+    for address in 1..=5 {
+        assert_eq!(server.client().get(&path).status, 401);
+        assert_eq!(request(address, &one).status == 429, address > 2);
+        assert_eq!(poll(address, &one).status == 429, address > 3);
+    }
+    for refused in [request(9, &one), poll(9, &one)] {
+        assert_eq!((refused.status, refused.error().as_str()), (429, "rate_limited"));
+        let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+        assert!((1_100..=1_800).contains(&seconds), "{seconds}");
+        assert_eq!(refused.json()["retry_after_sec"], seconds);
+    }
+    assert_ne!(request(9, &other).status, 429, "another account");
+    assert_ne!(poll(9, &other).status, 429);
+}

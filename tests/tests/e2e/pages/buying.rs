@@ -1,6 +1,7 @@
 //! Topping up in a real browser, with a real chain: scenes of `tests/browser/buying.mjs`.
 
 use metering_tests::chain::Chain;
+use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::{account, play};
@@ -39,6 +40,33 @@ fn one_of_two_wallets_pays_step_by_step() {
 fn phone_pays_what_the_code_says_while_the_page_waits() {
     let Some((shop, key)) = shop("2", "watch = true") else { return };
     play("phone", &shop.server, json!({"key": key, "node": shop.chain.url(), "payer": checksummed(&shop, 4)}));
+    shop.site.verify();
+}
+
+/// A shop without automatic blocks. Payments are credited after three blocks and final after twelve.
+fn reorganising_shop() -> Option<(Shop, Value)> {
+    let chain = Chain::setup().manual_mining().start()?;
+    let urls = format!("'{}'", chain.url());
+    let token = chain.wallet().deploy_token("USDC", 6);
+    let depth = "confirmations = 3\nfinality = 12";
+    let shop = Shop::configured(&token, Site::new(), chain, &urls, depth, "watch = true");
+    shop.chain.wallet().mint(&shop.token, &shop.chain.wallet().account(4).address(), 1_000_000_000);
+    shop.chain.mine(1);
+    let key = account(&shop.site, "holder", "2");
+    Some((shop, key))
+}
+
+#[test]
+fn dropped_payment_returns_the_page_to_waiting() {
+    let Some((shop, key)) = reorganising_shop() else { return };
+    play("dropped", &shop.server, json!({"key": key, "node": shop.chain.url(), "payer": checksummed(&shop, 4)}));
+    shop.site.verify();
+}
+
+#[test]
+fn reversed_payment_is_shown_and_may_be_paid_again() {
+    let Some((shop, key)) = reorganising_shop() else { return };
+    play("reversal", &shop.server, json!({"key": key, "node": shop.chain.url(), "payer": checksummed(&shop, 4)}));
     shop.site.verify();
 }
 
