@@ -6,6 +6,7 @@ mod access;
 mod accounts;
 mod app;
 mod audit;
+mod documents;
 mod health;
 mod openapi;
 mod operators;
@@ -22,11 +23,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body::Body;
+use metering_core::FullStore;
 use metering_core::wire::ErrorCode;
 
 use crate::api;
+use crate::api::app::App;
+use crate::config::Config;
 use crate::endpoints;
-use crate::http::{ClientAddress, Problem, Reply, Response, compressed, into_response, read_capped, without_body};
+use crate::http::{
+    ClientAddress, Document, Problem, Reply, Response, compressed, into_response, read_capped, without_body,
+};
 
 pub(crate) use app::AdminApp;
 use routes::ENDPOINTS;
@@ -35,6 +41,20 @@ use routes::ENDPOINTS;
 const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The largest catalogue to check.
 const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The parts that operators use of a server.
+///
+/// # Errors
+/// When the OpenAPI document cannot be written.
+pub(crate) fn assemble(
+    app: &Arc<App>,
+    store: &Arc<dyn FullStore>,
+    config: &Config,
+) -> serde_json::Result<Arc<AdminApp>> {
+    let openapi = openapi::document(config.brand.name.as_str()).to_json()?;
+    let openapi = Document::new("application/json", openapi);
+    Ok(Arc::new(AdminApp::new(Arc::clone(app), Arc::clone(store), config, openapi)))
+}
 
 /// Responds to a request on the admin address.
 pub(crate) async fn respond<B>(app: &Arc<AdminApp>, request: Request<B>) -> Response

@@ -88,8 +88,8 @@ async fn run_until(
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
-            let admin = AdminApp::new(Arc::clone(&app), Arc::clone(&store), &config);
-            Some((listener, Arc::new(admin.map_err(|error| RunError::Setup(Box::new(error)))?)))
+            let parts = admin::assemble(&app, &store, &config).map_err(|error| RunError::Setup(Box::new(error)))?;
+            Some((listener, parts))
         }
         None => None,
     };

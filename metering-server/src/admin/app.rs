@@ -9,7 +9,6 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::openapi;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
@@ -35,17 +34,13 @@ pub(crate) struct AdminApp {
 }
 
 impl AdminApp {
-    /// # Errors
-    /// When the OpenAPI document cannot be written.
-    pub(crate) fn new(app: Arc<App>, store: Arc<dyn FullStore>, config: &Config) -> serde_json::Result<Self> {
-        let brand = config.brand.name.as_str().to_owned();
-        let openapi = Document::new("application/json", openapi::document(&brand).to_json()?);
+    pub(super) fn new(app: Arc<App>, store: Arc<dyn FullStore>, config: &Config, openapi: Document) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
-        Ok(Self {
+        Self {
             administration: Administration::new(store).with_clock(Arc::clone(&app.clock)),
             sessions: Sessions::default(),
             chains: chains.collect(),
-            brand,
+            brand: config.brand.name.as_str().to_owned(),
             body_timeout: config.http.body_timeout.duration(),
             tasks: TaskTracker::new(),
             reports: Semaphore::new(1),
@@ -53,7 +48,7 @@ impl AdminApp {
             openapi,
             started_at: app.clock.now(),
             app,
-        })
+        }
     }
 
     /// Waits until no request is in progress.

@@ -6,10 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, PathItem, Ref, RefOr};
 use utoipa::{Modify, OpenApi, openapi};
 
-use super::app::AdminApp;
 use super::routes::ENDPOINTS;
-use crate::endpoints::Request;
-use crate::http::{Problem, Reply};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -75,14 +72,6 @@ fn add_common_responses(item: &mut openapi::PathItem) {
             operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
         }
     }
-}
-
-/// This OpenAPI document
-#[utoipa::path(get, path = "/admin/openapi.json", operation_id = "admin_openapi", tag = "descriptions", responses(
-    (status = 200, description = "The OpenAPI document", content_type = "application/json"),
-))]
-pub(super) async fn openapi_json(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    Ok(app.openapi.reply(&request.headers))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{accounts, audit, health, openapi, operators, payments, plans, reports, session};
+use super::{accounts, audit, documents, health, operators, payments, plans, reports, session};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -41,6 +41,6 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(operators::operators),
         endpoint!(operators::create_operator),
         endpoint!(operators::revoke_operator),
-        endpoint!(openapi::openapi_json).compressed(),
+        endpoint!(documents::openapi_json).compressed(),
     ])
 });
