@@ -11,7 +11,7 @@ import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { group } from "/assets/decimal.js";
-import { h } from "/assets/dom.js";
+import { h, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
 const WINDOWS = ["7", "30", "90"];
@@ -21,7 +21,7 @@ let days = "30";
 /** The view. The report does not wait for the health, which is slow while a chain is down. */
 export async function overview() {
   const health = settled(readHealth());
-  const report = await settled(admin(`/report?days=${days}`));
+  const report = await settled(readReport(`/report?days=${days}`));
   const period = choice("Period", WINDOWS.map((count) => [count, `${count} days`]), days, async (chosen) => {
     days = chosen;
     await reload();
@@ -42,6 +42,17 @@ export async function overview() {
     actions: [period],
     body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state))],
   };
+}
+
+/** The report. The service makes one at a time, so another operator's may be in the way. */
+async function readReport(path) {
+  try {
+    return await admin(path);
+  } catch (error) {
+    if (error.code !== "rate_limited") throw error;
+    await wait(1_000 * (error.retryAfter ?? 1));
+    return admin(path);
+  }
 }
 
 const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ problem: sentence(error) }));
