@@ -281,6 +281,7 @@ export const consoleActions = {
     await visit(page, "Audit log");
     assert.deepEqual(await newestEntry(page), { action: "payment.assign", reason: "Paid without a quote", result: "done" });
     await visit(page, "Overview");
+    await page.waitForSelector("#health table");
     const revenue = (await page.innerText("#sales")).replace(/\s+/g, " ");
     assert.match(revenue, /USDC on devnet 10[.\d]* USDC in 2 payments .*starter 2 10[.\d]* USDC 21$/i);
     assert.equal(await page.innerText("#sold"), "21");
@@ -318,7 +319,8 @@ export const consoleActions = {
     const broken = (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":"internal","message":"The report failed."}' });
     await page.route("**/admin/report?*", broken);
     await visit(page, "Overview");
-    assert.match(await page.innerText("#view"), /The report failed\.[\s\S]*Health/);
+    await page.waitForSelector("#health table");
+    assert.match(await page.innerText("#view"), /The report failed\./);
     await page.route("**/admin/plans", broken);
     await page.click('#console-nav >> text="Plans"');
     await page.waitForSelector('#view-title:has-text("Could not load this page")');

@@ -180,6 +180,7 @@ export const operatorsConsole = {
       await madeUpMonth(page);
       await enter(page, token);
       await page.waitForSelector("svg.chart rect.bar");
+      await page.waitForSelector("#health table");
       const name = narrow ? dark && "console-dark-phone" : !dark && "console";
       await checkPage(page, name || null);
       for (const measure of ["credits_sold", "credits_granted", "usage_events", "new_accounts"]) {

@@ -1,12 +1,25 @@
-// The chains of the service, by name.
+// The health of the service, which also has the names of its chains. The service asks every chain before it responds,
+// which takes seconds when one is down.
 
 import { admin } from "/assets/console-api.js";
 
-/** The chains, or an empty list if the service does not say. A page is still worth showing without their names. */
-export const chains = () => admin("/health").then(({ chains: list }) => list).catch(() => []);
+let known = null;
+
+/** The health, read now. */
+export async function readHealth() {
+  const health = await admin("/health");
+  known = health.chains;
+  return health;
+}
+
+/** The chains, as they were read last: their names do not change. Without them a page is still worth showing. */
+export const chains = async () => known ?? (await readHealth().catch(() => null))?.chains ?? [];
+
+/** The chains that were read already. */
+export const knownChains = () => known ?? [];
 
 /** A chain in words: its name, or else its id. */
 export function chainName(list, id) {
-  const known = list.find((chain) => chain.chain_id === id);
-  return known ? known.name : `chain ${id}`;
+  const found = list.find((chain) => chain.chain_id === id);
+  return found ? found.name : `chain ${id}`;
 }

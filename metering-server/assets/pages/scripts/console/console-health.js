@@ -8,7 +8,7 @@ const state = (problem) => h("span", { class: problem ? "tag tag-bad" : "tag tag
 const block = (number) => (number === null ? "unknown" : group(number));
 
 /** The section. */
-export function health({ status, problem, version, chains }) {
+export function showHealth({ status, problem, version, chains }) {
   const trouble = status === "ok" ? null : (problem ?? "The service is not ready.");
   const rows = [
     [["Service and database", h("span", { class: "under" }, `Version ${version}`)], [state(trouble), trouble && h("span", { class: "under" }, trouble)].filter(Boolean), ""],

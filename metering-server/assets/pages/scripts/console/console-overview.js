@@ -3,45 +3,63 @@
 import { sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
 import { admin } from "/assets/console-api.js";
+import { knownChains, readHealth } from "/assets/console-chains.js";
 import { daily, sum } from "/assets/console-daily.js";
-import { health } from "/assets/console-health.js";
+import { showHealth } from "/assets/console-health.js";
 import { refusals } from "/assets/console-refusals.js";
 import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { group } from "/assets/decimal.js";
-import { h } from "/assets/dom.js";
+import { h, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
 const WINDOWS = ["7", "30", "90"];
 /** How many days are shown. It outlives leaving the view. */
 let days = "30";
 
-/** The view. */
+/** The view. The report does not wait for the health, which is slow while a chain is down. */
 export async function overview() {
-  // Health is the most wanted when the report fails, and the report is worth showing without it.
-  const [report, state] = await Promise.all([settled(admin(`/report?days=${days}`)), settled(admin("/health"))]);
-  if (report.problem && state.problem) throw report.error;
-  const chains = state.value?.chains ?? [];
+  const health = settled(readHealth());
+  const report = await settled(readReport(`/report?days=${days}`));
   const period = choice("Period", WINDOWS.map((count) => [count, `${count} days`]), days, async (chosen) => {
     days = chosen;
     await reload();
     document.querySelector(`#view [data-choice="${chosen}"]`)?.focus();
   });
-  const business = report.problem ? [trouble(report.problem)] : shown(report.value, chains);
+  const [revenue, state] = [h("div", {}), h("div", { id: "health-place" }, h("p", { class: "soft", role: "status" }, "Asking the chains …"))];
+  const drawRevenue = () => report.value && revenue.replaceChildren(sales(report.value.sales, knownChains()));
+  drawRevenue();
+  health.then(({ value, problem }) => {
+    state.replaceChildren(value ? showHealth(value) : trouble(problem));
+    // Now the chains have names.
+    drawRevenue();
+  });
+  const business = report.problem ? [trouble(report.problem)] : shown(report.value, revenue);
   return {
     title: "Overview",
     lead: report.value && `${report.value.from} to ${report.value.to}, UTC`,
     actions: [period],
-    body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value ? refusals(report.value.refusals) : null, state.problem ? trouble(state.problem) : health(state.value)))],
+    body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state))],
   };
 }
 
-const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ error, problem: sentence(error) }));
+/** The report. The service makes one at a time, so another operator's may be in the way. */
+async function readReport(path) {
+  try {
+    return await admin(path);
+  } catch (error) {
+    if (error.code !== "rate_limited") throw error;
+    await wait(1_000 * (error.retryAfter ?? 1));
+    return admin(path);
+  }
+}
+
+const settled = (promise) => promise.then((value) => ({ value }), (error) => ({ problem: sentence(error) }));
 
 const trouble = (problem) => h("p", { class: "notice notice-bad", role: "alert" }, problem);
 
-function shown(report, chains) {
+function shown(report, revenue) {
   const tile = (title, id, value, words) => h("section", { class: "tile", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("p", { class: "figure", id }, value), h("p", { class: "soft" }, words));
   const [opened, calls] = ["new_accounts", "usage_events"].map((name) => sum(report.by_day, name));
   const tiles = h(
@@ -52,5 +70,5 @@ function shown(report, chains) {
     tile("Used", "used", figure(sum(report.by_day, "credits_used")), `credits, in ${group(calls)} ${calls === "1" ? "call" : "calls"}`),
     tile("Accounts", "accounts", group(report.accounts), `${group(opened)} new in these days`),
   );
-  return [tiles, daily(report, Number(days)), sales(report.sales, chains), h("div", { class: "pair" }, topRoutes(report.top_routes), topAccounts(report.top_accounts))];
+  return [tiles, daily(report, Number(days)), revenue, h("div", { class: "pair" }, topRoutes(report.top_routes), topAccounts(report.top_accounts))];
 }

@@ -38,7 +38,6 @@ export function askForPlan(plan, chains) {
       { name: "description", label: "Description (optional)", value: now.description ?? "", maxlength: "1024" },
       { name: "offer", label: "Special offer (optional)", value: now.offer ?? "" },
       { name: "discount_percent", label: "Discount in percent (optional)", hint: "Only shown: the price is as above.", value: now.discount_percent ?? "", inputmode: "numeric", check: optional(percent) },
-      { name: "recipient", label: "Who is paid (optional)", hint: "An address, if not the chain's recipient.", value: now.recipient ?? "", check: optional(address) },
       { name: "sort_order", label: "Position in lists", hint: "The lowest comes first.", value: now.sort_order, inputmode: "numeric", check: order },
       { name: "active", label: "On sale", value: now.active, box: true },
     ],
@@ -60,7 +59,8 @@ function written(plan, values) {
     bonus_credits: exact(values.bonus_credits),
     offer: values.offer || undefined,
     discount_percent: exact(values.discount_percent),
-    recipient: values.recipient || undefined,
+    // Who is paid can be changed on the store itself only.
+    recipient: plan?.recipient,
     sort_order: exact(values.sort_order),
   };
 }

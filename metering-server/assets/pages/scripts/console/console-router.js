@@ -6,6 +6,7 @@ import { byId, h } from "/assets/dom.js";
 
 let routes = [];
 let shown = 0;
+let active = false;
 
 /** The views, as pairs of a pattern for the fragment and the view. The pattern's groups are the view's arguments. */
 export function startRouter(views) {
@@ -17,8 +18,6 @@ export function startRouter(views) {
     byId("main").focus();
   });
 }
-
-let active = false;
 
 /** Shows the view of the fragment, from now on whenever it changes. */
 export function openView() {
