@@ -25,6 +25,8 @@ pub(crate) struct AdminApp {
     pub(super) body_timeout: Duration,
     pub(super) openapi: Document,
     pub(super) started_at: Timestamp,
+    /// Held while a verification reads the whole database.
+    pub(super) verifying: tokio::sync::Mutex<()>,
 }
 
 impl AdminApp {
@@ -42,6 +44,7 @@ impl AdminApp {
             body_timeout: config.http.body_timeout.duration(),
             openapi,
             started_at: app.clock.now(),
+            verifying: tokio::sync::Mutex::default(),
             app,
         })
     }
