@@ -9,6 +9,7 @@ mod administrator;
 mod audit;
 mod backup;
 mod export;
+mod failures;
 mod migrate;
 mod operator;
 mod payments;

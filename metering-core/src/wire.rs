@@ -45,7 +45,7 @@ pub use account::BalanceDocument;
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use chain_id::ChainIdInput;
-pub use credited::{AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
+pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use email::{
     EmailVerification, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
 };

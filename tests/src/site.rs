@@ -114,7 +114,7 @@ impl Site {
     pub fn admin_of_server(address: SocketAddr, token: &str, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
         command.args(["admin", "--server", &format!("http://{address}")]).args(args);
-        command.env("METERING_OPERATOR_TOKEN", token);
+        command.env("METERING_CLIENT_OPERATOR_TOKEN", token);
         ProgramOutput::of(command.output().expect("the program can be run"))
     }
 

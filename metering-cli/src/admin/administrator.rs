@@ -5,13 +5,17 @@ mod remote;
 
 use async_trait::async_trait;
 use metering_core::access::Email;
+use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
-    AccountDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument,
+    AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
+    OperatorDocument, VerificationDocument,
 };
+use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
 use metering_core::{AccountId, ApiKey};
 
+use super::payments::chains::Chains;
 use crate::failure::Failure;
 
 pub(super) use local::Local;
@@ -48,4 +52,18 @@ pub(super) trait Administrator: Send + Sync {
     /// Entries of the audit log, newest first.
     async fn audit_log(&self, subject: Option<&str>, before: Option<i64>, limit: u32)
     -> Result<AuditDocument, Failure>;
+    /// The usage of an account over the last `days` UTC days.
+    async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure>;
+    /// The usage of every account over the last `days` UTC days, in total; oldest account first.
+    async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure>;
+    /// Whether the books add up.
+    async fn verify(&self) -> Result<VerificationDocument, Failure>;
+    /// All payments that were credited, in the order recorded.
+    async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure>;
+    /// The chains; at least one can be read.
+    async fn chains(&self) -> Result<Chains, Failure>;
+    /// The payments that arrived on a chain, in all blocks of the request.
+    async fn arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure>;
+    /// Assigns a payment. The document has its details.
+    async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure>;
 }

@@ -13,9 +13,12 @@ use metering_core::{PaymentStore, StoreError};
 
 use self::columns::Exported;
 use self::sink::Sink;
-use super::session::{PAGE, Session};
+use super::session::Session;
 use crate::failure::Failure;
 use crate::new_file::NewFile;
+
+/// How many items are read per page.
+const PAGE: u32 = 1_000;
 
 /// Write all accounts, ledger entries, payments or daily usage totals as CSV or JSON lines.
 #[derive(Debug, Args)]

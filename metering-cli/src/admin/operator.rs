@@ -124,7 +124,7 @@ impl CreateArgs {
         }
         write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
         writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
-        Ok(writeln!(out, "admin_listen address, or set METERING_OPERATOR_TOKEN for `metering admin --server`.")?)
+        Ok(writeln!(out, "admin_listen address, or set METERING_CLIENT_OPERATOR_TOKEN for `metering admin --server`.")?)
     }
 }
 

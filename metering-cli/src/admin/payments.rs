@@ -1,14 +1,16 @@
 //! `metering admin payments`: payments that arrived on the chains, especially unclaimed ones.
 
 mod assign;
-mod chains;
+pub(super) mod chains;
 mod list;
-mod progress;
+pub(super) mod progress;
 mod records;
+pub(super) mod refusal;
 
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use metering_core::chains::Address;
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -19,10 +21,12 @@ use crate::failure::Failure;
     arg_required_else_help = true,
     after_help = "\
 `list` and `assign` read the chains, so they need the server's configuration file (--config). It also says where the
-store is. Variables such as METERING_CHAINS__BASE__RPC_URLS override it, as in the server.
+store is. Variables such as METERING_CHAINS__BASE__RPC_URLS override it, as in the server. With --server, the server
+reads its chains, and no configuration file is needed.
 
-Example:
-  metering admin payments list --config /etc/metering.toml"
+Examples:
+  metering admin payments list --config /etc/metering.toml
+  metering admin --server https://admin.example.com payments list"
 )]
 pub(crate) struct PaymentsArgs {
     #[command(subcommand)]
@@ -44,4 +48,9 @@ impl PaymentsArgs {
             Command::Records(args) => args.run(session, out).await,
         }
     }
+}
+
+/// An address with the checksum that people compare (EIP-55).
+fn checksummed(address: &str) -> String {
+    address.parse::<Address>().map_or_else(|_| address.to_owned(), |address| address.to_checksummed())
 }

@@ -65,8 +65,3 @@ impl PlanArgs {
         }
     }
 }
-
-/// The failure for a plan that does not exist.
-pub(super) fn no_plan(key: &PlanKey) -> Failure {
-    Failure::NotFound(format!("no plan {key}; `metering admin plan list --all` shows all plans"))
-}

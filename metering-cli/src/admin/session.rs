@@ -1,4 +1,4 @@
-//! What every admin command starts with: a store or a server, the configuration and the clock.
+//! What every admin command starts with: a store or a server, and the configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_config::Sources;
 use metering_core::administration::{Action, Administration};
 use metering_core::operators::{Actor, OperatorToken};
-use metering_core::{AccountId, ClientSource, Clock, FullStore, SystemClock, Timestamp};
+use metering_core::{ClientSource, FullStore};
 
 use zeroize::Zeroizing;
 
@@ -17,13 +17,12 @@ use super::administrator::{Administrator, Local, Remote};
 use crate::database::{Database, IfMissing, Location};
 use crate::failure::Failure;
 
-const TOKEN_VARIABLE: &str = "METERING_OPERATOR_TOKEN";
+const TOKEN_VARIABLE: &str = "METERING_CLIENT_OPERATOR_TOKEN";
 const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
 /// How long to wait while the server makes no progress. Reading a chain may take a while.
 const READ_TIMEOUT: Duration = Duration::from_secs(90);
-
-/// How many items are read per page.
-pub(crate) const PAGE: u32 = 1_000;
+/// The same for a verification, which reads the whole database before it responds.
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(2 * 3_600);
 
 /// One run of the program.
 #[derive(Debug)]
@@ -38,15 +37,15 @@ pub(crate) struct Session {
 pub(crate) enum Service {
     /// A store.
     Store(Location),
-    /// A server, through its admin address.
-    Server(Client),
+    /// A server, through its admin address: a client, and one for requests that take long before they respond.
+    Server(Client, Client),
 }
 
 /// A server to ask instead of a store.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
     /// Ask a running server at its admin address instead of opening the store. Needs an operator's token, in
-    /// METERING_OPERATOR_TOKEN or --token-file, and --reason for changes.
+    /// METERING_CLIENT_OPERATOR_TOKEN or --token-file, and --reason for changes.
     #[arg(long, value_name = "URL", global = true, help_heading = "Server", conflicts_with_all = ["database", "data"])]
     server: Option<ServiceUrl>,
     /// A file with the operator's token.
@@ -71,13 +70,13 @@ impl ServerArgs {
     ) -> Result<Session, Failure> {
         let action = Action::new(Actor::CommandLine(user()), self.reason.as_deref().unwrap_or_default())?;
         let service = match &self.server {
-            Some(url) => Service::Server(self.client(url)?),
+            Some(url) => Service::Server(self.client(url, READ_TIMEOUT)?, self.client(url, VERIFY_TIMEOUT)?),
             None => Service::Store(location()?),
         };
         Ok(Session { service, sources, action })
     }
 
-    fn client(&self, url: &ServiceUrl) -> Result<Client, Failure> {
+    fn client(&self, url: &ServiceUrl, read_timeout: Duration) -> Result<Client, Failure> {
         let allowed = std::env::var_os(ALLOW_HTTP_VARIABLE).is_some_and(|value| value == "1");
         if url.is_exposed() && !allowed {
             return Err(Failure::Usage(format!(
@@ -85,7 +84,7 @@ impl ServerArgs {
                  tunnel, or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
             )));
         }
-        let transport = HttpTransport::new(url.clone(), READ_TIMEOUT);
+        let transport = HttpTransport::new(url.clone(), read_timeout);
         let transport = transport.map_err(|error| Failure::Failed(error.to_string()))?;
         Ok(Client::new(Arc::new(transport), ClientSource::Cli).with_operator(self.token()?))
     }
@@ -141,10 +140,12 @@ impl Session {
 
     async fn administrator_of(&self, if_missing: IfMissing) -> Result<Box<dyn Administrator>, Failure> {
         Ok(match &self.service {
-            Service::Server(client) => Box::new(Remote::new(client.clone(), self.action.reason().to_owned())),
+            Service::Server(client, patient) => {
+                Box::new(Remote::new(client.clone(), patient.clone(), self.action.reason().to_owned()))
+            }
             Service::Store(location) => {
                 let administration = Administration::new(location.open(if_missing).await?.store());
-                Box::new(Local::new(administration, self.action.clone()))
+                Box::new(Local::new(administration, self.action.clone(), self.sources.clone()))
             }
         })
     }
@@ -161,20 +162,11 @@ impl Session {
     fn location(&self) -> Result<&Location, Failure> {
         match &self.service {
             Service::Store(location) => Ok(location),
-            Service::Server(_) => Err(Failure::Usage(
+            Service::Server(..) => Err(Failure::Usage(
                 "this command works on the store itself: run it where the database can be reached, without --server"
                     .to_owned(),
             )),
         }
-    }
-
-    /// The configuration that the command was given.
-    pub(crate) fn sources(&self) -> &Sources {
-        &self.sources
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        SystemClock.now()
     }
 
     /// The store, which must exist.
@@ -186,9 +178,4 @@ impl Session {
     pub(crate) async fn database(&self) -> Result<Database, Failure> {
         self.location()?.open(IfMissing::Fail).await
     }
-}
-
-/// The failure for an account that does not exist.
-pub(crate) fn no_account(id: &AccountId) -> Failure {
-    Failure::NotFound(format!("no account {id}; `metering admin account list` shows all accounts"))
 }

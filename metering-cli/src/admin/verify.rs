@@ -3,9 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::store::{Discrepancy, Verification};
-use metering_core::{AccountId, Credits};
-use serde::Serialize;
+use metering_core::wire::admin::{DiscrepancyDocument, VerificationDocument};
 
 use super::session::Session;
 use crate::failure::Failure;
@@ -22,30 +20,11 @@ exit code 1.
 
 Examples:
   metering admin verify
-  metering admin verify --json")]
+  metering admin verify --json
+  metering admin --server https://admin.example.com verify")]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     format: Format,
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    accounts: u64,
-    discrepancies: Vec<Difference<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Difference<'a> {
-    org_id: &'a AccountId,
-    amount: &'static str,
-    recorded: Credits,
-    computed: Credits,
-}
-
-impl<'a> From<&'a Discrepancy> for Difference<'a> {
-    fn from(found: &'a Discrepancy) -> Self {
-        Self { org_id: &found.account, amount: found.amount, recorded: found.recorded, computed: found.computed }
-    }
 }
 
 const COLUMNS: &[Column] =
@@ -53,35 +32,33 @@ const COLUMNS: &[Column] =
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let found = session.store().await?.verify().await?;
+        let found = session.administrator().await?.verify().await?;
         let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: a discrepancy must not end in exit code 0 because of a closed pipe.
-        outcome(&found)?;
+        outcome(found.discrepancies.len())?;
         printed
     }
 }
 
 /// A failure if the books do not add up.
-pub(crate) fn outcome(found: &Verification) -> Result<(), Failure> {
-    match found.discrepancies.len() {
+pub(crate) fn outcome(discrepancies: usize) -> Result<(), Failure> {
+    match discrepancies {
         0 => Ok(()),
         1 => Err(Failure::Discrepancies("1 amount differs from the sum of ledger and usage".to_owned())),
         n => Err(Failure::Discrepancies(format!("{n} amounts differ from the sum of ledger and usage"))),
     }
 }
 
-fn write(out: &mut dyn Write, json: bool, found: &Verification) -> Result<(), Failure> {
-    let discrepancies = &found.discrepancies;
+fn write(out: &mut dyn Write, json: bool, found: &VerificationDocument) -> Result<(), Failure> {
     if json {
-        let discrepancies = discrepancies.iter().map(Difference::from).collect();
-        return json_line(out, &Document { accounts: found.accounts, discrepancies });
+        return json_line(out, found);
     }
-    if discrepancies.is_empty() {
+    if found.discrepancies.is_empty() {
         return Ok(writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?);
     }
     let mut table = Table::new(COLUMNS);
-    for Discrepancy { account, amount, recorded, computed } in discrepancies {
-        table.row([account, amount, recorded, computed]);
+    for DiscrepancyDocument { org_id, amount, recorded, computed } in &found.discrepancies {
+        table.row([org_id, amount, recorded, computed]);
     }
     table.write(out)
 }

@@ -22,6 +22,8 @@ pub use status::{Hints, PaymentStatus, use_of};
 pub use token::{NamedAmount, Token};
 pub use unread::Unread;
 
+pub(crate) use token::named_amount;
+
 use super::Administration;
 use super::action::{Action, Target, json};
 use crate::wire::AssignmentDocument;

@@ -6,7 +6,10 @@ use crate::operators::audit::{AuditId, AuditQuery};
 use crate::payments::payment::PaymentRecord;
 use crate::store::{Cursor, Page};
 use crate::usage::{DayRange, UsageReport};
-use crate::wire::admin::{AuditDocument, AuditEntryDocument, ReportDocument};
+use crate::wire::admin::{
+    AccountUsageDocument, AccountsUsageDocument, AuditDocument, AuditEntryDocument, ReportDocument,
+    VerificationDocument,
+};
 use crate::wire::{ActivityDocument, LedgerDocument};
 
 /// How many ledger entries are read at a time.
@@ -29,6 +32,40 @@ impl Administration {
     pub async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageReport, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         self.store.usage_report(id, days).await?.ok_or_else(|| super::no_account(id))
+    }
+
+    /// The totals of accounts over the last `days` UTC days, today included: at most `limit` accounts after `after`,
+    /// oldest first.
+    ///
+    /// One report per account, so that the cost depends on the requested days only; the daily totals would need the
+    /// whole history.
+    ///
+    /// # Errors
+    /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails, or `after` is no cursor of this
+    /// list.
+    pub async fn usage_of_accounts(
+        &self,
+        days: u32,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<AccountsUsageDocument, AdminError> {
+        let out_of_range = || AdminError::OutOfRange("the sum of the usage is out of range; request fewer days".into());
+        let page = self.store.accounts(after, limit).await?;
+        let mut accounts = Vec::with_capacity(page.items.len());
+        for account in &page.items {
+            let report = self.usage(&account.id, days).await?;
+            accounts.push(AccountUsageDocument::new(&report).ok_or_else(out_of_range)?);
+        }
+        let next = page.next.as_ref().map(Cursor::as_str).map(ToOwned::to_owned);
+        Ok(AccountsUsageDocument { window_days: days, accounts, next })
+    }
+
+    /// Adds up the books of every account, and checks the store as far as it can be checked while it is in use.
+    ///
+    /// # Errors
+    /// When the store fails or is damaged.
+    pub async fn verify(&self) -> Result<VerificationDocument, AdminError> {
+        Ok(VerificationDocument::from(&self.store.verify().await?))
     }
 
     /// The recent activity of an account, newest first, at most `limit` entries.

@@ -5,8 +5,11 @@
 mod accounts;
 mod audit;
 mod operators;
+mod payments;
 mod plans;
 mod report;
+mod usage;
+mod verification;
 
 pub use accounts::{
     AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
@@ -15,5 +18,8 @@ pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use operators::{
     CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
 };
+pub use payments::AssignRequest;
 pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
 pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};
+pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
+pub use verification::{DiscrepancyDocument, VerificationDocument};

@@ -1,6 +1,8 @@
 //! Payments that arrived on the chains, for operators.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
 
 use crate::administration::payments::{FoundPayment, ReadableChain, Scan, Token, Unread};
 use crate::payments::payment::{ArrivalLocation, PaymentTarget};
@@ -8,7 +10,7 @@ use crate::payments::plan::Plan;
 use crate::payments::quote::Quote;
 
 /// The payments that arrived on the chains, compared with the store's records.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ArrivalsDocument {
     /// The payments of each chain in chain order, followed by those that a reorganisation removed after they were
@@ -21,7 +23,7 @@ pub struct ArrivalsDocument {
 }
 
 /// A payment that arrived.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ArrivalDocument {
     /// The chain, by the name of its configuration section.
@@ -48,9 +50,9 @@ pub struct ArrivalDocument {
     /// The amount in tokens, as a string; null if it is unclear, or when the token's decimals are not known any more.
     pub amount_human: Option<String>,
     /// `used`, `unclear`, `quoted`, `known_payer`, `linked_wallet` or `unknown_payer`.
-    pub status: &'static str,
+    pub status: String,
     /// If an account has it: `unsettled`, `final` or `reversed`.
-    pub state: Option<&'static str>,
+    pub state: Option<String>,
     /// The account that has it, or else the accounts of the wallet it came from.
     pub org_ids: Vec<String>,
     /// The open quote that it pays, if any.
@@ -60,7 +62,7 @@ pub struct ArrivalDocument {
 }
 
 /// An open quote, without its nonce or the nonce's hash.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QuotedDocument {
     /// The account's future name; of a top-up quote, the account's name.
@@ -70,7 +72,7 @@ pub struct QuotedDocument {
 }
 
 /// An arrival that could not be read.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnreadableDocument {
     /// The chain, by the name of its configuration section.
@@ -94,7 +96,7 @@ pub struct UnreadableDocument {
 }
 
 /// The blocks of a chain that were scanned, both ends included.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScannedDocument {
     /// The chain, by the name of its configuration section.
@@ -106,7 +108,7 @@ pub struct ScannedDocument {
     /// The last block.
     pub to_block: u64,
     /// The block to continue with; absent when the whole range was scanned.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_block: Option<u64>,
 }
 
@@ -122,6 +124,31 @@ impl ArrivalsDocument {
             to_block: scan.to_block,
             next_block: scan.next_block,
         });
+    }
+
+    /// Adds what a scan found that continued this one, on the same chain, at its last [`ScannedDocument::next_block`].
+    ///
+    /// A scan that reaches the end lists payments with reversed credits wherever they were; those that this one listed
+    /// are not repeated.
+    pub fn continue_with(&mut self, next: Self) {
+        let listed: BTreeSet<&str> = self.payments.iter().map(|payment| payment.tx_hash.as_str()).collect();
+        let is_new = |payment: &ArrivalDocument| !listed.contains(payment.tx_hash.as_str());
+        let new: Vec<_> = next.payments.into_iter().filter(is_new).collect();
+        self.payments.extend(new);
+        self.unreadable.extend(next.unreadable);
+        for scanned in next.scanned {
+            match self.scanned.last_mut() {
+                Some(last) => (last.to_block, last.next_block) = (scanned.to_block, scanned.next_block),
+                None => self.scanned.push(scanned),
+            }
+        }
+    }
+
+    /// Adds the payments of another chain.
+    pub fn append(&mut self, other: Self) {
+        self.payments.extend(other.payments);
+        self.unreadable.extend(other.unreadable);
+        self.scanned.extend(other.scanned);
     }
 }
 
@@ -142,8 +169,8 @@ impl ArrivalDocument {
             token_symbol: token.symbol().map(ToOwned::to_owned),
             amount_atomic: payment.map(|payment| payment.amount.to_string()),
             amount_human: payment.and_then(|payment| token.human(payment.amount)),
-            status: status.as_str(),
-            state: status.state(),
+            status: status.as_str().to_owned(),
+            state: status.state().map(ToOwned::to_owned),
             org_ids: status.accounts().into_iter().map(ToString::to_string).collect(),
             quote: status.quote().map(QuotedDocument::from),
             note: status.to_string(),
@@ -158,6 +185,16 @@ impl From<&Quote> for QuotedDocument {
 }
 
 impl UnreadableDocument {
+    /// Why it could not be read and what the watcher does about it, in words.
+    #[must_use]
+    pub fn note(&self) -> String {
+        match (self.attempts, &self.next_attempt_at) {
+            (None, _) => self.reason.clone(),
+            (Some(attempts), Some(next)) => format!("{}; tried {attempts} times, next at {next}", self.reason),
+            (Some(attempts), None) => format!("{}; gave up after {attempts} attempts", self.reason),
+        }
+    }
+
     fn new(chain: &str, unread: &Unread) -> Self {
         let ArrivalLocation { chain_id, block_number, hash } = unread.location();
         let record = unread.record();

@@ -1,13 +1,13 @@
 //! Usage and activity, as the account's owner sees them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::access::account::AccountId;
-use crate::money::credits::Credits;
+use crate::money::credits::{Credits, printed};
 use crate::usage::{Activity, DayUsage, EndpointUsage, UsageReport};
 
 /// The response to `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageSummary {
     /// The account's id.
@@ -15,12 +15,15 @@ pub struct UsageSummary {
     /// Its owner's email address, if any.
     pub email: Option<String>,
     /// Credits left.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
     /// Credits bought in total.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
     /// Credits used in total, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_used: Credits,
     /// Number of UTC days in the window, which ends today.
@@ -34,21 +37,23 @@ pub struct UsageSummary {
 }
 
 /// Sums over a window.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageTotals {
     /// Accepted requests.
     pub usage_events: u64,
     /// Credits used, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
     /// Credits bought and granted.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_added: Credits,
 }
 
 /// One UTC day.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DayEntry {
     /// `YYYY-MM-DD`.
@@ -57,12 +62,13 @@ pub struct DayEntry {
     /// Accepted requests.
     pub usage_events: u64,
     /// Credits used, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
 }
 
 /// One route.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointEntry {
     /// The route's template.
@@ -72,6 +78,7 @@ pub struct EndpointEntry {
     /// Accepted requests.
     pub call_count: u64,
     /// Credits used, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
 }
@@ -140,12 +147,8 @@ impl UsageSummary {
     /// Returns `None` when a sum overflows, which cannot happen in a verified store.
     #[must_use]
     pub fn new(report: UsageReport, window_days: u32) -> Option<Self> {
+        let totals = UsageTotals::of(&report)?;
         let account = report.account;
-        let totals = UsageTotals {
-            usage_events: report.by_day.iter().map(|day| day.usage_events).sum(),
-            credits_used: Credits::checked_sum(report.by_day.iter().map(|day| day.credits_used))?,
-            credits_added: report.credits_added,
-        };
         Some(Self {
             org_id: account.id.to_string(),
             email: account.email.as_ref().map(ToString::to_string),
@@ -156,6 +159,30 @@ impl UsageSummary {
             totals,
             by_day: report.by_day.iter().map(DayEntry::from).collect(),
             by_endpoint: report.by_endpoint.iter().map(EndpointEntry::from).collect(),
+        })
+    }
+}
+
+impl UsageTotals {
+    /// The sums of a report; `None` when one is out of range.
+    pub(crate) fn of(report: &UsageReport) -> Option<Self> {
+        let added = Self { credits_added: report.credits_added, ..Self::default() };
+        let of_day = |day: &DayUsage| Self {
+            usage_events: day.usage_events,
+            credits_used: day.credits_used,
+            credits_added: Credits::ZERO,
+        };
+        Self::checked_sum(report.by_day.iter().map(of_day).chain([added]))
+    }
+
+    /// The sum of `parts`; `None` when it is out of range.
+    pub fn checked_sum(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        parts.into_iter().try_fold(Self::default(), |sum, part| {
+            Some(Self {
+                usage_events: sum.usage_events.checked_add(part.usage_events)?,
+                credits_used: sum.credits_used.checked_add(part.credits_used)?,
+                credits_added: sum.credits_added.checked_add(part.credits_added)?,
+            })
         })
     }
 }
@@ -205,5 +232,29 @@ impl From<Activity> for ActivityEntry {
             plan_id: payment.and_then(|payment| payment.plan_id.clone()),
             created_at: activity.created_at.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_added_exactly_and_read_back() {
+        let part = |usage_events, atoms| UsageTotals {
+            usage_events,
+            credits_used: Credits::from_atoms(atoms),
+            credits_added: Credits::from_atoms(1),
+        };
+        let sum = UsageTotals::checked_sum([part(2, 1_000_000), part(3, 27)]).unwrap();
+        assert_eq!(
+            (sum.usage_events, sum.credits_used, sum.credits_added.atoms()),
+            (5, Credits::from_atoms(1_000_027), 2)
+        );
+        let text = serde_json::to_string(&sum).unwrap();
+        assert_eq!(text, r#"{"usage_events":5,"credits_used":0.0001388926,"credits_added":0.0000000003}"#);
+        assert_eq!(serde_json::from_str::<UsageTotals>(&text).unwrap(), sum);
+        assert_eq!(UsageTotals::checked_sum([part(u64::MAX, 0), part(1, 0)]), None);
+        assert_eq!(UsageTotals::checked_sum([part(1, i64::MAX), part(1, 1)]), None);
     }
 }

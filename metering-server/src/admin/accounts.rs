@@ -15,7 +15,7 @@ use crate::endpoints::query::{EntryNumber, optional};
 use crate::endpoints::{Request, body};
 use crate::http::{Problem, Reply, json};
 
-use super::reports::{days, limit};
+use super::reports::{limit, usage_days};
 
 /// Accounts in the order of creation
 ///
@@ -89,14 +89,14 @@ pub(super) async fn account_ledger(app: &AdminApp, request: Request) -> Result<R
 /// The usage of an account by day and by route
 #[utoipa::path(get, path = "/admin/accounts/{id}/usage", tag = "accounts", security(("operator" = [])), params(
     ("id" = String, Path, description = "The account's id"),
-    ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 3660),
+    ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 36500),
 ), responses(
     (status = 200, description = "The usage", body = UsageSummary),
     (status = 404, description = "`not_found`", body = ErrorBody),
 ))]
 pub(super) async fn account_usage(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let days = days(&request.query)?;
+    let days = usage_days(&request.query)?;
     let report = app.administration.usage(&id(&request)?, days).await?;
     Ok(json(StatusCode::OK, &UsageSummary::new(report, days).ok_or_else(Problem::internal)?))
 }

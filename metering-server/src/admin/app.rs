@@ -31,6 +31,8 @@ pub(crate) struct AdminApp {
     pub(super) scans: Semaphore,
     pub(super) openapi: Document,
     pub(super) started_at: Timestamp,
+    /// Held while a verification reads the whole database.
+    pub(super) verifying: tokio::sync::Mutex<()>,
 }
 
 impl AdminApp {
@@ -47,6 +49,7 @@ impl AdminApp {
             scans: Semaphore::new(1),
             openapi,
             started_at: app.clock.now(),
+            verifying: tokio::sync::Mutex::default(),
             app,
         }
     }

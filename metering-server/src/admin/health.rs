@@ -38,6 +38,8 @@ pub(super) struct ChainHealth {
     chain_id: u64,
     /// The name of its configuration section.
     name: String,
+    /// Whether `rpc_urls` to read it from are configured.
+    has_rpc_urls: bool,
     /// The newest block; null if the chain cannot be read.
     latest_block: Option<u64>,
     /// The newest block whose payments are credited; null if the chain cannot be read.
@@ -67,6 +69,7 @@ pub(super) async fn health(app: &AdminApp, request: Request) -> Result<Reply, Pr
         ChainHealth {
             chain_id: chain.chain_id,
             name: name.clone(),
+            has_rpc_urls: app.app.readers.contains_key(&chain.chain_id),
             latest_block: heights.map(|heights| heights.newest),
             confirmed_block: heights.map(|heights| heights.confirmed),
             problem: read.as_ref().err().cloned(),

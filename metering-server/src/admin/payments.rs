@@ -6,10 +6,9 @@ use http::StatusCode;
 use metering_core::administration::payments::{Assignment, ReadableChain, ScanRequest, Worth, scan};
 use metering_core::chains::{Chain, ChainReader, TxHash};
 use metering_core::store::Cursor;
+use metering_core::wire::admin::AssignRequest;
 use metering_core::wire::{ArrivalsDocument, AssignmentDocument, ErrorBody, ErrorCode, PaymentRecordsDocument};
-use metering_core::{AccountId, Credits, Error, PaymentStore};
-use serde::Deserialize;
-use utoipa::ToSchema;
+use metering_core::{AccountId, Error, PaymentStore};
 
 use super::app::AdminApp;
 use super::reports::{busy, limit};
@@ -19,30 +18,6 @@ use crate::http::{Problem, Reply, json};
 
 /// The most blocks that one request scans.
 const MAX_BLOCKS: NonZeroU64 = NonZeroU64::new(10_000).unwrap();
-
-/// A payment to assign.
-#[derive(Debug, Deserialize, ToSchema)]
-pub(super) struct AssignRequest {
-    /// The chain, by the name of its configuration section.
-    chain: String,
-    /// The transaction.
-    tx_hash: String,
-    /// The account to credit.
-    account: String,
-    /// The plan that was bought; its bonus is credited too. Either this or `credits`.
-    #[serde(default)]
-    plan_id: Option<String>,
-    /// The credits to add: above zero, up to eight decimals.
-    #[serde(default)]
-    #[schema(value_type = Option<f64>)]
-    credits: Option<Credits>,
-    /// Assign it even if an open quote is waiting for it, which can then no longer be claimed with it.
-    #[serde(default)]
-    despite_quote: bool,
-    /// Why, for the audit log and the ledger; the account's owner can read it.
-    #[serde(default)]
-    reason: String,
-}
 
 /// The payments that were credited, in the order recorded
 #[utoipa::path(get, path = "/admin/payments", tag = "payments", security(("operator" = [])), params(
@@ -105,7 +80,7 @@ pub(super) async fn arrivals(app: &AdminApp, request: Request) -> Result<Reply, 
     (status = 200, description = "It was credited", body = AssignmentDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`", body = ErrorBody),
-    (status = 409, description = "`conflict`: used before, waited for by a quote, or not confirmed", body = ErrorBody),
+    (status = 409, description = "`conflict`: used before, or waited for by a quote; `payment_unconfirmed`", body = ErrorBody),
     (status = 502, description = "`rpc_error`", body = ErrorBody),
 ))]
 pub(super) async fn assign(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
@@ -123,7 +98,7 @@ pub(super) async fn assign(app: &AdminApp, request: Request) -> Result<Reply, Pr
     let (name, chain, reader) = app.chain(&wanted.chain)?;
     let chain = ReadableChain { name, chain, reader };
     let assigned = app.administration.assign(&action, chain, &assignment).await?;
-    Ok(json(StatusCode::OK, &AssignmentDocument::from(&assigned)))
+    Ok(json(StatusCode::OK, &AssignmentDocument::with_details(&assigned)))
 }
 
 impl AdminApp {

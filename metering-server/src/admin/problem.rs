@@ -32,7 +32,16 @@ impl From<ScanError> for Problem {
 
 impl From<AssignError> for Problem {
     fn from(error: AssignError) -> Self {
-        AdminError::from(error).into()
+        let code = match error {
+            AssignError::Unconfirmed(_) => Some(ErrorCode::PaymentUnconfirmed),
+            // Other credits would do, so these are about the request.
+            AssignError::OutOfRange { .. } | AssignError::PlanOutOfRange => Some(ErrorCode::ValidationFailed),
+            _ => None,
+        };
+        match code {
+            Some(code) => Self::new(code, sentence(&error.to_string())),
+            None => AdminError::from(error).into(),
+        }
     }
 }
 
@@ -51,7 +60,7 @@ pub(super) fn unknown_cursor() -> Problem {
 }
 
 /// The message with a capital letter and a full stop, as all messages of the API have.
-fn sentence(message: &str) -> String {
+pub(super) fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let stop = if message.ends_with(['.', '!', '?']) { "" } else { "." };

@@ -35,6 +35,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(payments::arrivals).compressed(),
         endpoint!(payments::assign),
         endpoint!(reports::report).compressed(),
+        endpoint!(reports::usage).compressed(),
+        endpoint!(reports::verify),
         endpoint!(health::health),
         endpoint!(audit::audit).compressed(),
         endpoint!(audit::audit_csv).compressed(),

@@ -1,6 +1,7 @@
 //! Running a server: its settings, its endpoints for operators, its disk, upgrades, and how it stops.
 
 mod administration;
+mod command_line;
 mod configuration;
 mod database_tls;
 mod disk_faults;

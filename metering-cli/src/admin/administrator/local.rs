@@ -1,30 +1,41 @@
 //! The store itself.
 
 use async_trait::async_trait;
+use metering_config::Sources;
 use metering_core::access::Email;
+use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
+use metering_core::store::{Cursor, Page};
 use metering_core::wire::admin::{
-    AccountDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument,
+    AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
+    OperatorDocument, VerificationDocument,
 };
-use metering_core::{Account, AccountId, ApiKey};
+use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
+use metering_core::{Account, AccountId, ApiKey, PaymentStore};
 
 use super::Administrator;
-use crate::admin::plan::no_plan;
-use crate::admin::session::{PAGE, no_account};
+use crate::admin::failures::{no_account, no_plan, out_of_range};
+use crate::admin::payments::chains::{self, Chains};
+use crate::admin::payments::progress::Progress;
+use crate::admin::payments::refusal;
 use crate::failure::Failure;
 
-/// A store, and who changes it.
+/// How many items are read per page.
+const PAGE: u32 = 1_000;
+
+/// A store, who changes it, and the configuration that says which chains there are.
 #[derive(Debug)]
 pub(in crate::admin) struct Local {
     administration: Administration,
     action: Action,
+    sources: Sources,
 }
 
 impl Local {
-    pub(in crate::admin) fn new(administration: Administration, action: Action) -> Self {
-        Self { administration, action }
+    pub(in crate::admin) fn new(administration: Administration, action: Action, sources: Sources) -> Self {
+        Self { administration, action, sources }
     }
 }
 
@@ -142,5 +153,60 @@ impl Administrator for Local {
         limit: u32,
     ) -> Result<AuditDocument, Failure> {
         Ok(self.administration.audit_log(subject, before, limit).await?)
+    }
+
+    async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure> {
+        UsageSummary::new(self.administration.usage(id, days).await?, days).ok_or_else(out_of_range)
+    }
+
+    async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {
+        let (mut accounts, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.administration.usage_of_accounts(days, after.as_ref(), PAGE).await?;
+            accounts.extend(page.accounts);
+            after = page.next.map(Cursor::new);
+            if after.is_none() {
+                return Ok(accounts);
+            }
+        }
+    }
+
+    async fn verify(&self) -> Result<VerificationDocument, Failure> {
+        Ok(self.administration.verify().await?)
+    }
+
+    async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure> {
+        let plans = self.administration.plans().await?;
+        let (mut items, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.administration.payments(after.as_ref(), PAGE).await?;
+            items.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(PaymentRecordsDocument::new(&Page { items, next: None }, &plans));
+            }
+        }
+    }
+
+    async fn chains(&self) -> Result<Chains, Failure> {
+        chains::all(&self.sources)
+    }
+
+    async fn arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure> {
+        let plans = self.administration.plans().await?;
+        let open = chains::open_one(&self.sources, chain).await?;
+        let store: &dyn PaymentStore = &**self.administration.store();
+        let progress = Progress::new();
+        let mut show = |next: u64, last: u64| progress.show(&format!("chain {chain}: block {next} of {last}"));
+        let scanned = scan(store, &plans, open.readable(), request, &mut show).await.map_err(refusal::of_scan)?;
+        let mut document = ArrivalsDocument::default();
+        document.add(open.readable(), &scanned, &plans);
+        Ok(document)
+    }
+
+    async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure> {
+        let open = chains::open_one(&self.sources, chain).await?;
+        let assigned = self.administration.assign(&self.action, open.readable(), &assignment).await;
+        Ok(AssignmentDocument::with_details(&assigned.map_err(refusal::of_assignment)?))
     }
 }

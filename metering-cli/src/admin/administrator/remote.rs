@@ -1,19 +1,25 @@
 //! A server that is asked over HTTP, at its admin address.
 
+mod payments;
+
 use async_trait::async_trait;
 use http::Method;
 use metering_client::{Client, ClientError, Response};
 use metering_core::access::Email;
+use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
-    AccountDocument, AccountsDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest,
-    LimitsRequest, OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest,
+    AccountDocument, AccountUsageDocument, AccountsDocument, AccountsUsageDocument, AuditDocument,
+    CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest, OperatorDocument, OperatorsDocument,
+    PlanRequest, PlansDocument, ReasonRequest, VerificationDocument,
 };
+use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
 use metering_core::{AccountId, ApiKey};
 use serde::{Deserialize, Serialize};
 
 use super::Administrator;
+use crate::admin::payments::chains::Chains;
 use crate::client::session::percent::push_encoded;
 use crate::failure::Failure;
 
@@ -21,6 +27,8 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(in crate::admin) struct Remote {
     client: Client,
+    /// The same, for a request that takes long before it responds.
+    patient: Client,
     reason: String,
 }
 
@@ -39,18 +47,29 @@ struct IssuedOperator {
 }
 
 impl Remote {
-    pub(in crate::admin) fn new(client: Client, reason: String) -> Self {
-        Self { client, reason }
+    pub(in crate::admin) fn new(client: Client, patient: Client, reason: String) -> Self {
+        Self { client, patient, reason }
     }
 
     /// Sends an action.
     async fn send(&self, method: Method, target: &str, document: &impl Serialize) -> Result<Response, Failure> {
+        self.send_or(method, target, document, refused).await
+    }
+
+    /// Sends an action, with failures of its own.
+    async fn send_or(
+        &self,
+        method: Method,
+        target: &str,
+        document: &impl Serialize,
+        failure: impl FnOnce(ClientError) -> Failure,
+    ) -> Result<Response, Failure> {
         if self.reason.is_empty() {
             return Err(Failure::Usage("a server wants to know why: add --reason TEXT, for the audit log".to_owned()));
         }
         let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
-        let response = self.client.open(method, target, Some(body.into())).await.map_err(not_taken)?;
-        response.read_to_end().await.map_err(not_taken)
+        let sent = async { self.client.open(method, target, Some(body.into())).await?.read_to_end().await };
+        sent.await.map_err(|error| unknown_outcome(&error).unwrap_or_else(|| failure(error)))
     }
 
     async fn get(&self, target: &str) -> Result<Response, Failure> {
@@ -84,20 +103,17 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The failure of an action. Unless the server says that nothing changed, nobody knows, and a retry could do it twice.
-fn not_taken(error: ClientError) -> Failure {
-    let is_certain = match &error {
+/// The failure of an action, unless the server says that nothing changed: then nobody knows, and a retry could do it
+/// twice.
+fn unknown_outcome(error: &ClientError) -> Option<Failure> {
+    let is_certain = match error {
         ClientError::Refused(refusal) => {
             !refusal.status.is_server_error() || matches!(&*refusal.code, "storage_unavailable" | "rpc_error")
         }
         ClientError::Unreachable(_) | ClientError::Garbled(_) => false,
     };
-    if is_certain {
-        return refused(error);
-    }
-    Failure::Failed(format!(
-        "{error}; it is unknown whether this was done: look at `metering admin audit` before you try again"
-    ))
+    let advice = "it is unknown whether this was done: look at `metering admin audit` before you try again";
+    (!is_certain).then(|| Failure::Failed(format!("{error}; {advice}")))
 }
 
 /// The failure for a response of the admin address, where a key or a wallet is of no use.
@@ -247,5 +263,42 @@ impl Administrator for Remote {
             target.push_str(&format!("&before={before}"));
         }
         Ok(self.get(&target).await?.json()?)
+    }
+
+    async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure> {
+        Ok(self.get(&format!("/admin/accounts/{id}/usage?days={days}")).await?.json()?)
+    }
+
+    async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {
+        let (mut accounts, first) = (Vec::new(), format!("/admin/usage?limit=1000&days={days}"));
+        let mut target = first.clone();
+        loop {
+            let page: AccountsUsageDocument = self.get(&target).await?.json()?;
+            accounts.extend(page.accounts);
+            match page.next {
+                Some(next) => target = format!("{first}&after={}", escaped(&next)),
+                None => return Ok(accounts),
+            }
+        }
+    }
+
+    async fn verify(&self) -> Result<VerificationDocument, Failure> {
+        Ok(self.patient.post("/admin/verify", &serde_json::json!({})).await.map_err(refused)?.json()?)
+    }
+
+    async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure> {
+        self.all_records().await
+    }
+
+    async fn chains(&self) -> Result<Chains, Failure> {
+        self.all_chains().await
+    }
+
+    async fn arrivals(&self, chain: &str, request: ScanRequest) -> Result<ArrivalsDocument, Failure> {
+        self.all_arrivals(chain, request).await
+    }
+
+    async fn assign(&self, chain: &str, assignment: Assignment) -> Result<AssignmentDocument, Failure> {
+        self.assign_payment(chain, assignment).await
     }
 }

@@ -1,18 +1,14 @@
 //! `payments assign`: credits an unclaimed payment to an account.
 
-mod refusal;
-
 use std::io::Write;
 
 use clap::Args;
-use metering_core::administration::Administration;
-use metering_core::administration::payments::{Assigned, Assignment, AssignmentCredited, ReasonError, Worth, use_of};
+use metering_core::administration::payments::{Assignment, ReasonError, Worth};
 use metering_core::chains::TxHash;
 use metering_core::money::DecimalError;
-use metering_core::wire::AssignmentDocument;
+use metering_core::wire::{AssignmentDetails, AssignmentDocument};
 use metering_core::{AccountId, Credits};
 
-use super::chains;
 use crate::admin::account::document;
 use crate::admin::session::Session;
 use crate::failure::Failure;
@@ -75,18 +71,20 @@ fn positive(text: &str) -> Result<Credits, String> {
 
 impl AssignArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let administration = Administration::new(session.store().await?);
-        let chain = chains::open_one(session.sources(), &self.chain).await?;
-        let json = self.format.json;
-        let assignment = self.assignment(session)?;
-        let assigned = match administration.assign(session.action(), chain.readable(), &assignment).await {
-            Ok(assigned) => assigned,
-            Err(error) => return Err(refusal::failure(error)),
-        };
-        if let Assigned::Credited(credited) = &assigned {
-            warn_of_quote(credited);
+        let administrator = session.administrator().await?;
+        let (chain, json) = (self.chain.clone(), self.format.json);
+        let mut assigned = administrator.assign(&chain, self.assignment(session)?).await?;
+        let details = assigned.details.take();
+        if let Some(quote) = details.as_ref().and_then(|details| details.quote.as_ref()) {
+            notice(&format!(
+                "warning: the quote of {} is waiting for this payment, and can no longer be claimed with it",
+                quote.agent_name
+            ));
         }
-        write(out, json, &assigned)
+        match details {
+            Some(details) if !json => write(out, &assigned, &details),
+            _ => json_line(out, &assigned),
+        }
     }
 
     fn assignment(self, session: &Session) -> Result<Assignment, Failure> {
@@ -105,24 +103,12 @@ impl AssignArgs {
     }
 }
 
-fn warn_of_quote(AssignmentCredited { quote, .. }: &AssignmentCredited) {
-    if let Some(quote) = quote {
-        notice(&format!(
-            "warning: the quote of {} is waiting for this payment, and can no longer be claimed with it",
-            quote.agent_name
-        ));
-    }
-}
-
-fn write(out: &mut dyn Write, json: bool, assigned: &Assigned) -> Result<(), Failure> {
-    if json {
-        return json_line(out, &AssignmentDocument::from(assigned));
-    }
-    let headline = match assigned {
-        Assigned::Credited(credited) => format!("Added {} credits for {}.", credited.amount, credited.paid),
-        Assigned::AlreadyCredited(_, record) => {
-            format!("The account already has this payment ({}); nothing was credited.", use_of(record))
+fn write(out: &mut dyn Write, assigned: &AssignmentDocument, details: &AssignmentDetails) -> Result<(), Failure> {
+    let headline = match (&details.paid, &details.used_for) {
+        (_, Some(used_for)) => format!("The account already has this payment ({used_for}); nothing was credited."),
+        (paid, None) => {
+            format!("Added {} credits for {}.", assigned.amount_added, paid.as_deref().unwrap_or("the payment"))
         }
     };
-    document::write(out, false, &headline, &assigned.account().into())
+    document::write(out, false, &headline, &details.account)
 }

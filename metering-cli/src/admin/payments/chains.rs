@@ -17,17 +17,26 @@ struct Sections {
     chains: BTreeMap<String, ChainConfig>,
 }
 
+/// The names of the chains that are configured.
+#[derive(Debug, Default)]
+pub(in crate::admin) struct Chains {
+    /// Those that can be read.
+    pub(in crate::admin) readable: Vec<String>,
+    /// Those without `rpc_urls`.
+    pub(in crate::admin) unreadable: Vec<String>,
+}
+
 /// A chain that can be read.
 #[derive(Debug)]
-pub(super) struct OpenChain {
+pub(in crate::admin) struct OpenChain {
     /// The name of its section.
-    pub(super) name: String,
-    pub(super) chain: Chain,
+    name: String,
+    chain: Chain,
     reader: EvmReader,
 }
 
 /// The chain of that name.
-pub(super) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain, Failure> {
+pub(in crate::admin) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain, Failure> {
     let sections = read(sources)?;
     let location = config_location(sources);
     let Some(config) = sections.get(name) else {
@@ -44,19 +53,24 @@ pub(super) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain,
     }
 }
 
-/// All chains that can be read, and the names of those without `rpc_urls`.
-pub(super) async fn open_all(sources: &Sources) -> Result<(Vec<OpenChain>, Vec<String>), Failure> {
-    let (mut chains, mut unreadable) = (Vec::new(), Vec::new());
+/// The names of all chains.
+pub(in crate::admin) fn all(sources: &Sources) -> Result<Chains, Failure> {
+    let mut chains = Chains::default();
     for (name, config) in read(sources)? {
-        match open(&name, &config)? {
-            Some(chain) => chains.push(chain.checked().await?),
-            None => unreadable.push(name),
+        let names = if open(&name, &config)?.is_some() { &mut chains.readable } else { &mut chains.unreadable };
+        names.push(name);
+    }
+    chains.if_readable(&config_location(sources))
+}
+
+impl Chains {
+    /// The chains, if at least one can be read. `place` is where they are configured.
+    pub(in crate::admin) fn if_readable(self, place: &str) -> Result<Self, Failure> {
+        if self.readable.is_empty() {
+            return Err(Failure::Failed(format!("no chain in {place} has rpc_urls to read it from")));
         }
+        Ok(self)
     }
-    if chains.is_empty() {
-        return Err(Failure::Failed(format!("no chain in {} has rpc_urls to read it from", config_location(sources))));
-    }
-    Ok((chains, unreadable))
 }
 
 /// Reads the sections of the file, overridden by variables. No message repeats a value: it may contain an RPC key.
@@ -90,7 +104,7 @@ impl OpenChain {
     }
 
     /// The chain, for the rules of core.
-    pub(super) fn readable(&self) -> ReadableChain<'_> {
+    pub(in crate::admin) fn readable(&self) -> ReadableChain<'_> {
         ReadableChain { name: &self.name, chain: &self.chain, reader: &self.reader }
     }
 }

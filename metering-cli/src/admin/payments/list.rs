@@ -3,13 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::PaymentStore;
-use metering_core::administration::payments::{FoundPayment, Scan, ScanError, ScanRequest, Token, scan};
-use metering_core::payments::Plan;
-use metering_core::wire::ArrivalsDocument;
+use metering_core::administration::payments::ScanRequest;
+use metering_core::wire::{ArrivalsDocument, ScannedDocument};
 
-use super::chains::{self, OpenChain};
-use super::progress::Progress;
+use super::checksummed;
+use crate::admin::administrator::Administrator;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
@@ -29,7 +27,8 @@ reason; the server's watcher skips it. If it is a payment, credit it with `meter
 
 Examples:
   metering admin payments list --config /etc/metering.toml
-  metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json")]
+  metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json
+  metering admin --server https://admin.example.com payments list")]
 pub(crate) struct ListArgs {
     /// The chain, by the name of its configuration section; by default, all chains with rpc_urls.
     #[arg(long, value_name = "NAME")]
@@ -62,92 +61,64 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let plans = store.plans().await?;
-        let chains = self.chains(session).await?;
+        let administrator = session.administrator().await?;
+        let chains = self.chains(administrator.as_ref()).await?;
         if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {
             let problem = "block numbers belong to one chain; choose it with --chain";
             return Err(Failure::Usage(problem.to_owned()));
         }
-        let mut all = Vec::new();
+        let Self { from_block, to_block, all: with_used, .. } = self;
+        let request = ScanRequest { from_block, to_block, blocks_max: None, with_used };
+        let mut document = ArrivalsDocument::default();
         for chain in chains {
-            let scan = self.scan(store.as_ref(), &plans, &chain).await?;
-            all.push((chain, scan));
+            document.append(administrator.arrivals(&chain, request).await?);
         }
-        if self.format.json {
-            let mut document = ArrivalsDocument::default();
-            for (chain, scan) in &all {
-                document.add(chain.readable(), scan, &plans);
-            }
-            return json_line(out, &document);
-        }
-        write_table(out, &all, &plans)
+        if self.format.json { json_line(out, &document) } else { write_table(out, &document) }
     }
 
-    async fn chains(&self, session: &Session) -> Result<Vec<OpenChain>, Failure> {
+    /// The names of the chains to read.
+    async fn chains(&self, administrator: &dyn Administrator) -> Result<Vec<String>, Failure> {
         if let Some(name) = &self.chain {
-            return Ok(vec![chains::open_one(session.sources(), name).await?]);
+            return Ok(vec![name.clone()]);
         }
-        let (chains, unreadable) = chains::open_all(session.sources()).await?;
-        for name in unreadable {
+        let chains = administrator.chains().await?;
+        for name in chains.unreadable {
             notice(&format!("note: chain {name} has no rpc_urls and is skipped"));
         }
-        Ok(chains)
-    }
-
-    async fn scan(&self, store: &dyn PaymentStore, plans: &[Plan], chain: &OpenChain) -> Result<Scan, Failure> {
-        let Self { from_block, to_block, all: with_used, .. } = *self;
-        let request = ScanRequest { from_block, to_block, blocks_max: None, with_used };
-        let progress = Progress::new();
-        let mut show = |next: u64, last: u64| progress.show(&format!("chain {}: block {next} of {last}", chain.name));
-        scan(store, plans, chain.readable(), request, &mut show).await.map_err(failure)
+        Ok(chains.readable)
     }
 }
 
-fn failure(error: ScanError) -> Failure {
-    match error {
-        ScanError::NotConfirmed { .. } => Failure::Usage(error.to_string()),
-        ScanError::Backwards { .. } => Failure::Usage(format!("--from-{error}")),
-        ScanError::Store(error) => error.into(),
-        ScanError::Chain { chain, error } => chains::unreadable(&chain, &error),
-        error => Failure::Failed(error.to_string()),
-    }
-}
-
-fn write_table(out: &mut dyn Write, all: &[(OpenChain, Scan)], plans: &[Plan]) -> Result<(), Failure> {
+fn write_table(out: &mut dyn Write, document: &ArrivalsDocument) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
-    for (chain, Scan { found, unread, .. }) in all {
-        for unread in unread {
-            let location = unread.location();
-            let hash = location.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
-            let dash = &"-";
-            table.row([&chain.name, &hash, &location.block_number, dash, dash, dash, dash, &"unreadable", unread]);
+    for ScannedDocument { chain, .. } in &document.scanned {
+        for unread in document.unreadable.iter().filter(|unread| unread.chain == *chain) {
+            let (hash, dash) = (unread.tx_hash.as_deref().unwrap_or("-"), &"-");
+            let note = unread.note();
+            table.row([chain, &hash, &unread.block_number, dash, dash, dash, dash, &"unreadable", dash, &note]);
         }
-        for FoundPayment { arrival, status } in found {
-            let token = Token::of(plans, &arrival.target);
-            let payment = arrival.payment.as_ref().ok();
-            let payer = payment.map_or_else(|| "-".to_owned(), |payment| payment.payer.to_checksummed());
-            let amount = payment.and_then(|payment| token.human(payment.amount)).unwrap_or_else(|| "-".to_owned());
+        for payment in document.payments.iter().filter(|payment| payment.chain == *chain) {
+            let payer = payment.payer_address.as_deref().map_or_else(|| "-".to_owned(), checksummed);
             table.row([
-                &chain.name,
-                &arrival.tx.hash,
-                &arrival.block.number,
-                &arrival.block.time,
+                chain,
+                &payment.tx_hash,
+                &payment.block_number,
+                &payment.mined_at,
                 &payer,
-                &amount,
-                &token.symbol().unwrap_or("-"),
-                &status.as_str(),
-                &status.state().unwrap_or("-"),
-                &status,
+                &payment.amount_human.as_deref().unwrap_or("-"),
+                &payment.token_symbol.as_deref().unwrap_or("-"),
+                &payment.status,
+                &payment.state.as_deref().unwrap_or("-"),
+                &payment.note,
             ]);
         }
     }
     table.write(out)?;
     writeln!(out)?;
-    for (chain, Scan { from_block, to_block, found, unread, .. }) in all {
-        let count = found.len();
-        write!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed", chain.name)?;
-        match unread.len() {
+    for ScannedDocument { chain, from_block, to_block, .. } in &document.scanned {
+        let count = document.payments.iter().filter(|payment| payment.chain == *chain).count();
+        write!(out, "Chain {chain}, blocks {from_block} to {to_block}: {count} listed")?;
+        match document.unreadable.iter().filter(|unread| unread.chain == *chain).count() {
             0 => writeln!(out, ".")?,
             count => writeln!(out, ", {count} unreadable.")?,
         }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 /// One line on stderr that is rewritten, and removed at the end. Does nothing if stderr is not a terminal.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(in crate::admin) struct Progress {
     terminal: bool,
 }
 
@@ -12,12 +12,12 @@ impl Progress {
     /// Moves the cursor to the start of the line and clears the line (ECMA-48).
     const CLEAR: &'static str = "\r\u{1b}[K";
 
-    pub(super) fn new() -> Self {
+    pub(in crate::admin) fn new() -> Self {
         Self { terminal: io::stderr().is_terminal() }
     }
 
     /// Replaces the line with `text`.
-    pub(super) fn show(&self, text: &str) {
+    pub(in crate::admin) fn show(&self, text: &str) {
         if self.terminal {
             let mut screen = io::stderr();
             // Failing to show progress is not an error.

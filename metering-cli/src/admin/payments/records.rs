@@ -3,12 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::administration::payments::Token;
-use metering_core::payments::{PaymentRecord, Plan};
-use metering_core::store::Page;
-use metering_core::wire::PaymentRecordsDocument;
+use metering_core::wire::{PaymentRecordDocument, PaymentRecordsDocument};
 
-use crate::admin::session::{PAGE, Session};
+use super::checksummed;
+use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
@@ -41,41 +39,18 @@ const COLUMNS: &[Column] = &[
 
 impl RecordsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store().await?;
-        let plans = store.plans().await?;
-        let mut records = Vec::new();
-        let mut after = None;
-        loop {
-            let page = store.payments(after.as_ref(), PAGE).await?;
-            records.extend(page.items);
-            if page.next.is_none() {
-                break;
-            }
-            after = page.next;
-        }
-        if self.format.json {
-            return json_line(out, &PaymentRecordsDocument::new(&Page { items: records, next: None }, &plans));
-        }
-        write_table(out, &records, &plans)
+        let records = session.administrator().await?.payment_records().await?;
+        if self.format.json { json_line(out, &records) } else { write_table(out, &records) }
     }
 }
 
-fn write_table(out: &mut dyn Write, records: &[PaymentRecord], plans: &[Plan]) -> Result<(), Failure> {
+fn write_table(out: &mut dyn Write, records: &PaymentRecordsDocument) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
-    for record in records {
-        let payment = &record.payment;
-        table.row([
-            &payment.tx.chain_id,
-            &payment.tx.hash,
-            &payment.mined_at,
-            &payment.payer.to_checksummed(),
-            &Token::of(plans, &payment.target()).amount(payment.amount),
-            &record.account,
-            &record.used_as.as_str(),
-            &record.plan_id.as_deref().unwrap_or("-"),
-            &record.recorded_at,
-            &record.settlement.as_str(),
-        ]);
+    for record in &records.payments {
+        let PaymentRecordDocument { chain_id, tx_hash, mined_at, org_id, used_as, recorded_at, state, .. } = record;
+        let (payer, paid) = (checksummed(&record.payer_address), record.paid());
+        let plan = record.plan_id.as_deref().unwrap_or("-");
+        table.row([chain_id, tx_hash, mined_at, &payer, &paid, org_id, used_as, &plan, recorded_at, state]);
     }
     table.write(out)
 }

@@ -68,11 +68,18 @@ impl<'a> Token<'a> {
 impl fmt::Display for NamedAmount<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(units, token) = self;
-        match (token.human(*units), token.symbol()) {
-            (Some(amount), Some(symbol)) => write!(f, "{amount} {symbol}"),
-            _ if token.contract == Address::ZERO => write!(f, "{units} units of the native coin"),
-            _ => write!(f, "{units} units of token {}", token.contract),
-        }
+        let human = token.human(*units);
+        let named = human.as_deref().zip(token.symbol());
+        f.write_str(&named_amount(named, &units.to_string(), &token.contract.to_string()))
+    }
+}
+
+/// An amount with its unit: in tokens with their symbol, if both are known, or else in the smallest unit.
+pub(crate) fn named_amount(named: Option<(&str, &str)>, units: &str, contract: &str) -> String {
+    match named {
+        Some((amount, symbol)) => format!("{amount} {symbol}"),
+        None if contract.parse() == Ok(Address::ZERO) => format!("{units} units of the native coin"),
+        None => format!("{units} units of token {contract}"),
     }
 }
 

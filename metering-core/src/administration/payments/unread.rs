@@ -1,7 +1,6 @@
 //! Arrivals that cannot be read: found by a scan, or recorded by the server's watcher.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::chains::chain::ChainError;
@@ -11,7 +10,7 @@ use crate::store::{PaymentStore, StoreError};
 /// The maximum number of recorded arrivals to list.
 const RECORDED_MAX: u32 = 10_000;
 
-/// An arrival that cannot be read. Its `Display` form is a note for people.
+/// An arrival that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unread {
     /// Found by this scan.
@@ -72,19 +71,6 @@ impl Unread {
         match self {
             Self::Now { .. } => None,
             Self::Recorded(arrival) => Some(arrival),
-        }
-    }
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())?;
-        match self.record() {
-            None => Ok(()),
-            Some(UnreadableArrival { attempts, next_attempt_at: Some(next), .. }) => {
-                write!(f, "; tried {attempts} times, next at {next}")
-            }
-            Some(UnreadableArrival { attempts, .. }) => write!(f, "; gave up after {attempts} attempts"),
         }
     }
 }

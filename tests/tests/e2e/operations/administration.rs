@@ -13,16 +13,16 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 /// A server with an admin address, and an operator of each role.
-struct Console {
-    site: Site,
-    server: Server,
-    admin: SocketAddr,
-    manager: String,
-    viewer: String,
+pub(super) struct Console {
+    pub(super) site: Site,
+    pub(super) server: Server,
+    pub(super) admin: SocketAddr,
+    pub(super) manager: String,
+    pub(super) viewer: String,
 }
 
 impl Console {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self::start_on(Site::new())
     }
 
@@ -37,16 +37,16 @@ impl Console {
         Self { site, server, admin, manager, viewer }
     }
 
-    fn manager(&self) -> Client {
+    pub(super) fn manager(&self) -> Client {
         Client::new(self.admin).with_key(&self.manager)
     }
 
-    fn viewer(&self) -> Client {
+    pub(super) fn viewer(&self) -> Client {
         Client::new(self.admin).with_key(&self.viewer)
     }
 
     /// An account that the manager creates.
-    fn account(&self, name: &str, credits: u32) -> (String, String) {
+    pub(super) fn account(&self, name: &str, credits: u32) -> (String, String) {
         let body = json!({"agent_name": name, "credits": credits, "reason": "a test"});
         let created = self.manager().post("/admin/accounts", &body).expect(201).json();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -54,7 +54,7 @@ impl Console {
     }
 
     /// `metering admin --server`, with the manager's token.
-    fn remote(&self, args: &[&str]) -> ProgramOutput {
+    pub(super) fn remote(&self, args: &[&str]) -> ProgramOutput {
         Site::admin_of_server(self.admin, &self.manager, args)
     }
 
@@ -247,7 +247,7 @@ fn the_command_line_uses_a_server_as_it_uses_a_store() {
     // What went wrong, and what to do about it.
     let reasonless = console.remote(&["account", "rotate-key", org]);
     assert!(reasonless.code == Some(2) && reasonless.stderr.contains("--reason"), "{reasonless:?}");
-    let local = console.remote(&["verify"]);
+    let local = console.remote(&["backup", "copy.db"]);
     assert!(local.code == Some(2) && local.stderr.contains("without --server"), "{local:?}");
     let wrong = Site::admin_of_server(console.admin, &format!("opr_{}", "0".repeat(43)), &["account", "list"]);
     assert!(wrong.code == Some(6) && wrong.stderr.contains("operator create"), "{wrong:?}");

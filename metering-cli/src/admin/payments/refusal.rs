@@ -1,13 +1,22 @@
-//! Why a payment was not assigned, with the exit code and the options that help.
+//! Why a chain was not scanned or a payment not assigned, with the exit code and the options that help.
 
-use metering_core::administration::payments::AssignError;
+use metering_core::administration::payments::{AssignError, ScanError};
 
-use super::super::chains;
-use crate::admin::plan::no_plan;
-use crate::admin::session::no_account;
+use super::chains;
+use crate::admin::failures::{no_account, no_plan};
 use crate::failure::Failure;
 
-pub(super) fn failure(error: AssignError) -> Failure {
+pub(in crate::admin) fn of_scan(error: ScanError) -> Failure {
+    match error {
+        ScanError::NotConfirmed { .. } => Failure::Usage(error.to_string()),
+        ScanError::Backwards { .. } => Failure::Usage(format!("--from-{error}")),
+        ScanError::Store(error) => error.into(),
+        ScanError::Chain { chain, error } => chains::unreadable(&chain, &error),
+        error => Failure::Failed(error.to_string()),
+    }
+}
+
+pub(in crate::admin) fn of_assignment(error: AssignError) -> Failure {
     let text = error.to_string();
     match error {
         AssignError::NoSuchPlan(key) => no_plan(&key),

@@ -1,0 +1,48 @@
+//! Whether the books add up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::credits::{Credits, printed};
+use crate::store::{Discrepancy, Verification};
+
+/// The result of a verification. The books add up if there are no discrepancies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VerificationDocument {
+    /// How many accounts were checked.
+    pub accounts: u64,
+    /// Every amount that differs from the sum of ledger and usage.
+    pub discrepancies: Vec<DiscrepancyDocument>,
+}
+
+/// An amount that differs from the sum of ledger and usage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DiscrepancyDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// `balance`, `purchased`, `granted` or `used`.
+    pub amount: String,
+    /// The amount in the account's record, in credits.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub recorded: Credits,
+    /// The sum of ledger and usage, in credits.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub computed: Credits,
+}
+
+impl From<&Verification> for VerificationDocument {
+    fn from(found: &Verification) -> Self {
+        let discrepancies = found.discrepancies.iter().map(DiscrepancyDocument::from).collect();
+        Self { accounts: found.accounts, discrepancies }
+    }
+}
+
+impl From<&Discrepancy> for DiscrepancyDocument {
+    fn from(found: &Discrepancy) -> Self {
+        let Discrepancy { account, amount, recorded, computed } = found;
+        Self { org_id: account.to_string(), amount: (*amount).to_owned(), recorded: *recorded, computed: *computed }
+    }
+}
