@@ -14,6 +14,7 @@ async fn begin(store: &SqliteStore) -> AuditId {
         action: "account.revoke".to_owned(),
         subject: "org_a".to_owned(),
         reason: "asked to".to_owned(),
+        request: "{}".to_owned(),
         before: Some("{}".to_owned()),
     };
     store.begin_audit(entry).await.unwrap()

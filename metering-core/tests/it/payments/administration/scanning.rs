@@ -149,11 +149,8 @@ async fn unreadable_arrivals_are_listed_with_the_watchers_record() {
     let scan = scan_main(&scene, request).await.unwrap();
     assert_eq!(hashes(&scan), [before]);
     let reason = "the chain's RPC response cannot be read: too large".to_owned();
-    let expected = [Unread::Now { location: location(1, new), reason: reason.clone() }, Unread::Recorded(record)];
+    let expected = [Unread::Now { location: location(1, new), reason }, Unread::Recorded(record)];
     assert_eq!(scan.unread, expected);
-    assert_eq!(scan.unread[0].to_string(), reason);
-    let note = scan.unread[1].to_string();
-    assert!(note.starts_with("its receipt is too large; tried 1 times, next at "), "{note}");
     let later = ScanRequest { from_block: Some(13), ..ScanRequest::default() };
     assert_eq!(scan_main(&scene, later).await.unwrap().unread, []);
 }
