@@ -26,7 +26,7 @@ reads its chains, and no configuration file is needed.
 
 Examples:
   metering admin payments list --config /etc/metering.toml
-  metering admin --server https://admin.example.com payments list"
+  metering admin payments --server https://admin.example.com list"
 )]
 pub(crate) struct PaymentsArgs {
     #[command(subcommand)]

@@ -21,7 +21,7 @@ Days are UTC days. All parts of an account's report are from the same moment and
 Examples:
   metering admin usage --days 7
   metering admin usage org_0123456789abcdefghij --days 90 --json
-  metering admin --server https://admin.example.com usage --days 7")]
+  metering admin usage --days 7 --server https://admin.example.com")]
 pub(crate) struct UsageArgs {
     /// The account's id; without it, the totals of every account.
     #[arg(value_name = "ORG")]

@@ -21,7 +21,7 @@ exit code 1.
 Examples:
   metering admin verify
   metering admin verify --json
-  metering admin --server https://admin.example.com verify")]
+  metering admin verify --server https://admin.example.com")]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     format: Format,

@@ -47,8 +47,8 @@ pub(crate) async fn fill(fixture: &Fixture) {
     readers_of_mail(&store).await;
     operators(&store).await;
     let high = format!(
-        "INSERT INTO audit_entry (id, at, actor, action, subject, reason) \
-         VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '')"
+        "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
+         VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
     );
     fixture.tamper(&high);
     let (revoked, _) = customer(&store, REVOKED, grant(3)).await;

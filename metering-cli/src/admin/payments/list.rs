@@ -28,7 +28,7 @@ reason; the server's watcher skips it. If it is a payment, credit it with `meter
 Examples:
   metering admin payments list --config /etc/metering.toml
   metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json
-  metering admin --server https://admin.example.com payments list")]
+  metering admin payments list --server https://admin.example.com")]
 pub(crate) struct ListArgs {
     /// The chain, by the name of its configuration section; by default, all chains with rpc_urls.
     #[arg(long, value_name = "NAME")]

@@ -350,7 +350,7 @@ fn an_action_is_finished_although_its_client_hung_up() {
     use std::io::Write;
     let console = Console::start();
     let (org, _) = console.account("hasty", 0);
-    for _ in 0..10 {
+    for attempt in 0..10 {
         let body = r#"{"credits": 1, "reason": "hung up"}"#;
         let mut stream = metering_tests::client::connect(console.admin).unwrap();
         let request = format!(
@@ -359,6 +359,8 @@ fn an_action_is_finished_although_its_client_hung_up() {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
+        // Before the action, in the middle of it, and after it.
+        std::thread::sleep(Duration::from_millis(3 * attempt));
         drop(stream);
     }
     // An orderly stop waits for none of these, so ask until all that were begun have an outcome.
