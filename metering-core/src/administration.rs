@@ -1,7 +1,7 @@
 //! Administration: the use cases of operators, over HTTP and on the command line.
 //!
-//! Nothing here checks who asks: the caller does. Whatever changes something takes an [`Action`], which says who does it
-//! and why, and is logged before and after (ADR 28).
+//! Nothing here checks permissions: the caller does. Every change takes an [`Action`], which says who makes it and why,
+//! and is logged before and after (ADR 28).
 
 mod accounts;
 pub(crate) mod action;

@@ -149,6 +149,6 @@ impl RevokeArgs {
             return json_line(out, &operator);
         }
         let since = operator.revoked_at.unwrap_or_default();
-        Ok(writeln!(out, "Operator {} is revoked since {since}.", operator.name)?)
+        Ok(writeln!(out, "Operator {} was revoked at {since}.", operator.name)?)
     }
 }

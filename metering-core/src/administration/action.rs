@@ -63,7 +63,7 @@ pub(super) fn one_line(field: &str, text: &str) -> Result<String, AdminError> {
 pub(super) struct Target<'a> {
     pub(super) name: &'static str,
     pub(super) subject: String,
-    /// What is asked for, as JSON.
+    /// The request, as JSON.
     pub(super) request: String,
     /// What the subject is before the action, as JSON.
     pub(super) before: Option<String>,
@@ -97,7 +97,7 @@ fn not_begun(error: StoreError) -> StoreError {
     }
 }
 
-/// The request of an action that asks for nothing but itself.
+/// The request of an action without parameters.
 pub(super) const NOTHING: &str = "{}";
 
 /// A request for the audit log, without its reason, which has a place of its own.

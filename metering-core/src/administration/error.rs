@@ -1,12 +1,11 @@
-//! Why an action or a question of an operator was not served.
+//! Errors of administration.
 
 use crate::access::account::AccountId;
 use crate::chains::chain::ChainError;
 use crate::payments::plan::PlanKey;
 use crate::store::StoreError;
 
-/// Why an action or a question of an operator was not served. Unless [`AdminError::Store`] says otherwise, nothing
-/// changed.
+/// Why a use case of administration failed. Unless [`AdminError::Store`] says otherwise, nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
@@ -16,10 +15,10 @@ pub enum AdminError {
     /// There is no such plan.
     #[error("no plan {0}")]
     NoSuchPlan(PlanKey),
-    /// Something else that it is about does not exist.
+    /// Something else does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The state of what it is about prevents it.
+    /// The current state prevents it, such as a revoked account.
     #[error("{0}")]
     Conflict(String),
     /// A balance or a total could not hold the credits.

@@ -1,4 +1,4 @@
-//! What operators read: the business, an account's records, and the audit log.
+//! Reports for operators: the business, an account's records, and the audit log.
 
 use super::{AdminError, Administration};
 use crate::access::account::AccountId;

@@ -62,13 +62,13 @@ pub struct NewAuditEntry {
     pub at: Timestamp,
     /// Who.
     pub actor: Actor,
-    /// What, such as `account.grant`.
+    /// The kind of action, such as `account.grant`.
     pub action: String,
-    /// What it is done to: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
+    /// The target: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
     pub subject: String,
     /// Why; empty if the command line gave no reason.
     pub reason: String,
-    /// What was asked for, as a JSON object: amounts, notes, limits. Never a secret.
+    /// The parameters of the action, as a JSON object: amounts, notes, limits. Never a secret.
     pub request: String,
     /// What the subject was before, as JSON, if it existed. Never a secret.
     pub before: Option<String>,

@@ -1,4 +1,4 @@
-//! What an operator asks about the business: what was sold, granted and used, by day, plan, route and account.
+//! The operators' report: what was sold, granted and used, by day, plan, route and account.
 
 use crate::access::account::{AccountId, AgentName};
 use crate::chains::address::Address;

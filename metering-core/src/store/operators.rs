@@ -1,4 +1,4 @@
-//! The part of the storage contract for operators: who they are, what they did, and what they ask about the business.
+//! The part of the storage contract for operators: operators, the audit log, and the report about the business.
 
 use async_trait::async_trait;
 
@@ -9,7 +9,7 @@ use crate::operators::report::OperationsReport;
 use crate::store::{Store, StoreError};
 use crate::usage::DayRange;
 
-/// Stores operators and the audit log, and adds up the business.
+/// Stores operators and the audit log, and makes the report about the business.
 ///
 /// As in [`Store`], each method is one atomic operation, and expected outcomes are values.
 ///

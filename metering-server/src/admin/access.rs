@@ -1,4 +1,4 @@
-//! Who asks: an operator with a bearer token, or a browser with a session.
+//! Authentication: an operator with a bearer token, or a browser with a session.
 
 use http::{HeaderMap, header};
 use metering_core::administration::Action;
@@ -15,7 +15,7 @@ pub(super) const COOKIE: &str = "metering_operator";
 /// The header that repeats a session's secret.
 const CSRF_HEADER: &str = "x-csrf-token";
 
-/// An operator who asks.
+/// An authenticated operator.
 #[derive(Debug)]
 pub(super) struct Caller {
     pub(super) operator: Operator,
@@ -24,7 +24,7 @@ pub(super) struct Caller {
 }
 
 impl AdminApp {
-    /// The operator who asks, with any role.
+    /// Authenticates an operator of any role.
     ///
     /// # Errors
     /// 401 without a token or session that is live.

@@ -216,7 +216,7 @@ fn id(request: &Request) -> Result<AccountId, Problem> {
 }
 
 impl AdminApp {
-    /// The body of an action. Who asks is checked first, so that only operators learn what is wrong with it.
+    /// The body of an action. The caller is authenticated first, so that only operators learn what is wrong with it.
     pub(super) async fn read<T: serde::de::DeserializeOwned>(&self, request: &Request) -> Result<T, Problem> {
         self.viewer(request).await?;
         body::read(&request.body)

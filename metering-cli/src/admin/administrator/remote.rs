@@ -65,7 +65,7 @@ impl Remote {
         failure: impl FnOnce(ClientError) -> Failure,
     ) -> Result<Response, Failure> {
         if self.reason.is_empty() {
-            return Err(Failure::Usage("a server wants to know why: add --reason TEXT, for the audit log".to_owned()));
+            return Err(Failure::Usage("--reason is missing: a server requires one for every change, for the audit log".to_owned()));
         }
         let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
         let sent = async { self.client.open(method, target, Some(body.into())).await?.read_to_end().await };
@@ -120,7 +120,7 @@ fn unknown_outcome(error: &ClientError) -> Option<Failure> {
 fn refused(error: ClientError) -> Failure {
     match &error {
         ClientError::Refused(refusal) if refusal.status.as_u16() == 401 => Failure::Unauthorized(format!(
-            "{refusal}; the token is not live: `metering admin operator create`, on the server's host, makes another"
+            "{refusal} The token is wrong or revoked; create one with `metering admin operator create` where the database is"
         )),
         ClientError::Refused(refusal) if refusal.status.as_u16() == 403 => Failure::Unauthorized(refusal.to_string()),
         _ => error.into(),

@@ -176,7 +176,7 @@ fn already_credited(account: Account, record: PaymentRecord) -> Result<Assigned,
 }
 
 impl Assignment {
-    /// What is asked for, as JSON, for the audit log.
+    /// The request as JSON, for the audit log.
     pub(super) fn described(&self) -> String {
         let worth = match &self.worth {
             Worth::Plan(id) => ("plan_id", serde_json::Value::from(id.as_str())),

@@ -26,13 +26,13 @@ pub struct AuditEntryDocument {
     pub at: String,
     /// Who: `operator:NAME`, or `command_line:USER`.
     pub actor: String,
-    /// What, such as `account.grant`.
+    /// The kind of action, such as `account.grant`.
     pub action: String,
-    /// What it was done to: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
+    /// The target: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
     pub subject: String,
     /// Why; empty if the command line gave no reason.
     pub reason: String,
-    /// What was asked for: amounts, notes, limits. Never a secret.
+    /// The parameters of the action: amounts, notes, limits. Never a secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub request: Option<Box<RawValue>>,
     /// What the subject was before; null if it did not exist. Read just before the action: another one at the same time
