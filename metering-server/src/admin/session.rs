@@ -3,8 +3,8 @@
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use metering_core::SystemRandomness;
 use metering_core::operators::OperatorToken;
-use metering_core::wire::ErrorBody;
 use metering_core::wire::admin::OperatorDocument;
+use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -38,13 +38,21 @@ pub(super) struct SignInRequest {
     (status = 200, description = "Signed in", body = SessionDocument),
     (status = 400, description = "`validation_failed`, `invalid_json`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 403, description = "`forbidden`: a page of another site sent the request", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
 ))]
 pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    app.app.limits.verification(&request.client()?)?;
+    let client = request.client()?;
+    app.app.limits.verification(&client)?;
+    check_site(&request.headers)?;
     let SignInRequest { token } = body::read(&request.body)?;
-    let token = OperatorToken::parse(token.trim()).map_err(|_| unauthorized())?;
-    let operator = app.administration.operator_by_token(&token.hash()).await?.ok_or_else(unauthorized)?;
+    let refused = || {
+        tracing::warn!(client = %client.ip(), "an operator's sign-in was refused");
+        unauthorized()
+    };
+    let token = OperatorToken::parse(token.trim()).map_err(|_| refused())?;
+    let operator = app.administration.operator_by_token(&token.hash()).await?.ok_or_else(refused)?;
+    tracing::info!(operator = %operator.name, client = %client.ip(), "an operator signed in");
     let (id, session) = app.sessions.open(token.hash(), &SystemRandomness);
     let document = SessionDocument {
         operator: OperatorDocument::from(&operator),
@@ -90,6 +98,18 @@ pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, 
         app.sessions.close(id);
     }
     Ok(with_cookie(no_content(), &request.headers, ""))
+}
+
+/// Another site must not sign a browser in with a token of its own: the operator would act under another name.
+///
+/// # Errors
+/// 403 when the browser says that a page of another site sent the request (Fetch Metadata, `Sec-Fetch-Site`).
+fn check_site(headers: &HeaderMap) -> Result<(), Problem> {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if matches!(site, None | Some(b"same-origin" | b"none")) {
+        return Ok(());
+    }
+    Err(Problem::new(ErrorCode::Forbidden, "Sign in on the console's own page."))
 }
 
 /// Sets the cookie, or deletes it if `id` is empty. `Secure` if the browser came over HTTPS, which only it knows behind

@@ -65,7 +65,9 @@ impl Remote {
         failure: impl FnOnce(ClientError) -> Failure,
     ) -> Result<Response, Failure> {
         if self.reason.is_empty() {
-            return Err(Failure::Usage("--reason is missing: a server requires one for every change, for the audit log".to_owned()));
+            return Err(Failure::Usage(
+                "--reason is missing: a server requires one for every change, for the audit log".to_owned(),
+            ));
         }
         let body = serde_json::to_vec(document).map_err(|error| Failure::Failed(error.to_string()))?;
         let sent = async { self.client.open(method, target, Some(body.into())).await?.read_to_end().await };

@@ -162,6 +162,8 @@ fn a_browser_session_acts_only_with_its_secret_and_ends() {
     for token in ["", "opr_1", wrong.as_str()] {
         let _ = Client::new(console.admin).post("/admin/session", &json!({"token": token})).expect(401);
     }
+    let elsewhere = Client::new(console.admin).with_header("sec-fetch-site", "cross-site");
+    let _ = elsewhere.post("/admin/session", &json!({"token": console.manager})).expect(403);
     let (browser, csrf) = sign_in(console.admin, &console.manager);
     assert_eq!(browser.get("/admin/session").expect(200).json()["operator"]["name"], "mo");
     let target = format!("/admin/accounts/{org}/limits");
