@@ -99,7 +99,7 @@ where
     });
 }
 
-/// Compares fresh stores with the model, on `cases` random sequences of [`operations`].
+/// Compares fresh stores with the model, on `cases` random sequences of [`operations()`].
 ///
 /// # Panics
 /// When they disagree, with the shortest sequence found that shows it.
