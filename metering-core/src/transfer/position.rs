@@ -26,7 +26,7 @@ impl Position {
     /// When it has another number of parts, or is not a cursor of a section.
     pub fn of(cursor: &Cursor, parts: usize) -> Result<Self, StoreError> {
         let position = serde_json::from_str(cursor.as_str()).ok().filter(|position: &Self| position.0.len() == parts);
-        let foreign = || StoreError::Corrupt("the cursor does not belong to this section".to_owned());
+        let foreign = || StoreError::UnknownCursor;
         position.ok_or_else(foreign)
     }
 
