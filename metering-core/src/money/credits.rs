@@ -100,9 +100,9 @@ impl Credits {
     /// use metering_core::Credits;
     ///
     /// let balance = Credits::from_atoms(123_456_789);
-    /// assert_eq!(balance.to_string(), "0.0171467763");
-    /// assert_eq!(Credits::from_printed("0.0171467763")?, balance);
-    /// assert!("0.0171467763".parse::<Credits>().is_err()); // no whole number of atoms
+    /// assert_eq!(balance.to_string(), "0.0171467762");
+    /// assert_eq!(Credits::from_printed("0.0171467762")?, balance);
+    /// assert!("0.0171467762".parse::<Credits>().is_err()); // no whole number of atoms
     /// # Ok::<(), metering_core::money::DecimalError>(())
     /// ```
     ///
