@@ -192,7 +192,7 @@ impl Administration {
         self.audited(target, taken, described).await
     }
 
-    /// Revokes an account and its key for ever. Its records stay. Revoking it again changes nothing.
+    /// Revokes an account and its key permanently. Its records stay. Revoking it again changes nothing.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::administration::payments::AssignError;
+use crate::administration::payments::{AssignError, Reason};
 use crate::administration::{AdminError, Administration};
 use crate::operators::audit::{Actor, AuditId, AuditOutcome, AuditResult, NewAuditEntry};
 use crate::store::StoreError;
@@ -27,9 +27,6 @@ pub struct Action {
 }
 
 impl Action {
-    /// The most characters of a reason, and of a note.
-    pub const MAX_CHARS: usize = 500;
-
     /// An action with a reason. Only the command line may leave it empty.
     ///
     /// # Errors
@@ -51,11 +48,9 @@ impl Action {
 
 /// Checks a text for the ledger or the audit log.
 pub(super) fn one_line(field: &str, text: &str) -> Result<String, AdminError> {
-    let (text, most) = (text.trim(), Action::MAX_CHARS);
-    if text.is_empty() || text.chars().count() > most || text.chars().any(char::is_control) {
-        return Err(AdminError::Invalid(format!("{field} must be one line of 1 to {most} characters")));
-    }
-    Ok(text.to_owned())
+    let checked: Result<Reason, _> = text.parse();
+    let checked = checked.map_err(|error| AdminError::Invalid(format!("{field} {error}")))?;
+    Ok(checked.as_str().to_owned())
 }
 
 /// The name of an action and what it is about.

@@ -126,7 +126,7 @@ pub struct AuditEntry {
     pub id: AuditId,
     /// The action.
     pub entry: NewAuditEntry,
-    /// Its outcome; `None` while it is under way, and for ever if the program stopped before it was written.
+    /// Its outcome; `None` while the action is in progress, or if the program stopped before it wrote one.
     pub outcome: Option<AuditOutcome>,
 }
 

@@ -180,7 +180,7 @@ pub(super) async fn limits(app: &AdminApp, request: Request) -> Result<Reply, Pr
     Ok(json(StatusCode::OK, &AccountDocument::from(&account)))
 }
 
-/// Revoke an account and its key for ever
+/// Revoke an account and its key permanently
 ///
 /// Its records stay. Revoking it again changes nothing.
 #[utoipa::path(post, path = "/admin/accounts/{id}/revoke", tag = "accounts", security(("operator" = [])),

@@ -39,8 +39,8 @@ pub struct AuditEntryDocument {
     /// may have changed it in between.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub before: Option<Box<RawValue>>,
-    /// How it ended; null while it is under way, and for ever if the program stopped in between. The action may then
-    /// have been taken or not.
+    /// How it ended; null while it is in progress, or if the program stopped before it wrote the outcome. It is then
+    /// unknown whether the action was taken.
     pub outcome: Option<AuditOutcomeDocument>,
 }
 

@@ -17,7 +17,7 @@ pub struct ReasonRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OperatorDocument {
-    /// The name, unique for ever.
+    /// The name. Names are never reused.
     pub name: String,
     /// `viewer` (reads everything) or `manager` (takes every action too).
     pub role: String,

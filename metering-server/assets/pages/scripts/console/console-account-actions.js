@@ -76,7 +76,7 @@ function rotate({ agent_name: name }, path) {
 function revoke({ agent_name: name }, path) {
   ask({
     title: `Revoke ${name}`,
-    about: [h("p", {}, "Its key stops working at once, and for ever. The ledger and the usage stay.")],
+    about: [h("p", {}, "Its key stops working immediately. This cannot be undone. The ledger and usage stay.")],
     fields: [{ name: "confirmation", label: `Type ${name} to confirm`, autocapitalize: "none", check: (text) => (text === name ? "" : `Type ${name}, exactly.`) }],
     confirm: "Revoke account",
     danger: true,

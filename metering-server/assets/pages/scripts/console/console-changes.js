@@ -14,11 +14,11 @@ export function changes(before, after) {
   return table("What changed", COLUMNS, names.map((name) => [named(name), value(old.get(name)), value(fresh.get(name))]));
 }
 
-/** What was asked for, as a list; nothing if there was only a reason. */
+/** The action's parameters as a line of text; null if it had none. */
 export function asked(request) {
   const fields = [...flat(request)];
   if (fields.length === 0) return null;
-  return h("p", { class: "log-facts soft break" }, `Asked for: ${fields.map(([name, text]) => `${name} ${text}`).join(", ")}`);
+  return h("p", { class: "log-facts soft break" }, `Parameters: ${fields.map(([name, text]) => `${name} ${text}`).join(", ")}`);
 }
 
 /** A document's fields by their path, such as `rate_limits.requests_per_day`. */

@@ -66,7 +66,7 @@ export function issued({ title, words, text, done }) {
 
 function open(title, content) {
   const before = document.activeElement;
-  // What was said about the last action.
+  // Clear the result of the last action.
   byId("said").replaceChildren();
   const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: "console-dialog" }, h("h2", { id: "dialog-title" }, title), ...content);
   dialog.addEventListener("close", () => {

@@ -54,7 +54,7 @@ function revoke({ name }) {
   const own = name === ownName() ? " You will be signed out." : "";
   ask({
     title: `Revoke ${name}`,
-    about: [h("p", {}, `The token and its sessions stop working at once, and for ever.${own}`)],
+    about: [h("p", {}, `The token and its sessions stop working immediately. This cannot be undone.${own}`)],
     confirm: "Revoke operator",
     danger: true,
     send: ({ reason }) => act(`/operators/${encodeURIComponent(name)}/revoke`, { reason }),
