@@ -3,16 +3,32 @@
 //! A key exists in plain text only when it is issued and in the request that carries it; stores see its hash.
 
 pub(crate) mod account;
+pub(crate) mod budget;
 pub(crate) mod credentials;
 pub(crate) mod email_status;
 pub(crate) mod invisible;
+pub(crate) mod issued_key;
 pub(crate) mod key;
+pub(crate) mod key_id;
+pub(crate) mod key_terms;
+pub(crate) mod key_use;
+pub(crate) mod network;
+pub(crate) mod route_pattern;
+pub(crate) mod scope;
 pub(crate) mod succession;
 
 pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
-pub use credentials::Credentials;
+pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
+pub use credentials::{Caller, ClientAddress, Credentials};
 pub use email_status::EmailStatus;
+pub use issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};
+pub use key_id::{KeyId, KeyIdError, KeyNumber};
+pub use key_terms::{KeyName, KeyNameError, KeyTerms, WiderTerms};
+pub use key_use::{KeyRefusal, KeyUse};
+pub use network::{Networks, NetworksError};
+pub use route_pattern::{RoutePatterns, RoutePatternsError};
+pub use scope::{Scope, Scopes, ScopesError};
 pub use succession::{ROTATION_KEY_MIN, ShortRotationKey};

@@ -6,14 +6,18 @@
 
 pub(crate) mod charge;
 pub(crate) mod delivery;
+pub(crate) mod in_flight;
+pub(crate) mod key_meter;
 pub(crate) mod meter;
+pub(crate) mod rate;
 pub(crate) mod request_id;
 pub(crate) mod tally;
 
-pub use charge::{
-    Attempt, Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, Settlement, Window,
-};
+pub use charge::{Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
+pub use in_flight::{InFlight, Slot};
+pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use rate::{LimitWindow, RateStatus, Window};
 pub use request_id::{RequestId, RequestIdError};
 pub use tally::{Changes, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};

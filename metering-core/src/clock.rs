@@ -214,6 +214,13 @@ impl Day {
     pub fn minus_days(self, days: u32) -> Self {
         Self(self.0.saturating_sub(i64::from(days)))
     }
+
+    /// The day's number in its month, from 1. Days that no calendar has (before the year -9999, after 9999) are the
+    /// first of theirs.
+    pub(crate) fn day_of_month(self) -> u8 {
+        let date = jiff::Timestamp::from_millisecond(self.start().0);
+        date.map_or(1, |start| start.to_zoned(jiff::tz::TimeZone::UTC).day().unsigned_abs())
+    }
 }
 
 /// The text is not a day.

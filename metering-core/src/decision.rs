@@ -10,6 +10,7 @@ mod create;
 mod credit;
 mod email;
 mod entry;
+mod issued_key;
 mod key;
 mod operator;
 mod quote;
@@ -25,6 +26,9 @@ pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 pub use credit::{CreditChanges, CreditFacts, credit_payment};
 pub use email::{VerifyChanges, VerifyFacts, free_credits_entry, open_email_link, recover_key, verify_email};
 pub use entry::{EntryChanges, post_entry};
+pub use issued_key::{
+    KeyChangeFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets, budget_period, change_key, create_key, report_leaked,
+};
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator};
 pub use quote::{QuoteFacts, open_quote};

@@ -9,11 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::access::budget::BudgetReset;
 use crate::access::key::KeyFault;
+use crate::access::key_use::KeyRefusal;
 use crate::catalogue::path::TargetError;
-use crate::charging::charge::{LimitWindow, RateStatus};
 use crate::charging::delivery::Repetition;
+use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::meter::MeterError;
+use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
 use crate::payments::payment::{PaymentError, RecoveryError};
 use crate::signups::signup::SignupError;
@@ -48,6 +51,21 @@ pub enum Error {
     /// The key sent with the request is malformed or not live. Same code and status as [`Error::Unauthorized`].
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
+    /// The key is live, and may not be used for this request.
+    #[error("Nothing was charged: {}", key_advice(.0))]
+    KeyNotAllowed(KeyRefusal),
+    /// The budget of the key, or of a key above it, does not cover the price.
+    #[error("{}", .0.advice())]
+    KeyBudget(Box<KeyBudget>),
+    /// The key has as many requests under way as it may have.
+    #[error("This key has as many requests under way as it may have; nothing was charged. Wait for one to end.")]
+    TooManyInFlight,
+    /// The account has no such key that the caller may see or change.
+    #[error("This account has no such key below yours.")]
+    NoSuchKey,
+    /// The state of the keys does not allow the change.
+    #[error("{0}")]
+    KeyConflict(KeyConflict),
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
@@ -69,11 +87,11 @@ pub enum Error {
     #[error("The request is not valid: {}.", list(.0))]
     ValidationFailed(BTreeMap<String, String>),
     /// A rate limit is reached.
-    #[error("The account's rate limit per {} is reached; nothing was charged. Wait and try again.", .window.as_str())]
+    #[error("The rate limit per {} is reached; nothing was charged. Wait and try again.", .window.as_str())]
     RateLimited {
         /// Which limit.
         window: LimitWindow,
-        /// The account's use of its rate limits.
+        /// The use of the rate limits that refused it, the account's or a key's.
         rate: RateStatus,
     },
     /// The key has as many open streams as it may have.
@@ -141,6 +159,59 @@ pub struct PaymentRequired {
     pub plans: Arc<PlansDocument>,
 }
 
+/// A budget that does not cover a request.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyBudget {
+    /// What is left of it.
+    pub exhausted: ExhaustedBudget,
+    /// The use of the rate limits.
+    pub rate: RateStatus,
+}
+
+impl KeyBudget {
+    fn advice(&self) -> String {
+        let left = self.exhausted.remaining();
+        let next = match self.exhausted.resets_at() {
+            Some(at) => format!("It resets at {at}."),
+            None => "It does not reset: ask whoever gave you the key to raise its limit.".to_owned(),
+        };
+        format!("The budget of this key has {left} credits left, less than the price; nothing was charged. {next}")
+    }
+}
+
+/// Why the state of the keys does not allow a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyConflict {
+    /// It is the account's first key.
+    #[error(
+        "This is the account's first key: it keeps all scopes, does not expire, and cannot be disabled or deleted. \
+         Rotate it instead."
+    )]
+    FirstKey,
+    /// It leaked.
+    #[error("This key was reported as leaked, so its secret no longer works. Rotate it instead.")]
+    Leaked,
+    /// The account has as many keys as it may have.
+    #[error("The account has as many keys as it may have. Delete one first.")]
+    TooMany,
+    /// The chain of keys would be too long.
+    #[error(
+        "Keys can be made {} levels deep, and this one is at the last. Make the key with one above it.",
+        crate::access::Key::MAX_DEPTH
+    )]
+    TooDeep,
+}
+
+fn key_advice(refusal: &KeyRefusal) -> String {
+    let next = match refusal {
+        KeyRefusal::Expired { .. } => "Use a newer key.",
+        KeyRefusal::Network { .. } => "Call from one of its networks, or use another key.",
+        _ => "Use a key that may, or have this key's owner change it.",
+    };
+    format!("{refusal}. {next}")
+}
+
 fn repeated(repetition: &Repetition) -> &'static str {
     match repetition {
         Repetition::OtherRequest => {
@@ -196,6 +267,14 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
+            Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
+            Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
+            Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
+            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route) => ErrorCode::KeyScope,
+            Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
+            Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
+            Self::NoSuchKey => ErrorCode::NotFound,
+            Self::KeyConflict(_) => ErrorCode::Conflict,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
@@ -224,6 +303,11 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::KeyBudget(budget) => budget.exhausted.resets_at().map(|at| {
+                let left = at.unix_millis().saturating_sub(budget.exhausted.at.unix_millis());
+                u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+            }),
+            Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
             Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
             Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
@@ -247,6 +331,13 @@ impl Error {
                 body.limit_window = Some(window.as_str());
                 body.rate_limits = Some(rate.limits);
             }
+            Self::KeyBudget(budget) => {
+                body.required = Some(Required::Credits(budget.exhausted.required));
+                body.limit = Some(budget.exhausted.budget.limit);
+                body.limit_remaining = Some(budget.exhausted.remaining());
+                body.limit_reset = budget.exhausted.budget.reset.map(BudgetReset::as_str);
+                body.resets_at = budget.exhausted.resets_at();
+            }
             Self::InsufficientCredits(payment_required) => {
                 body.credit_balance = Some(payment_required.balance);
                 body.required = Some(Required::Credits(payment_required.required));
@@ -265,9 +356,12 @@ impl Error {
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = match self {
-            Self::Unauthorized | Self::KeyRefused(_) => vec![("www-authenticate", "Bearer".to_owned())],
+            Self::Unauthorized | Self::KeyRefused(_) | Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => {
+                vec![("www-authenticate", "Bearer".to_owned())]
+            }
             Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
             Self::RateLimited { rate, .. } => rate_headers(rate),
+            Self::KeyBudget(budget) => rate_headers(&budget.rate),
             Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
             _ => Vec::new(),
         };
@@ -275,6 +369,15 @@ impl Error {
             headers.push(("retry-after", seconds.to_string()));
         }
         headers
+    }
+}
+
+impl From<KeyRefusal> for Error {
+    fn from(refusal: KeyRefusal) -> Self {
+        match refusal {
+            KeyRefusal::NotLive => Self::KeyRefused(KeyFault::NotLive),
+            refusal => Self::KeyNotAllowed(refusal),
+        }
     }
 }
 

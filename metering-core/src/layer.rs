@@ -13,7 +13,7 @@ use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
-use crate::access::credentials::Credentials;
+use crate::access::credentials::{ClientAddress, Credentials};
 use crate::access::key::ApiKey;
 use crate::catalogue::override_headers::overrides_request;
 use crate::catalogue::route::Route;
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::service::{Admission, AdmissionKind, RequestHead, Service};
 use response::is_undelivered;
 
-pub use charged::Charged;
+pub use charged::{Charged, UnderWay};
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -174,6 +174,7 @@ impl MeteringLayer {
         let refused = |error| credentials.explain(error).to_response();
         let found = self.service.find(RequestHead {
             key: credentials.key.as_ref(),
+            address: head.extensions.get::<ClientAddress>().map(|client| client.0),
             method: head.method.as_str(),
             path: head.uri.path(),
             query: head.uri.query(),

@@ -70,12 +70,12 @@ pub use charging::{Charge, Decision, Meter, MeterConfig, MeterError, Receipt, Re
 pub use clock::{Clock, Day, SystemClock, Timestamp};
 pub use error::Error;
 #[cfg(feature = "tower")]
-pub use layer::{Charged, Metered, MeteringLayer};
+pub use layer::{Charged, Metered, MeteringLayer, UnderWay};
 pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    FullStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store, StoreError, backend,
+    FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store, StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

@@ -44,9 +44,13 @@ pub use signups::SignupSettings;
 pub use watch::WatchReport;
 
 use crate::access::account::Account;
-use crate::access::key::{ApiKey, KeyFault};
+use crate::access::credentials::Caller;
+use crate::access::issued_key::KeyHolder;
+use crate::access::key::KeyFault;
+use crate::access::scope::Scope;
 use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
+use crate::charging::in_flight::InFlight;
 use crate::charging::meter::{Meter, MeterConfig};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::error::Error;
@@ -135,7 +139,8 @@ pub struct Links {
 /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 ///
 /// let (key, source) = (Some(&key), ClientSource::Direct);
-/// let head = RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None };
+/// let head =
+///     RequestHead { key, address: None, method: "GET", path: "/price", query: None, source, idempotency_key: None };
 /// let admission = service.admit(head).await?;
 /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
@@ -159,6 +164,7 @@ pub struct Service {
     signup: SignupSettings,
     billing: BillingSettings,
     own_templates: templates::OwnTemplates,
+    in_flight: InFlight,
 }
 
 impl fmt::Debug for Service {
@@ -238,6 +244,7 @@ impl Service {
             signup: SignupSettings::default(),
             billing: BillingSettings::default(),
             own_templates: templates::OwnTemplates::default(),
+            in_flight: InFlight::default(),
         }
     }
 
@@ -360,10 +367,37 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key.
-    pub async fn authenticate(&self, key: Option<&ApiKey>) -> Result<Account, Error> {
-        let hash = key.ok_or(Error::Unauthorized)?.hash();
-        self.store.account_by_key(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used from
+    /// there.
+    pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        Ok(self.holder(caller.into(), None).await?.account)
+    }
+
+    /// The account that owns a key which has this scope.
+    ///
+    /// # Errors
+    /// As [`Service::authenticate`]; [`Error::KeyNotAllowed`] when the key lacks the scope.
+    pub async fn authorize(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Account, Error> {
+        Ok(self.holder(caller.into(), Some(scope)).await?.account)
+    }
+
+    /// Who holds a key that may be used for this, now and from there.
+    pub(crate) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
+        let holder = self.holder_of(caller).await?;
+        holder.check(scope, caller.address, self.clock.now())?;
+        Ok(holder)
+    }
+
+    /// Like [`Service::authenticate`], for a trusted service that asks about the key of its own caller.
+    async fn authenticate_anywhere(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        let holder = self.holder_of(caller.into()).await?;
+        let is_live = holder.is_live(self.clock.now());
+        if is_live { Ok(holder.account) } else { Err(Error::KeyRefused(KeyFault::NotLive)) }
+    }
+
+    async fn holder_of(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {
+        let hash = caller.key.ok_or(Error::Unauthorized)?.hash();
+        self.store.key_holder(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
     /// The plans on sale, at most a second old.

@@ -7,12 +7,12 @@
 
 pub mod backend;
 mod error;
+mod keys;
 pub(crate) mod memory;
 mod operators;
 mod payments;
 mod signups;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
@@ -29,6 +29,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
+pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use memory::MemoryStore;
 pub use operators::OperatorStore;
 pub use payments::{
@@ -64,14 +65,14 @@ pub use payments::{
 /// // Replace the account's key, and later revoke the account.
 /// let new_key = ApiKey::generate(&SystemRandomness);
 /// store.replace_key(&account.id, new_key.hash(), SystemClock.now()).await?;
-/// assert_eq!(store.live_keys(&[old_key.hash(), new_key.hash()]).await?, [false, true]);
+/// assert_eq!(store.live_keys(&[old_key.hash(), new_key.hash()], SystemClock.now()).await?, [false, true]);
 /// store.revoke_account(&account.id, SystemClock.now()).await?;
 /// assert_eq!(store.account_by_key(&new_key.hash()).await?, None);
 /// # Ok(())
 /// # }
 /// ```
 #[async_trait]
-pub trait Store: Send + Sync + fmt::Debug {
+pub trait Store: KeyStore {
     /// Decides and records a batch of charges and refunds, in order, in one durable transaction.
     ///
     /// The outcomes are in the order of `postings`, and are durable when they are returned. The batch is decided with
@@ -97,11 +98,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The account with that id, revoked or not.
     async fn account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
-    /// The account of a live key.
-    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError>;
-
-    /// Whether each of `keys` is live, in the same order.
-    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>, StoreError>;
+    /// The account that a secret belongs to, as [`KeyStore::key_holder`]: whether the key may be used is another
+    /// question.
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError> {
+        Ok(self.key_holder(key).await?.map(|holder| holder.account))
+    }
 
     /// Accounts in order of creation, at most `limit` after `after`.
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError>;
@@ -113,17 +114,20 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and its key. A second call changes nothing and returns the account as it is. Its records
+    /// Revokes an account and all its keys. A second call changes nothing and returns the account as it is. Its records
     /// stay. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// Replaces an account's key; the old key is refused from then on. `None` when there is no such account, or it is
-    /// revoked. A key that any account ever had is an error, and nothing changes. If the account belongs to a paid
-    /// quote whose key nobody has claimed, the quote then counts as claimed.
+    /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are revoked.
+    /// Keys that cannot manage keys, and were not made by one that is revoked, stay. `None` when there is no such
+    /// account, or it is revoked. A secret that any key ever had is an error, and nothing changes. If the account
+    /// belongs to a paid quote whose key nobody has claimed, the quote then counts as claimed.
+    /// [`replace_key`](crate::store::backend::decision::replace_key) says what changes.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// Replaces a key that is live, as [`Store::replace_key`] does. `None`, and nothing changes, when `old` is not live:
-    /// of several callers that replace the same key, one succeeds.
+    /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes, when
+    /// it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)): of several callers that replace the
+    /// same secret, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
     async fn replace_live_key(
         &self,
         old: &KeyHash,
@@ -373,7 +377,7 @@ pub struct Verification {
 pub struct Discrepancy {
     /// The account.
     pub account: AccountId,
-    /// The name of the amount: `balance`, `purchased`, `granted` or `used`.
+    /// The name of the amount: `balance`, `purchased`, `granted`, `used`, or `key_spent` for the budget of a key.
     pub amount: &'static str,
     /// The amount in the account's record.
     pub recorded: Credits,

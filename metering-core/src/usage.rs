@@ -6,6 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::access::account::{Account, AccountId};
+use crate::access::issued_key::Key;
+use crate::access::key_id::{KeyId, KeyNumber};
+use crate::access::key_terms::KeyName;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, PaymentRef};
@@ -105,6 +108,36 @@ pub struct EndpointUsage {
     pub credits_used: Credits,
 }
 
+/// One key's calls and credits, without those of the keys below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyTotal {
+    /// The key.
+    pub key: KeyNumber,
+    /// Accepted requests, including refunded ones.
+    pub call_count: u64,
+    /// Their charges, minus refunds.
+    pub credits_used: Credits,
+}
+
+/// How reports name a key, which may be revoked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyLabel {
+    /// Its number.
+    pub number: KeyNumber,
+    /// Its id.
+    pub id: KeyId,
+    /// Its name.
+    pub name: KeyName,
+}
+
+impl KeyLabel {
+    /// The label of a key.
+    #[must_use]
+    pub fn of(key: &Key) -> Self {
+        Self { number: key.number, id: key.id.clone(), name: key.terms.name.clone() }
+    }
+}
+
 /// The usage of some days, read at one moment, so its parts add up exactly.
 ///
 /// ```
@@ -136,6 +169,8 @@ pub struct UsageReport {
     pub by_day: Vec<DayUsage>,
     /// Routes by credits, most first; then by calls, most first; then by template and method.
     pub by_endpoint: Vec<EndpointUsage>,
+    /// Keys with usage, by credits, most first; then by number.
+    pub by_key: Vec<KeyTotal>,
     /// The sum of the ledger entries of those days: credits bought and granted.
     pub credits_added: Credits,
 }
@@ -183,6 +218,8 @@ pub struct DailyTotal {
     pub day: Day,
     /// Route, method and source.
     pub line: UsageLine,
+    /// The key that the requests came with.
+    pub key: KeyNumber,
     /// Accepted requests, including refunded ones.
     pub calls: u64,
     /// Their charges, minus refunds.
@@ -240,6 +277,8 @@ pub struct Activity {
     pub calls: u64,
     /// The payment behind it, for purchases.
     pub payment: Option<PaymentRef>,
+    /// The key that the requests came with, for usage and refunds.
+    pub key: Option<KeyNumber>,
     /// When it was written.
     pub created_at: Timestamp,
 }

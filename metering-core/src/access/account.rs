@@ -233,6 +233,11 @@ pub struct RateLimits {
     pub requests_per_day: u32,
 }
 
+impl RateLimits {
+    /// No limits.
+    pub const NONE: Self = Self { requests_per_minute: 0, requests_per_day: 0 };
+}
+
 impl Default for RateLimits {
     fn default() -> Self {
         Self { requests_per_minute: 240, requests_per_day: 1_500_000 }

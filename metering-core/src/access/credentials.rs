@@ -1,10 +1,50 @@
 //! Reads a request's credentials from its headers, independent of any HTTP library.
 
+use std::net::IpAddr;
+
 use crate::access::key::{ApiKey, KeyFault};
 use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::Error;
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
+
+/// Who calls: the key that came with a request, and the address that it came from.
+///
+/// A key alone is a caller whose address is not known. A key that is restricted to networks is then refused.
+///
+/// ```
+/// use metering_core::access::Caller;
+/// use metering_core::{ApiKey, SystemRandomness};
+///
+/// let key = ApiKey::generate(&SystemRandomness);
+/// assert_eq!(Caller::from(Some(&key)).address, None);
+/// let caller = Caller { key: Some(&key), address: "203.0.113.7".parse().ok() };
+/// assert!(caller.address.is_some());
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Caller<'k> {
+    /// The key, if the request has a well-formed one.
+    pub key: Option<&'k ApiKey>,
+    /// The client's address, as far as it is known: behind a proxy, the one that the proxy reports.
+    pub address: Option<IpAddr>,
+}
+
+impl<'k> From<Option<&'k ApiKey>> for Caller<'k> {
+    fn from(key: Option<&'k ApiKey>) -> Self {
+        Self { key, address: None }
+    }
+}
+
+impl<'k> From<&'k ApiKey> for Caller<'k> {
+    fn from(key: &'k ApiKey) -> Self {
+        Some(key).into()
+    }
+}
+
+/// The address of a request's client, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's extensions.
+/// Behind a proxy, it is the address that the proxy reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
 
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
@@ -117,6 +157,7 @@ impl Credentials {
     /// let credentials = Credentials::read(lines);
     /// let head = RequestHead {
     ///     key: credentials.key.as_ref(),
+    ///     address: None,
     ///     method: "GET",
     ///     path: "/price",
     ///     query: None,

@@ -1,10 +1,16 @@
 //! The charge rule, as pure functions: whether a request is accepted, and how that changes its account.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::access::account::{AccountId, RateLimits, Totals};
 use crate::access::key::{ApiKey, KeyHash};
+use crate::access::key_id::KeyNumber;
+use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::{DeliveryTerms, Repetition};
+use crate::charging::in_flight::{InFlight, Slot};
+use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
+use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
@@ -37,6 +43,10 @@ pub struct Charge {
     /// Set for a forwarded request whose `request_id` comes [from an idempotency key](RequestId::of_idempotency_key): a
     /// retry is accepted only until a response has been delivered.
     pub delivery: Option<DeliveryTerms>,
+    /// Where the request came from, if that is known. A key that is restricted to networks needs it.
+    pub address: Option<IpAddr>,
+    /// Counts the requests under way, for keys with a limit on them. Without it, that limit is not enforced.
+    pub in_flight: Option<InFlight>,
 }
 
 impl Charge {
@@ -47,33 +57,8 @@ impl Charge {
         let route_template: Arc<str> = template.into();
         let request_path = Arc::clone(&route_template);
         let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
-        Self { key: key.hash(), price, line, request_path, request_id: None, delivery: None }
-    }
-}
-
-/// How many requests were accepted in the newest window that accepted any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
-    /// Which window: minutes or days since the Unix epoch.
-    pub index: i64,
-    /// Requests accepted in it.
-    pub count: u32,
-}
-
-impl Window {
-    /// The window for `index`: an empty one if `index` is newer, or if the clock stepped back to it.
-    ///
-    /// A slightly older `index` (another node's clock lags) counts in the newest window, so that small clock
-    /// differences never give an account the same window twice.
-    fn at(self, index: i64, stepped_back: bool) -> Self {
-        let is_other = if stepped_back { index != self.index } else { index > self.index };
-        if is_other { Self { index, count: 0 } } else { self }
-    }
-
-    /// Counts one more accepted request, unless `cap` is reached. A `cap` of 0 means no cap.
-    fn admit(self, cap: u32) -> Option<Self> {
-        let room = cap == 0 || self.count < cap;
-        room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
+        let (request_id, delivery, address, in_flight) = (None, None, None, None);
+        Self { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight }
     }
 }
 
@@ -94,14 +79,7 @@ impl MeterState {
     /// The account's use of its rate limits at `now`, before any further request.
     #[must_use]
     pub fn rate_status(&self, now: Timestamp) -> RateStatus {
-        // Both windows come from the newest accepted clock reading; its minute tells how far back `now` is.
-        let minutes_back = self.minute.index.saturating_sub(now.minute());
-        RateStatus {
-            limits: self.limits,
-            minute: self.minute.at(now.minute(), minutes_back > Self::MINUTES_OF_LAG),
-            day: self.day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
-            at: now,
-        }
+        RateStatus::of(self.limits, self.minute, self.day, now)
     }
 
     /// Counts requests that were accepted at `now`, as [`Tally::charge`](super::Tally::charge) does: for backends that
@@ -113,82 +91,6 @@ impl MeterState {
             Window { index: window.index, count: window.count.saturating_add(calls) }
         };
         (self.minute, self.day) = (more(minute), more(day));
-    }
-
-    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
-    /// means that the newest reading was wrong; it must not block the account until that minute comes.
-    const MINUTES_OF_LAG: i64 = 1;
-    /// The same for the day. A clock set back by minutes just after midnight does not give an account the same day
-    /// twice, and a reading that was hours ahead does not block the account for a day.
-    const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
-}
-
-/// Which of the two rate limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitWindow {
-    /// The calendar minute.
-    Minute,
-    /// The UTC day.
-    Day,
-}
-
-impl LimitWindow {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Day => "day",
-        }
-    }
-}
-
-/// An account's use of its rate limits at one moment.
-///
-/// ```
-/// use metering_core::charging::{LimitWindow, RateStatus, Window};
-/// use metering_core::{RateLimits, Timestamp};
-///
-/// let at = Timestamp::from_unix_millis(1_795_248_045_000); // 45 seconds into its minute
-/// let limits = RateLimits { requests_per_minute: 240, requests_per_day: 0 };
-/// let (minute, day) = (Window { index: at.minute(), count: 3 }, Window { index: at.day().unix_days(), count: 9 });
-/// let rate = RateStatus { limits, minute, day, at };
-/// assert_eq!(rate.remaining(LimitWindow::Minute), Some(237));
-/// assert_eq!(rate.reset_seconds(LimitWindow::Minute), 15);
-/// assert_eq!(rate.remaining(LimitWindow::Day), None);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateStatus {
-    /// The limits.
-    pub limits: RateLimits,
-    /// Accepted requests of the minute.
-    pub minute: Window,
-    /// Accepted requests of the day.
-    pub day: Window,
-    /// The moment.
-    pub at: Timestamp,
-}
-
-impl RateStatus {
-    /// Requests left in the window; `None` without a limit.
-    #[must_use]
-    pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
-        let (cap, used) = match window {
-            LimitWindow::Minute => (self.limits.requests_per_minute, self.minute.count),
-            LimitWindow::Day => (self.limits.requests_per_day, self.day.count),
-        };
-        (cap != 0).then(|| cap.saturating_sub(used))
-    }
-
-    /// Whole seconds until the window ends, at least one.
-    #[must_use]
-    pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
-        let end = match window {
-            LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
-            LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
-        };
-        let left = end.saturating_sub(self.at.unix_millis());
-        u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
     }
 }
 
@@ -250,12 +152,16 @@ pub struct Receipt {
     pub day: Day,
     /// The requested path.
     pub request_path: Arc<str>,
-    /// The account's use of its rate limits.
+    /// The key that it was charged with.
+    pub key: KeyNumber,
+    /// The use of the key's rate limits, or of the account's if the key has none.
     pub rate: RateStatus,
     /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Attempt>,
+    /// Counts the request as under way, for a key with a limit on that.
+    pub slot: Option<Slot>,
 }
 
 /// One attempt at a request with an idempotency key.
@@ -286,6 +192,8 @@ pub struct Settlement {
 pub struct Refund {
     /// Who gets the refund.
     pub account: AccountId,
+    /// The key that was charged.
+    pub key: KeyNumber,
     /// How much.
     pub amount: Credits,
     /// What the charge was booked on.
@@ -305,9 +213,9 @@ impl Receipt {
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
-        let Self { account, charged, line, day, request_path, repeated, delivery, .. } = self;
+        let Self { account, key, charged, line, day, request_path, repeated, delivery, .. } = self;
         let owed = delivery.is_some() || (charged.is_positive() && !repeated);
-        owed.then_some(Refund { account, amount: charged, line, day, request_path, delivery })
+        owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery })
     }
 
     /// What to record once a response has been passed on; `None` without an idempotency key.
@@ -318,17 +226,38 @@ impl Receipt {
     }
 }
 
+impl Refusal {
+    /// The refusal by a key's limit. `rate` is what an accepted charge would have reported.
+    pub(crate) const fn of_limit(limit: KeyLimit, rate: RateStatus) -> Self {
+        match limit {
+            KeyLimit::Rate(window, rate) => Self::RateLimited { window, rate },
+            KeyLimit::Budget(exhausted) => Self::KeyBudget { exhausted, rate },
+        }
+    }
+}
+
 /// Why a charge was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The key is unknown or revoked; callers cannot tell which.
+    /// The key is unknown, or it or a key above it is not live; callers cannot tell which.
     UnknownKey,
+    /// The key may not be used for this request.
+    Key(KeyRefusal),
+    /// The key, or a key above it, has as many requests under way as it may have.
+    TooManyInFlight,
+    /// The budget of the key, or of a key above it, does not cover the price.
+    KeyBudget {
+        /// What is left of it.
+        exhausted: ExhaustedBudget,
+        /// The use of the rate limits.
+        rate: RateStatus,
+    },
     /// A rate limit is reached.
     RateLimited {
         /// Which.
         window: LimitWindow,
-        /// The account's use of its rate limits.
+        /// The use of the rate limits that refused it, the account's or a key's.
         rate: RateStatus,
     },
     /// The request's idempotency key is known, and the request may not be forwarded again now.

@@ -13,11 +13,18 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
+use crate::access::key_id::KeyNumber;
+use crate::access::key_use::{KeyRefusal, KeyUse};
+use crate::access::scope::Scope;
 use crate::charging::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 use crate::charging::delivery::{Delivery, DeliveryTerms};
+use crate::charging::in_flight::{InFlight, Slot};
+use crate::charging::key_meter::{KeyMeter, KeyState};
+use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
+use crate::usage::UsageLine;
 
 /// One item of a batch.
 #[derive(Debug)]
@@ -69,8 +76,18 @@ pub struct Remembered {
 pub struct Tally<K, L> {
     now: Timestamp,
     accounts: HashMap<K, Touched>,
-    usage: HashMap<(K, Day, L, UsageKind), UsageDelta>,
+    keys: HashMap<(K, KeyNumber), TouchedKey>,
+    usage: HashMap<Row<K, L>, UsageDelta>,
     results: BTreeMap<(K, RequestId), Remembered>,
+}
+
+/// What usage of a batch is summed by.
+type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
+
+#[derive(Debug)]
+struct TouchedKey {
+    state: KeyState,
+    changed: bool,
 }
 
 #[derive(Debug)]
@@ -101,6 +118,8 @@ pub enum UsageKind {
 pub struct Changes<K, L> {
     /// New states of the accounts that changed.
     pub accounts: Vec<(K, MeterState)>,
+    /// New meters of the keys that changed: only keys whose terms are counted.
+    pub keys: Vec<(K, KeyNumber, KeyMeter)>,
     /// Charged and refunded usage; each change is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
     /// Results to store. One that has already expired deletes the stored one.
@@ -124,6 +143,8 @@ pub struct UsageChange<K, L> {
     pub day: Day,
     /// Route, method and source.
     pub line: L,
+    /// The key that the requests came with.
+    pub key: KeyNumber,
     /// Whether it was charged or refunded.
     pub kind: UsageKind,
     /// How many requests, zero or more.
@@ -163,7 +184,7 @@ where
     /// An empty batch, decided at `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { now, accounts: HashMap::new(), usage: HashMap::new(), results: BTreeMap::new() }
+        Self { now, accounts: HashMap::new(), keys: HashMap::new(), usage: HashMap::new(), results: BTreeMap::new() }
     }
 
     /// Whether the account is loaded.
@@ -177,24 +198,65 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
     }
 
-    /// Decides one charge of a loaded account whose key is live. `remembered` is the stored result for its request id.
+    /// The next key to load before a charge or a refund of `key`: the key itself, or one above it.
+    #[must_use]
+    pub fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
+        let mut next = Some(key);
+        while let Some(number) = next {
+            match self.keys.get(&(account, number)) {
+                Some(touched) => next = touched.state.parent,
+                None => return Some(number),
+            }
+        }
+        None
+    }
+
+    /// Adds the stored state of a key, once per batch.
+    pub fn load_key(&mut self, account: K, key: KeyNumber, state: KeyState) {
+        self.keys.entry((account, key)).or_insert(TouchedKey { state, changed: false });
+    }
+
+    /// Decides one charge of a loaded account with a key whose secret is known. `remembered` is the stored result for
+    /// its request id.
+    ///
+    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`]), requests under way, an idempotency
+    /// key that is in use, the account's rate limits and balance, the key's rate limits and budget. A rule for a key
+    /// holds for the keys above it too.
     ///
     /// # Panics
-    /// When the account was not loaded.
-    pub fn charge(&mut self, account: K, line: L, charge: Charge, remembered: Option<Remembered>) -> Decision {
+    /// When the account or the key was not loaded, or a key above it.
+    pub fn charge(
+        &mut self,
+        account: K,
+        key: KeyNumber,
+        line: L,
+        charge: Charge,
+        remembered: Option<Remembered>,
+    ) -> Decision {
         let earlier = charge.request_id.as_ref().and_then(|request| self.known(account, request, remembered));
-        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are charged");
+        if let Err(refusal) = self.check_use(account, key, &charge) {
+            return Decision::Refused(refusal);
+        }
+        let touched = self.accounts.get(&account).expect("accounts are loaded before they are charged");
+        let slot = match charge.in_flight.as_ref().map(|in_flight| self.enter(in_flight, &touched.id, account, key)) {
+            Some(Err(full)) => return Decision::Refused(full),
+            Some(Ok(slot)) => slot,
+            None => None,
+        };
         let Charge { price, line: of, request_path, request_id, delivery, .. } = charge;
+        let of_account = touched.state.rate_status(self.now);
         let mut receipt = Receipt {
             account: touched.id.clone(),
+            key,
             charged: price,
             balance: touched.state.totals.balance,
             line: of,
             day: self.now.day(),
             request_path,
-            rate: touched.state.rate_status(self.now),
+            rate: self.key(account, key).state.rate_status(self.now).unwrap_or(of_account),
             repeated: earlier.is_some(),
             delivery: None,
+            slot,
         };
         if let Some(Remembered { result, expires_at }) = earlier {
             receipt.charged = result.charged;
@@ -206,12 +268,11 @@ where
             receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
             return self.retry(account, request, terms, Remembered { result, expires_at }, receipt);
         }
-        match charge::apply(&mut touched.state, price, self.now) {
+        match self.apply(account, key, price) {
             Ok(rate) => receipt.rate = rate,
             Err(refusal) => return Decision::Refused(refusal),
         }
-        touched.changed = true;
-        receipt.balance = touched.state.totals.balance;
+        receipt.balance = self.accounts[&account].state.totals.balance;
         if let Some(request) = request_id {
             let delivery = delivery.map(|terms| Delivery::first(terms, self.now));
             receipt.delivery = delivery.map(|first| Attempt { request: request.clone(), number: first.tries });
@@ -219,8 +280,65 @@ where
             let expires_at = self.now.saturating_add(RequestId::RETENTION);
             self.results.insert((account, request), Remembered { result, expires_at });
         }
-        self.book((account, receipt.day, line, UsageKind::Charged), receipt.charged, &receipt.request_path);
+        self.book((account, receipt.day, line, key, UsageKind::Charged), receipt.charged, &receipt.request_path);
         Decision::Accepted(receipt)
+    }
+
+    /// Whether the key, and each key above it, may be used for the request.
+    fn check_use(&self, account: K, key: KeyNumber, charge: &Charge) -> Result<(), Refusal> {
+        let UsageLine { route_template, http_method, .. } = &charge.line;
+        let route = Some((&**http_method, &**route_template));
+        let used_for = KeyUse { scope: Some(Scope::Call), route, address: charge.address, at: self.now };
+        for (_, touched) in self.chain(account, key) {
+            used_for.check(&touched.state.terms, touched.state.is_live).map_err(|refusal| match refusal {
+                KeyRefusal::NotLive => Refusal::UnknownKey,
+                refusal => Refusal::Key(refusal),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Counts the request as under way; `None` if none of its keys has a limit on that.
+    fn enter(&self, in_flight: &InFlight, id: &AccountId, account: K, key: KeyNumber) -> Result<Option<Slot>, Refusal> {
+        if self.chain(account, key).all(|(_, touched)| touched.state.terms.max_in_flight == 0) {
+            return Ok(None);
+        }
+        let limits: Vec<_> =
+            self.chain(account, key).map(|(number, touched)| (number, touched.state.terms.max_in_flight)).collect();
+        in_flight.enter(id, &limits).map(Some).ok_or(Refusal::TooManyInFlight)
+    }
+
+    /// Takes the price from the account, and counts the request for the key and each key above it, or changes nothing.
+    fn apply(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<RateStatus, Refusal> {
+        let mut state = self.accounts[&account].state;
+        let mut rate = charge::apply(&mut state, price, self.now)?;
+        let mut counted = Vec::new();
+        for (number, touched) in self.chain(account, key) {
+            if touched.state.terms.is_counted() {
+                let meter = touched.state.admit(price, self.now).map_err(|limit| Refusal::of_limit(limit, rate))?;
+                counted.push((number, meter));
+            }
+        }
+        for (number, meter) in counted {
+            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
+            (touched.state.meter, touched.changed) = (meter, true);
+            if number == key {
+                rate = touched.state.rate_status(self.now).unwrap_or(rate);
+            }
+        }
+        let touched = self.accounts.get_mut(&account).expect("the account was just read");
+        (touched.state, touched.changed) = (state, true);
+        Ok(rate)
+    }
+
+    fn key(&self, account: K, key: KeyNumber) -> &TouchedKey {
+        self.keys.get(&(account, key)).expect("keys are loaded before they are charged")
+    }
+
+    /// The key, and the keys above it.
+    fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
+        let at = move |number| (number, self.key(account, number));
+        std::iter::successors(Some(at(key)), move |(_, touched)| touched.state.parent.map(at))
     }
 
     /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
@@ -251,10 +369,10 @@ where
     }
 
     /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
-    /// its idempotency key.
+    /// its idempotency key. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the account was not loaded.
+    /// When the account or the key was not loaded, or a key above it.
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
@@ -271,13 +389,24 @@ where
         }
         touched.changed = true;
         let balance = touched.state.totals.balance;
+        let counted: Vec<_> = self.chain(account, refund.key).map(|(number, _)| number).collect();
+        for number in counted {
+            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
+            let meter = touched.state.refunded(refund.amount, refund.day);
+            touched.changed |= meter != touched.state.meter;
+            touched.state.meter = meter;
+        }
         if let (Some(failed), Some(known)) = (delivery, known) {
             // In the past for every clock.
             let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
             self.results.insert((account, failed.request.clone()), forgotten);
         }
         if refund.amount.is_positive() {
-            self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
+            self.book(
+                (account, refund.day, line, refund.key, UsageKind::Refunded),
+                refund.amount,
+                &refund.request_path,
+            );
         }
         Some(balance)
     }
@@ -291,7 +420,7 @@ where
         self.results.insert((account, settlement.request.clone()), Remembered { result, expires_at });
     }
 
-    fn book(&mut self, row: (K, Day, L, UsageKind), amount: Credits, request_path: &Arc<str>) {
+    fn book(&mut self, row: Row<K, L>, amount: Credits, request_path: &Arc<str>) {
         let delta = self.usage.entry(row).or_insert_with(|| UsageDelta {
             calls: 0,
             amount: Credits::ZERO,
@@ -310,19 +439,26 @@ where
         let changed = self.accounts.into_iter().filter(|(_, touched)| touched.changed);
         let mut accounts: Vec<_> = changed.map(|(account, touched)| (account, touched.state)).collect();
         accounts.sort_unstable_by_key(|(account, _)| *account);
-        let change = |((account, day, line, kind), delta): (_, UsageDelta)| UsageChange {
+        let changed = self.keys.into_iter().filter(|(_, touched)| touched.changed);
+        let mut keys: Vec<_> =
+            changed.map(|((account, number), touched)| (account, number, touched.state.meter)).collect();
+        keys.sort_unstable_by_key(|(account, number, _)| (*account, *number));
+        let change = |((account, day, line, key, kind), delta): (Row<K, L>, UsageDelta)| UsageChange {
             account,
             day,
             line,
+            key,
             kind,
             calls: delta.calls,
             amount: delta.amount,
             request_path: delta.request_path,
         };
         let mut usage: Vec<UsageChange<K, L>> = self.usage.into_iter().map(change).collect();
-        usage.sort_unstable_by(|a, b| (a.day, a.account, &a.line, a.kind).cmp(&(b.day, b.account, &b.line, b.kind)));
+        usage.sort_unstable_by(|a, b| {
+            (a.day, a.account, &a.line, a.key, a.kind).cmp(&(b.day, b.account, &b.line, b.key, b.kind))
+        });
         let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
-        Changes { accounts, usage, results }
+        Changes { accounts, keys, usage, results }
     }
 }
 

@@ -76,7 +76,7 @@ pub async fn unknown_account_is_none(store: Arc<dyn Store>) {
     assert_eq!(store.post_entry(&id, adjustment(1), NOON).await.unwrap(), Posted::NoSuchAccount);
     assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 1, "nothing was written");
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 1, "no account was created");
-    assert_eq!(store.live_keys(&[key]).await.unwrap(), [false]);
+    assert_eq!(store.live_keys(&[key], NOON).await.unwrap(), [false]);
 }
 
 /// An account's first entries add up to its first totals, by kind.
@@ -148,7 +148,7 @@ pub async fn id_or_key_in_use_creates_no_account(store: Arc<dyn Store>) {
         assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 2, "{what}");
     }
     assert_eq!(store.account_by_key(&new_key).await.unwrap().unwrap().id, first.id);
-    assert_eq!(store.live_keys(&[first.key, revoked.key]).await.unwrap(), [false, false]);
+    assert_eq!(store.live_keys(&[first.key, revoked.key], NOON).await.unwrap(), [false, false]);
 }
 
 /// Times are stored to the millisecond.

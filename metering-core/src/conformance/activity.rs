@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::access::key_id::KeyNumber;
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::store::Store;
@@ -44,6 +45,7 @@ pub async fn activity_entries_describe_their_change(store: Arc<dyn Store>) {
         request_path: Some("/price/17".into()),
         calls,
         payment: None,
+        key: Some(KeyNumber::FIRST),
         created_at,
     };
     let without_id = |entry: &Activity| Activity { id: String::new(), ..entry.clone() };
@@ -53,6 +55,7 @@ pub async fn activity_entries_describe_their_change(store: Arc<dyn Store>) {
         description: Some("Welcome — “hello”".to_owned()),
         line: None,
         request_path: None,
+        key: None,
         ..entry(ActivityKind::Ledger(LedgerKind::Adjustment), 10 * BASE, 0, after(0))
     };
     assert_eq!(without_id(ledger), expected);

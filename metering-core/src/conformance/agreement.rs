@@ -214,6 +214,8 @@ impl Pair {
             line,
             request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),
             delivery: None,
+            address: None,
+            in_flight: None,
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::account::RateLimits;
-use crate::charging::charge::{Decision, LimitWindow, Refusal};
+use crate::charging::charge::{Decision, Refusal};
+use crate::charging::rate::LimitWindow;
 use crate::clock::Timestamp;
 use crate::store::Store;
 

@@ -24,7 +24,7 @@ async fn assert_refused(store: &dyn PaymentStore, claim: &Claim, refusal: Claime
         assert_eq!(Books::read(store).await, before, "{claim:?}");
         assert_eq!(store.quote(&claim.nonce).await.unwrap(), quote, "{claim:?}");
         assert_eq!(store.account(&claim.account.id).await.unwrap(), None, "{claim:?}");
-        assert_eq!(store.live_keys(&[claim.account.key]).await.unwrap(), [false], "{claim:?}");
+        assert_eq!(store.live_keys(&[claim.account.key], NOON).await.unwrap(), [false], "{claim:?}");
     }
 }
 
@@ -128,6 +128,6 @@ pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn Pay
             assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote.clone()), "{what}");
         }
     }
-    assert_eq!(store.live_keys(&[key, first.key]).await.unwrap(), [true, false]);
+    assert_eq!(store.live_keys(&[key, first.key], NOON).await.unwrap(), [true, false]);
     claimed(&*store, claim(&quote, tx(1))).await;
 }

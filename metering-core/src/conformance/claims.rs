@@ -104,7 +104,7 @@ pub async fn a_quote_is_claimed_once(store: Arc<dyn PaymentStore>) {
         assert_eq!(store.claim_quote(claim.clone()).await.unwrap(), Claimed::AlreadyClaimed, "{claim:?}");
         assert_eq!(Books::read(&*store).await, before, "{claim:?}");
     }
-    assert_eq!(store.live_keys(&[first.account.key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[first.account.key], NOON).await.unwrap(), [true]);
     assert_eq!(store.payment(&tx(2)).await.unwrap(), None);
 }
 

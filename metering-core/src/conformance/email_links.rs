@@ -167,9 +167,9 @@ pub async fn a_recovery_link_replaces_the_key_once(store: Arc<dyn SignupStore>) 
     let key = new_key();
     let recovered = store.recover_key(&token, key, NOON).await.unwrap();
     assert_eq!(recovered, Some(account(&*store, &id).await));
-    assert_eq!(store.live_keys(&[old, key]).await.unwrap(), [false, true]);
+    assert_eq!(store.live_keys(&[old, key], NOON).await.unwrap(), [false, true]);
     assert_eq!(store.recover_key(&token, new_key(), NOON).await.unwrap(), None);
-    assert_eq!(store.live_keys(&[key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[key], NOON).await.unwrap(), [true]);
     assert_verified(&*store).await;
 }
 
@@ -255,7 +255,7 @@ pub async fn concurrent_recoveries_give_one_key(store: Arc<dyn SignupStore>) {
         tasks.spawn(async move { store.recover_key(&token, key, NOON).await.unwrap() });
     }
     let recovered = tasks.join_all().await.into_iter().flatten().count();
-    let live = store.live_keys(&keys).await.unwrap().into_iter().filter(|live| *live).count();
+    let live = store.live_keys(&keys, NOON).await.unwrap().into_iter().filter(|live| *live).count();
     assert_eq!((recovered, live), (1, 1));
 }
 

@@ -32,7 +32,7 @@ pub async fn refused_email_leaves_id_and_key_unused(store: Arc<dyn Store>) {
     assert_eq!(store.create_account(new.clone()).await.unwrap(), Created::EmailTaken);
     let created = create(&*store, NewAccount { email: Some("b@example.com".parse().unwrap()), ..new.clone() }).await;
     assert_eq!(created.id, new.id);
-    assert_eq!(store.live_keys(&[new.key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[new.key], NOON).await.unwrap(), [true]);
 }
 
 /// Revoking an account frees its address, again and again.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::access::account::RateLimits;
-use crate::charging::charge::{Decision, LimitWindow, Refusal};
+use crate::charging::charge::{Decision, Refusal};
+use crate::charging::rate::LimitWindow;
 use crate::store::Store;
 
 use super::scene::{
@@ -19,7 +20,7 @@ pub async fn a_replaced_key_is_refused_and_the_new_one_works(store: Arc<dyn Stor
     assert_eq!(refused(&*store, charge(customer.key, BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(store.account_by_key(&customer.key).await.unwrap(), None);
     assert_eq!(store.account_by_key(&new).await.unwrap(), Some(result));
-    assert_eq!(store.live_keys(&[customer.key, new]).await.unwrap(), [false, true]);
+    assert_eq!(store.live_keys(&[customer.key, new], NOON).await.unwrap(), [false, true]);
     let receipt = accepted(&*store, charge(new, BASE), NOON).await;
     assert_eq!((receipt.account, receipt.balance), (customer.id, atoms(4 * BASE)));
 }
@@ -58,7 +59,11 @@ pub async fn key_in_use_cannot_replace_another(store: Arc<dyn Store>) {
     store.replace_key(&second.id, second_key, NOON).await.unwrap();
     for (what, key) in [("its own", first.key), ("another's", second_key), ("another's old one", second.key)] {
         assert!(store.replace_key(&first.id, key, NOON).await.is_err(), "{what}");
-        assert_eq!(store.live_keys(&[first.key, second_key, second.key]).await.unwrap(), [true, true, false], "{what}");
+        assert_eq!(
+            store.live_keys(&[first.key, second_key, second.key], NOON).await.unwrap(),
+            [true, true, false],
+            "{what}"
+        );
     }
     assert_eq!(accepted(&*store, charge(first.key, BASE), NOON).await.account, first.id);
     assert_eq!(accepted(&*store, charge(second_key, BASE), NOON).await.account, second.id);
@@ -72,10 +77,10 @@ pub async fn live_keys_are_returned_in_order(store: Arc<dyn Store>) {
     let new = new_key();
     store.replace_key(&replaced.id, new, NOON).await.unwrap();
     let keys = [new_key(), live.key, revoked.key, new, replaced.key, live.key];
-    assert_eq!(store.live_keys(&keys).await.unwrap(), [false, true, false, true, false, true]);
-    assert_eq!(store.live_keys(&[]).await.unwrap(), [false; 0]);
+    assert_eq!(store.live_keys(&keys, NOON).await.unwrap(), [false, true, false, true, false, true]);
+    assert_eq!(store.live_keys(&[], NOON).await.unwrap(), [false; 0]);
     let many: Vec<_> = (0..1_500).map(|n| if n % 3 == 0 { live.key } else { new_key() }).collect();
-    let results = store.live_keys(&many).await.unwrap();
+    let results = store.live_keys(&many, NOON).await.unwrap();
     assert!(results.iter().copied().eq((0..1_500).map(|n| n % 3 == 0)));
 }
 
@@ -90,9 +95,12 @@ pub async fn a_live_key_is_replaced_once(store: Arc<dyn Store>) {
     assert_eq!(accepted(&*store, charge(new, BASE), NOON).await.account, customer.id);
     assert_eq!(store.replace_live_key(&customer.key, later, NOON).await.unwrap(), None);
     assert_eq!(store.replace_live_key(&later, new_key(), NOON).await.unwrap(), None, "nobody has this key");
-    assert_eq!(store.live_keys(&[customer.key, new, later, other.key]).await.unwrap(), [false, true, false, true]);
+    assert_eq!(
+        store.live_keys(&[customer.key, new, later, other.key], NOON).await.unwrap(),
+        [false, true, false, true]
+    );
     assert!(store.replace_live_key(&new, other.key, NOON).await.is_err(), "another account has the new key");
-    assert_eq!(store.live_keys(&[new, other.key]).await.unwrap(), [true, true]);
+    assert_eq!(store.live_keys(&[new, other.key], NOON).await.unwrap(), [true, true]);
     store.revoke_account(&customer.id, NOON).await.unwrap();
     assert_eq!(store.replace_live_key(&new, later, NOON).await.unwrap(), None, "the account is revoked");
 }

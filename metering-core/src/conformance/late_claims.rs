@@ -31,7 +31,7 @@ async fn assert_too_late(store: &dyn PaymentStore, claim: Claim) {
     let before = (Books::read(store).await, store.quote(&nonce).await.unwrap());
     assert_eq!(store.claim_quote(claim).await.unwrap(), Claimed::AlreadyClaimed);
     assert_eq!((Books::read(store).await, store.quote(&nonce).await.unwrap()), before);
-    assert_eq!(store.live_keys(&[key]).await.unwrap(), [false]);
+    assert_eq!(store.live_keys(&[key], NOON).await.unwrap(), [false]);
 }
 
 /// The watcher's claim creates the account like any claim; the quote records that the key has not been given out.
@@ -62,13 +62,13 @@ pub async fn owner_gets_the_key_by_a_later_claim(store: Arc<dyn PaymentStore>) {
     let given = claimed(&*store, late).await;
     assert_eq!(given, before.accounts[0]);
     assert_eq!(Books::read(&*store).await, before);
-    assert_eq!(store.live_keys(&[placeholder, key]).await.unwrap(), [false, true]);
+    assert_eq!(store.live_keys(&[placeholder, key], NOON).await.unwrap(), [false, true]);
     assert_eq!(refused(&*store, charge(placeholder, BASE), NOON).await, Refusal::UnknownKey);
     let receipt = accepted(&*store, charge(key, BASE), NOON).await;
     assert_eq!((receipt.account, receipt.balance), (made.id.clone(), atoms(2 * SOLD + BONUS - BASE)));
     assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: made.id, tx: tx(1) });
     assert_too_late(&*store, claim(&quote, tx(1))).await;
-    assert_eq!(store.live_keys(&[key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[key], NOON).await.unwrap(), [true]);
     assert_verified(&*store).await;
 }
 
@@ -81,7 +81,7 @@ pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn PaymentStore>) {
     for other in others {
         assert_too_late(&*store, other).await;
         assert!(matches!(state_of(&*store, &quote).await, QuoteState::Paid { .. }));
-        assert_eq!(store.live_keys(&[placeholder]).await.unwrap(), [true]);
+        assert_eq!(store.live_keys(&[placeholder], NOON).await.unwrap(), [true]);
     }
     claimed(&*store, claim(&quote, tx(1))).await;
 }
@@ -100,7 +100,7 @@ pub async fn key_delivered_otherwise_claims_the_quote(store: Arc<dyn PaymentStor
         let state = QuoteState::Claimed { account: made.id, tx: tx(number) };
         assert_eq!(state_of(&*store, &quote).await, state, "rotates: {rotates}");
         assert_too_late(&*store, claim(&quote, tx(number))).await;
-        assert_eq!(store.live_keys(&[placeholder, key]).await.unwrap(), [false, true], "rotates: {rotates}");
+        assert_eq!(store.live_keys(&[placeholder, key], NOON).await.unwrap(), [false, true], "rotates: {rotates}");
     }
 }
 
@@ -120,7 +120,7 @@ pub async fn revoked_account_cannot_be_claimed(store: Arc<dyn PaymentStore>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
     assert_too_late(&*store, claim(&quote, tx(1))).await;
-    assert_eq!(store.live_keys(&[placeholder]).await.unwrap(), [false]);
+    assert_eq!(store.live_keys(&[placeholder], NOON).await.unwrap(), [false]);
 }
 
 /// A late claim with a key that an account has or had is an error; the quote still waits for its owner.
@@ -136,7 +136,7 @@ pub async fn a_late_claim_with_a_key_in_use_changes_nothing(store: Arc<dyn Payme
         assert!(store.claim_quote(late).await.is_err(), "{what}");
         assert_eq!(Books::read(&*store).await, before, "{what}");
         assert!(matches!(state_of(&*store, &quote).await, QuoteState::Paid { .. }), "{what}");
-        assert_eq!(store.live_keys(&[placeholder, live.key]).await.unwrap(), [true, true], "{what}");
+        assert_eq!(store.live_keys(&[placeholder, live.key], NOON).await.unwrap(), [true, true], "{what}");
     }
     assert_eq!(claimed(&*store, claim(&quote, tx(1))).await.id, made.id);
     assert_eq!(balance(&*store, &live.id).await, BASE);

@@ -67,7 +67,7 @@ pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn Paym
     assert_eq!(books.counts(), (1, 2, 1));
     assert_eq!(books.accounts[0].totals.balance, atoms(SOLD + BONUS));
     assert!(results.contains(&Claimed::Account(books.accounts[0].clone())));
-    let live = store.live_keys(&keys).await.unwrap();
+    let live = store.live_keys(&keys, NOON).await.unwrap();
     let winners = results.iter().map(|result| matches!(result, Claimed::Account(_)));
     assert!(live.iter().copied().eq(winners), "the winner's key is the live one");
     assert_verified(&*store).await;
@@ -83,7 +83,7 @@ pub async fn awaited_key_is_delivered_once(store: Arc<dyn PaymentStore>) {
     keys.extend(claims.iter().map(|claim| claim.account.key));
     let results = claim_at_once(&store, claims).await;
     assert_eq!(made_and(&results, &Claimed::AlreadyClaimed), (1, TASKS - 1));
-    let live = store.live_keys(&keys).await.unwrap();
+    let live = store.live_keys(&keys, NOON).await.unwrap();
     let winners = results.iter().map(|result| matches!(result, Claimed::Account(_)));
     assert!(live.iter().copied().eq(std::iter::once(false).chain(winners)), "the winner's key is the live one");
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
@@ -104,7 +104,7 @@ pub async fn watcher_and_owner_create_one_account(store: Arc<dyn PaymentStore>) 
             Claimed::Account(made) => assert_eq!(made.id, account.id, "the same account"),
             other => panic!("{other:?}"),
         }
-        assert_eq!(store.live_keys(&keys).await.unwrap(), [true, false]);
+        assert_eq!(store.live_keys(&keys, NOON).await.unwrap(), [true, false]);
         assert_eq!(balance(&*store, &account.id).await, SOLD + BONUS);
         assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: account.id, tx: tx(number) });
     }
@@ -257,7 +257,7 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn PaymentStore>) {
     let results = tasks.join_all().await;
     let winners: Vec<_> = results.iter().filter(|(_, result)| result.is_some()).map(|(key, _)| *key).collect();
     assert_eq!(winners.len(), 1);
-    let live = store.live_keys(&keys).await.unwrap();
+    let live = store.live_keys(&keys, NOON).await.unwrap();
     assert!(keys.iter().zip(live).all(|(key, live)| live == winners.contains(key)));
     assert_eq!(store.challenge("asked").await.unwrap(), None);
 }

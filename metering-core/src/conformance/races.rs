@@ -189,9 +189,9 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
         tasks.spawn(async move { store.replace_key(&id, key, NOON).await.unwrap().expect("the account is live") });
     }
     tasks.join_all().await;
-    let live = store.live_keys(&keys).await.unwrap();
+    let live = store.live_keys(&keys, NOON).await.unwrap();
     assert_eq!(live.iter().filter(|live| **live).count(), 1);
-    assert_eq!(store.live_keys(&[customer.key]).await.unwrap(), [false]);
+    assert_eq!(store.live_keys(&[customer.key], NOON).await.unwrap(), [false]);
 }
 
 /// 16 callers replace the same live key: one succeeds, and its key is the live one.
@@ -206,7 +206,7 @@ pub async fn a_live_key_is_replaced_by_one_caller(store: Arc<dyn Store>) {
     let replaced: Vec<_> = tasks.join_all().await.into_iter().filter(|(_, replaced)| *replaced).collect();
     assert_eq!(replaced.len(), 1);
     let live: Vec<_> = keys.iter().map(|key| *key == replaced[0].0).collect();
-    assert_eq!(store.live_keys(&keys).await.unwrap(), live);
+    assert_eq!(store.live_keys(&keys, NOON).await.unwrap(), live);
 }
 
 /// A report read during writes is consistent: its account, days and endpoints agree.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use crate::access::account::Account;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::clock::{Day, Timestamp};
 use crate::money::ledger::LedgerEntry;
 use crate::store::FullStore;
+use crate::usage::KeyTotal;
 use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
 
 use super::model::{Entry, Event, Model, Owner, credits};
@@ -38,7 +40,7 @@ pub(super) async fn accounts_agree(store: &dyn FullStore, model: &Model) {
 /// Compares keys, ledger, daily totals, and each account's reports and activity.
 pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys: &[KeyHash], now: Timestamp) {
     let live: Vec<bool> = keys.iter().map(|key| model.owner_of(*key).is_some()).collect();
-    assert_eq!(store.live_keys(keys).await.unwrap(), live, "which keys are live");
+    assert_eq!(store.live_keys(keys, now).await.unwrap(), live, "which keys are live");
     for key in keys {
         let expected = model.owner_of(*key).map(Owner::account);
         assert_eq!(store.account_by_key(key).await.unwrap(), expected, "the account of a key");
@@ -132,10 +134,15 @@ async fn report_agrees(store: &dyn FullStore, owner: &Owner, range: DayRange) {
         call_count,
         credits_used: credits(used),
     });
+    let by_key: Vec<KeyTotal> = sums(events(), |_| KeyNumber::FIRST)
+        .into_iter()
+        .map(|(key, (call_count, used))| KeyTotal { key, call_count, credits_used: credits(used) })
+        .collect();
     let expected = UsageReport {
         account: owner.account(),
         by_day: by_day.collect(),
         by_endpoint: by_endpoint.collect(),
+        by_key,
         credits_added: credits(added),
     };
     assert_eq!(result.unwrap(), Some(expected), "the report of {range:?}");

@@ -22,7 +22,7 @@ pub async fn a_revoked_key_is_refused(store: Arc<dyn Store>) {
     let retry = charge_named(revoked.key, BASE, "r1");
     assert_eq!(refused(&*store, retry, NOON).await, Refusal::UnknownKey, "a known request id does not help");
     assert_eq!(store.account_by_key(&revoked.key).await.unwrap(), None);
-    assert_eq!(store.live_keys(&[revoked.key, other.key]).await.unwrap(), [false, true]);
+    assert_eq!(store.live_keys(&[revoked.key, other.key], NOON).await.unwrap(), [false, true]);
     accepted(&*store, charge(other.key, BASE), NOON).await;
 }
 
@@ -74,7 +74,7 @@ pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     let key = new_key();
     assert_eq!(store.replace_key(&revoked.id, key, NOON).await.unwrap(), None);
-    assert_eq!(store.live_keys(&[key, revoked.key]).await.unwrap(), [false, false]);
+    assert_eq!(store.live_keys(&[key, revoked.key], NOON).await.unwrap(), [false, false]);
     assert_eq!(refused(&*store, charge(key, BASE), NOON).await, Refusal::UnknownKey);
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::access::account::{AccountId, Payer, RateLimits};
 use crate::access::key::KeyHash;
-use crate::charging::charge::{LimitWindow, Refusal};
+use crate::charging::charge::Refusal;
+use crate::charging::rate::LimitWindow;
 use crate::payments::recovery::Challenge;
 use crate::store::{NewAccount, PaymentStore};
 
@@ -32,11 +33,11 @@ async fn ask(store: &dyn PaymentStore, account: &AccountId, number: u8, nonce: &
 
 /// Tries a rotation and expects that it changes neither the key nor the challenge.
 async fn assert_nothing_rotates(store: &dyn PaymentStore, nonce: &str, customer: &Customer) {
-    let (before, live) = (store.challenge(nonce).await.unwrap(), store.live_keys(&[customer.key]).await.unwrap());
+    let (before, live) = (store.challenge(nonce).await.unwrap(), store.live_keys(&[customer.key], NOON).await.unwrap());
     let key = new_key();
     assert_eq!(store.rotate_key(nonce, key, NOON).await.unwrap(), None, "{nonce}");
     assert_eq!(store.challenge(nonce).await.unwrap(), before, "{nonce}");
-    assert_eq!(store.live_keys(&[customer.key, key]).await.unwrap(), [live[0], false], "{nonce}");
+    assert_eq!(store.live_keys(&[customer.key, key], NOON).await.unwrap(), [live[0], false], "{nonce}");
 }
 
 /// The old key stops working and the new one starts working immediately, and the challenge is used up.
@@ -80,10 +81,10 @@ pub async fn each_of_several_challenges_can_be_used(store: Arc<dyn PaymentStore>
         let rotated = store.rotate_key(nonce, key, NOON).await.unwrap().expect("the challenge is open");
         assert_eq!(rotated.id, owner.id);
         keys.push(key);
-        let live = store.live_keys(&keys).await.unwrap();
+        let live = store.live_keys(&keys, NOON).await.unwrap();
         assert!(live.iter().rev().copied().eq((0..keys.len()).map(|age| age == 0)), "{live:?}");
     }
-    assert_eq!(store.live_keys(&[other.key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[other.key], NOON).await.unwrap(), [true]);
     assert!(store.challenge("another's").await.unwrap().is_some());
 }
 
@@ -94,10 +95,10 @@ pub async fn expired_challenge_rotates_nothing(store: Arc<dyn PaymentStore>) {
     for late in [until.saturating_add(MOMENT), until.saturating_add(MINUTE)] {
         assert_eq!(store.rotate_key("asked", new_key(), late).await.unwrap(), None);
         assert!(store.challenge("asked").await.unwrap().is_some(), "a late signature gets the right error");
-        assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [true]);
+        assert_eq!(store.live_keys(&[owner.key], NOON).await.unwrap(), [true]);
     }
     assert!(store.rotate_key("asked", new_key(), until).await.unwrap().is_some());
-    assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [false]);
+    assert_eq!(store.live_keys(&[owner.key], NOON).await.unwrap(), [false]);
 }
 
 /// A revoked account cannot get a new key from its wallet either.
@@ -122,7 +123,7 @@ pub async fn another_wallet_rotates_nothing(store: Arc<dyn PaymentStore>) {
     ask(&*store, &new_id(), 1, "no account").await;
     for nonce in ["another's wallet", "nobody's wallet", "an account without a payer", "no account", "no challenge"] {
         assert_nothing_rotates(&*store, nonce, &owner).await;
-        assert_eq!(store.live_keys(&[without.key]).await.unwrap(), [true], "{nonce}");
+        assert_eq!(store.live_keys(&[without.key], NOON).await.unwrap(), [true], "{nonce}");
     }
 }
 
@@ -136,7 +137,11 @@ pub async fn key_in_use_cannot_be_rotated_in(store: Arc<dyn PaymentStore>) {
     for (what, key) in [("its own", owner.key), ("another's", others), ("another's old one", other.key)] {
         assert!(store.rotate_key("asked", key, NOON).await.is_err(), "{what}");
         assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&opened), "{what}");
-        assert_eq!(store.live_keys(&[owner.key, others, other.key]).await.unwrap(), [true, true, false], "{what}");
+        assert_eq!(
+            store.live_keys(&[owner.key, others, other.key], NOON).await.unwrap(),
+            [true, true, false],
+            "{what}"
+        );
     }
     assert!(store.rotate_key("asked", new_key(), NOON).await.unwrap().is_some());
 }

@@ -112,6 +112,8 @@ pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
         request_path: "/mpp/ethPrice".into(),
         request_id: None,
         delivery: None,
+        address: None,
+        in_flight: None,
     }
 }
 

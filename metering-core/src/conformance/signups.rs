@@ -106,7 +106,7 @@ pub async fn a_session_is_redeemed_once(store: Arc<dyn SignupStore>) {
         panic!("an approved session was not redeemed");
     };
     assert_eq!((account.id, account.totals.balance), (new.id, atoms(5 * BASE)));
-    assert_eq!(store.live_keys(&[new.key]).await.unwrap(), [true]);
+    assert_eq!(store.live_keys(&[new.key], NOON).await.unwrap(), [true]);
     assert_eq!(store.signup(&session.token).await.unwrap(), None);
     assert_eq!(store.signup_of_code(&session.user_code).await.unwrap(), None);
     let again = store.redeem_signup(&session.token, account_of(&session), NOON).await.unwrap();

@@ -34,7 +34,7 @@ pub fn fail_challenge(challenge: Challenge) -> Option<Challenge> {
 ///
 /// # Errors
 /// Then, when the new key is in use.
-pub fn rotate_key<K>(
+pub fn rotate_key<K: Copy>(
     challenge: &Challenge,
     facts: KeyFacts<K>,
     key: KeyHash,

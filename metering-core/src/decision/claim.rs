@@ -97,7 +97,7 @@ pub fn claim_open(
 ///
 /// # Errors
 /// As [`replace_key`].
-pub fn claim_paid<K>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<KeyChanges<K>, Claimed>, StoreError> {
+pub fn claim_paid<K: Copy>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<KeyChanges<K>, Claimed>, StoreError> {
     let changes = replace_key(facts, claim.account.key, claim.now)?;
     Ok(changes.map_or(Decided::Refused(Claimed::AlreadyClaimed), Decided::Accepted))
 }

@@ -116,7 +116,7 @@ pub fn free_credits_entry(amount: Credits) -> NewLedgerEntry {
 ///
 /// # Errors
 /// Then, when the new key is in use.
-pub fn recover_key<K>(
+pub fn recover_key<K: Copy>(
     link: &EmailLink,
     facts: KeyFacts<K>,
     key: KeyHash,

@@ -1,48 +1,77 @@
-//! Replaces API keys.
+//! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the operator.
 
 use super::active;
+use super::issued_key::{KeyWrite, MeterWrite, OldSecrets};
 use crate::access::account::Account;
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
+use crate::access::key_terms::KeyTerms;
+use crate::access::scope::Scope;
 use crate::clock::Timestamp;
 use crate::store::StoreError;
 
-/// What is read before a key is replaced.
+/// What is read before the keys of an account are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFacts<K> {
     /// The account, revoked or not, and its row.
     pub account: Option<(K, Account)>,
+    /// Its keys that are not revoked and may manage keys, and its first key. Empty when there is no such account.
+    pub managers: Vec<Key>,
     /// Any account has, or ever had, the new key.
     pub key_in_use: bool,
 }
 
-/// A key to insert. The account's live key is revoked, and its paid quote counts as claimed.
+/// The keys to write. The account's paid quote counts as claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyChanges<K> {
     /// The account's row.
     pub row: K,
     /// The account, which does not change.
     pub account: Account,
-    /// The hash of the new key.
-    pub key: KeyHash,
-    /// When the old key is revoked and the new one given out.
+    /// The first key with its new secret, and the other keys that could manage keys, revoked.
+    pub keys: Vec<KeyWrite<K>>,
+    /// When.
     pub replaced_at: Timestamp,
 }
 
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
+/// The first key gets the new secret, and is as it was in the beginning, but for its name, rate limits and budget. Every
+/// other key that can manage keys is revoked, and with it the keys that it made.
+///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.
-pub fn replace_key<K>(facts: KeyFacts<K>, key: KeyHash, now: Timestamp) -> Result<Option<KeyChanges<K>>, StoreError> {
+pub fn replace_key<K: Copy>(
+    facts: KeyFacts<K>,
+    key: KeyHash,
+    now: Timestamp,
+) -> Result<Option<KeyChanges<K>>, StoreError> {
     let Some((row, account)) = active(facts.account) else { return Ok(None) };
     if facts.key_in_use {
         return Err(StoreError::Corrupt("a new key is already in use".to_owned()));
     }
-    Ok(Some(KeyChanges { row, account, key, replaced_at: now }))
+    let write = |manager: Key| {
+        let (secret, manager) = if manager.number.is_first() {
+            let KeyTerms { name, limits, budget, .. } = manager.terms;
+            let terms = KeyTerms { name, limits, budget, ..KeyTerms::first() };
+            (Some(key), Key { terms, leaked_at: None, ..manager })
+        } else {
+            (None, Key { revoked_at: Some(now), ..manager })
+        };
+        let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
+        KeyWrite { row, key: manager, old_secrets, secret, meter, written_at: now }
+    };
+    let is_manager = |key: &Key| key.number.is_first() || key.terms.scopes.has(Scope::Manage);
+    let keys: Vec<_> = facts.managers.into_iter().filter(is_manager).map(write).collect();
+    if !keys.iter().any(|write| write.secret.is_some()) {
+        return Err(StoreError::Corrupt(format!("account {} has no first key", account.id)));
+    }
+    Ok(Some(KeyChanges { row, account, keys, replaced_at: now }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{KEY, NOW, account, revoked};
+    use super::super::scene::{KEY, NOW, account, first_key, revoked};
     use super::*;
 
     #[test]
@@ -56,7 +85,7 @@ mod tests {
             (Some((1, account())), false, Some(true)),
         ];
         for (account, key_in_use, replaced) in table {
-            let facts = KeyFacts { account, key_in_use };
+            let facts = KeyFacts { account, key_in_use, managers: vec![first_key()] };
             let changes = replace_key(facts.clone(), KEY, NOW).ok();
             assert_eq!(changes.as_ref().map(Option::is_some), replaced, "{facts:?}");
         }

@@ -2,6 +2,7 @@
 
 use crate::access::account::{Account, Payer, RateLimits, Totals};
 use crate::access::email_status::EmailStatus;
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::chains::transaction::{TxHash, TxRef};
@@ -39,6 +40,11 @@ pub(super) fn account() -> Account {
         created_at,
         revoked_at: None,
     }
+}
+
+/// The account's first key.
+pub(super) fn first_key() -> Key {
+    Key::first(account().id, &KEY, NOW)
 }
 
 pub(super) fn revoked() -> Account {

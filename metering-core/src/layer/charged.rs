@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::response::set_headers;
 use crate::access::account::AccountId;
 use crate::charging::charge::Receipt;
+use crate::charging::in_flight::Slot;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
@@ -38,10 +39,22 @@ struct State {
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
     refund: Result<(), Error>,
+    /// Counts the request as under way, if its key has a limit on that.
+    slot: Option<Slot>,
+}
+
+/// Counts a request as under way, for a key with a limit on that.
+///
+/// [`MeteringLayer`](crate::MeteringLayer) puts it into the extensions of the response. If the response has a body that
+/// takes time, such as a stream, keep it with the body until that has ended. Otherwise the request ends with its head.
+#[derive(Debug, Clone)]
+pub struct UnderWay {
+    _slot: Arc<Slot>,
 }
 
 impl Charged {
-    pub(super) fn new(service: &Arc<Service>, receipt: Receipt) -> Self {
+    pub(super) fn new(service: &Arc<Service>, mut receipt: Receipt) -> Self {
+        let slot = receipt.slot.take();
         Self {
             account: receipt.account.clone(),
             amount: receipt.charged,
@@ -52,6 +65,7 @@ impl Charged {
                 headers: metered_headers(&receipt),
                 receipt: Some(receipt),
                 refund: Ok(()),
+                slot,
             })),
         }
     }
@@ -106,10 +120,13 @@ impl Charged {
     }
 
     /// Marks a response that is passed on to the client.
-    pub(super) async fn delivered<R>(&self, response: Response<R>) -> Response<R> {
+    pub(super) async fn delivered<R>(&self, mut response: Response<R>) -> Response<R> {
         let mut state = self.state.lock().await;
         if let Some(receipt) = &state.receipt {
             self.service.delivered(receipt);
+        }
+        if let Some(slot) = state.slot.take() {
+            response.extensions_mut().insert(UnderWay { _slot: Arc::new(slot) });
         }
         set_headers(response, std::mem::take(&mut state.headers))
     }

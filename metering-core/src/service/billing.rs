@@ -3,8 +3,10 @@
 //! The caller has the billing secret, and has served the request or will. Refusing a path for its spelling would fail a
 //! request that works, so any path, method and template is charged.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::access::credentials::Caller;
 use crate::access::key::ApiKey;
 use crate::catalogue::path::{encode_path, plain_segments};
 use crate::catalogue::price::{Multiplier, Pricing, Weight};
@@ -92,11 +94,12 @@ impl Service {
     ///
     /// # Errors
     /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
-    pub async fn deduct(&self, key: Option<&ApiKey>, request: &DeductRequest) -> Result<Receipt, Error> {
-        let key = key.ok_or(Error::Unauthorized)?;
-        match self.charge_of(key, request).await {
+    pub async fn deduct(&self, caller: impl Into<Caller<'_>>, request: &DeductRequest) -> Result<Receipt, Error> {
+        let caller = Caller { address: request.client_ip, ..caller.into() };
+        let key = caller.key.ok_or(Error::Unauthorized)?;
+        match self.charge_of(key, caller.address, request).await {
             Ok(charge) => self.charge(charge).await,
-            Err(error) => Err(self.after_authentication(Some(key), error).await),
+            Err(error) => Err(self.after_authentication(caller, error).await),
         }
     }
 
@@ -119,8 +122,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn lookup(&self, key: Option<&ApiKey>) -> Result<LookupResponse, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn lookup(&self, caller: impl Into<Caller<'_>>) -> Result<LookupResponse, Error> {
+        let account = self.authenticate_anywhere(caller).await?;
         Ok(LookupResponse {
             org_id: account.id.to_string(),
             email: account.email.map(|email| email.to_string()),
@@ -128,7 +131,7 @@ impl Service {
         })
     }
 
-    async fn charge_of(&self, key: &ApiKey, request: &DeductRequest) -> Result<Charge, Error> {
+    async fn charge_of(&self, key: &ApiKey, address: Option<IpAddr>, request: &DeductRequest) -> Result<Charge, Error> {
         check_weights(request)?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
@@ -151,7 +154,8 @@ impl Service {
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = self.bounded_line(key, template, described.method, source).await;
         let request_path = kept_path(&described.path);
-        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery: None })
+        let (delivery, in_flight) = (None, None);
+        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight })
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.

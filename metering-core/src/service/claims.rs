@@ -13,7 +13,7 @@ use crate::payments::payment::{Payment, PaymentError, SoldPlan};
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState};
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::payments::Caller;
+use crate::service::payments::Claimant;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount};
 use crate::wire::{ClaimRequest, ClaimResponse};
 
@@ -114,7 +114,7 @@ impl Service {
                     (verdict, Some(first)) => first.after(verdict, &evidence.block),
                     (verdict, None) => verdict,
                 };
-                self.payments.await_payment(Caller::Quote(quote.nonce), tx, quote.target, judge).await
+                self.payments.await_payment(Claimant::Quote(quote.nonce), tx, quote.target, judge).await
             }
         }
     }

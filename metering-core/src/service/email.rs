@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId, Email};
+use crate::access::credentials::Caller;
 use crate::access::email_status::EmailStatus;
 use crate::access::key::ApiKey;
+use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::money::credits::Credits;
@@ -26,8 +28,8 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`] without a live key; [`Error::Signup`] when the account has no address, another account
     /// holds it, or the mail cannot be queued; or when the store fails.
-    pub async fn send_verification(&self, key: Option<&ApiKey>) -> Result<SendLinkResponse, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn send_verification(&self, caller: impl Into<Caller<'_>>) -> Result<SendLinkResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
         let mailer = self.mailer()?;
         let email = account.email.as_ref().ok_or(SignupError::NoEmail)?;
         let response = |status| SendLinkResponse {

@@ -1,7 +1,9 @@
 //! Admission to metered routes: finds the route, sets the price and charges the request.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::RouteRefusal;
 use crate::catalogue::path::{RequestPath, TargetError};
@@ -9,7 +11,7 @@ use crate::catalogue::route::Route;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::charging::request_id::RequestId;
-use crate::error::{Error, PaymentRequired};
+use crate::error::{Error, KeyBudget, PaymentRequired};
 use crate::service::{Links, Service};
 use crate::usage::ClientSource;
 
@@ -21,6 +23,8 @@ const MAX_PATH_KEPT: usize = 256;
 pub struct RequestHead<'r> {
     /// Its API key, if it has a well-formed one.
     pub key: Option<&'r ApiKey>,
+    /// Where it came from, if that is known. A key that is restricted to networks needs it.
+    pub address: Option<IpAddr>,
     /// Its method.
     pub method: &'r str,
     /// Its path, as received.
@@ -31,6 +35,12 @@ pub struct RequestHead<'r> {
     pub source: ClientSource,
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
+}
+
+impl<'r> RequestHead<'r> {
+    const fn caller(&self) -> Caller<'r> {
+        Caller { key: self.key, address: self.address }
+    }
 }
 
 /// An admitted request.
@@ -93,13 +103,13 @@ impl<'s> Found<'s, '_> {
             Ok(matched) => matched,
             Err(none) => {
                 let error = none.into_error(service);
-                return Err(service.after_authentication(request.key, error).await);
+                return Err(service.after_authentication(request.caller(), error).await);
             }
         };
         let priced = route.read(&path, request.query).map_err(Error::from);
         let (price, query) = match priced {
             Ok(priced) => priced,
-            Err(error) if route.metered => return Err(service.after_authentication(request.key, error).await),
+            Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
             Err(error) => return Err(error),
         };
         let target = match query {
@@ -120,11 +130,12 @@ impl<'s> Found<'s, '_> {
             }
             Some(Err(error)) => {
                 let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(service.after_authentication(Some(key), Error::InvalidParameter(fields)).await);
+                return Err(service.after_authentication(request.caller(), Error::InvalidParameter(fields)).await);
             }
         };
         let request_path = kept_path(path.as_str());
-        let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery };
+        let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
+        let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight };
         let receipt = service.charge(charge).await?;
         Ok(Admission { route, target, kind: AdmissionKind::Charged(receipt) })
     }
@@ -202,6 +213,7 @@ impl Service {
     /// let credentials = Credentials::read(|name| headers.get_all(name).iter().map(|value| value.as_bytes()));
     /// let head = RequestHead {
     ///     key: credentials.key.as_ref(),
+    ///     address: None, // of the connection, or as the proxy reports it
     ///     method: request.method().as_str(),
     ///     path: request.uri().path(),
     ///     query: request.uri().query(),
@@ -224,8 +236,8 @@ impl Service {
     }
 
     /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.
-    pub(crate) async fn after_authentication(&self, key: Option<&ApiKey>, error: Error) -> Error {
-        match self.authenticate(key).await {
+    pub(crate) async fn after_authentication(&self, caller: impl Into<Caller<'_>>, error: Error) -> Error {
+        match self.authenticate(caller).await {
             Ok(_) => error,
             Err(refused) => refused,
         }
@@ -255,6 +267,11 @@ impl Service {
         match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(Refusal::UnknownKey) => Err(Error::KeyRefused(KeyFault::NotLive)),
+            Decision::Refused(Refusal::Key(refusal)) => Err(refusal.into()),
+            Decision::Refused(Refusal::TooManyInFlight) => Err(Error::TooManyInFlight),
+            Decision::Refused(Refusal::KeyBudget { exhausted, rate }) => {
+                Err(Error::KeyBudget(Box::new(KeyBudget { exhausted, rate })))
+            }
             Decision::Refused(Refusal::Repeated(repetition)) => Err(Error::Repeated(repetition)),
             Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
             Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {

@@ -102,7 +102,7 @@ pub(super) struct Payments {
     waiting: Semaphore,
     waiting_unmined: Semaphore,
     /// The number of waiting requests of each caller.
-    callers: Mutex<HashMap<Caller, u32>>,
+    callers: Mutex<HashMap<Claimant, u32>>,
     chain_reads: Semaphore,
     /// True once all waits must end.
     closing: watch::Sender<bool>,
@@ -210,7 +210,7 @@ impl Payments {
     /// A pending transaction that certainly cannot pay `target` is refused at once.
     pub(super) async fn await_payment(
         &self,
-        caller: Caller,
+        caller: Claimant,
         tx: TxRef,
         target: PaymentTarget,
         judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
@@ -276,7 +276,7 @@ impl Payments {
     }
 
     /// Lets one more request of a caller wait; `None` when the caller is at its limit.
-    fn acquire_caller_permit(&self, caller: &Caller) -> Option<CallerPermit<'_>> {
+    fn acquire_caller_permit(&self, caller: &Claimant) -> Option<CallerPermit<'_>> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         let count = callers.entry(caller.clone()).or_default();
         if *count >= MAX_WAITING_PER_CALLER {
@@ -325,7 +325,7 @@ impl Payments {
 
 /// Whose request waits for a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Caller {
+pub(super) enum Claimant {
     /// The holder of this quote's nonce.
     Quote(NonceHash),
     /// The account that tops up.
@@ -341,7 +341,7 @@ enum WaitPermit<'p> {
 /// One of a caller's waiting requests. It no longer counts after it is dropped.
 struct CallerPermit<'d> {
     payments: &'d Payments,
-    caller: Caller,
+    caller: Claimant,
 }
 
 impl Drop for CallerPermit<'_> {

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::access::account::Account;
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::chains::explorer::transaction_url;
 use crate::error::Error;
 use crate::money::ledger::{LedgerEntry, LedgerKind, PaymentRef};
@@ -55,11 +56,11 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
     pub async fn receipts(
         &self,
-        key: Option<&ApiKey>,
+        caller: impl Into<Caller<'_>>,
         before: Option<i64>,
         limit: u32,
     ) -> Result<ReceiptsDocument, Error> {
-        let account = self.authenticate(key).await?;
+        let account = self.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_RECEIPTS)?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         // The newest so far, and one more, which shows whether others precede them.
@@ -128,8 +129,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Service::receipts`].
-    pub async fn receipt(&self, key: Option<&ApiKey>, number: &str) -> Result<ReceiptDocument, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn receipt(&self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let number: ReceiptNumber = number.parse().map_err(|problem| Error::field("number", problem))?;
         let mut found = None;
         self.each_purchase(&account, |entry, payment| {

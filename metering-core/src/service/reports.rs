@@ -1,6 +1,7 @@
 //! Reports for account holders: balance, usage and activity.
 
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::service::Service;
 use crate::usage::{DayRange, UsageReport};
@@ -32,8 +33,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn balance(&self, key: Option<&ApiKey>) -> Result<BalanceDocument, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn balance(&self, caller: impl Into<Caller<'_>>) -> Result<BalanceDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let email_verification = self.email_verification(&account);
         Ok(BalanceDocument { email_verification, ..BalanceDocument::from(&account) })
     }
@@ -62,8 +63,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
-    pub async fn usage_summary(&self, key: Option<&ApiKey>, days: u32) -> Result<UsageSummary, Error> {
-        let report = self.report(key, days).await?;
+    pub async fn usage_summary(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
+        let report = self.report(caller, days).await?;
         UsageSummary::new(report, days).ok_or(Error::Internal)
     }
 
@@ -90,12 +91,12 @@ impl Service {
     /// As [`Service::usage_summary`].
     pub async fn usage_by_endpoint(
         &self,
-        key: Option<&ApiKey>,
+        caller: impl Into<Caller<'_>>,
         days: u32,
         limit: u32,
     ) -> Result<ByEndpointDocument, Error> {
         let limit = within("limit", limit, MAX_ENTRIES);
-        let report = self.report(key, days).await?;
+        let report = self.report(caller, days).await?;
         let most = usize::try_from(limit?).unwrap_or(usize::MAX);
         Ok(ByEndpointDocument {
             org_id: report.account.id.to_string(),
@@ -126,14 +127,14 @@ impl Service {
     ///
     /// # Errors
     /// As [`Service::usage_summary`].
-    pub async fn activity(&self, key: Option<&ApiKey>, limit: u32) -> Result<ActivityDocument, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn activity(&self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let activity = self.store.activity(&account.id, within("limit", limit, MAX_ENTRIES)?).await?;
         Ok(ActivityDocument::new(&account.id, activity))
     }
 
-    async fn report(&self, key: Option<&ApiKey>, days: u32) -> Result<UsageReport, Error> {
-        let account = self.authenticate(key).await?;
+    async fn report(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let window = DayRange::last_days(self.clock.now(), within("days", days, MAX_WINDOW_DAYS)?);
         self.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
     }

@@ -2,14 +2,16 @@
 //! is lost.
 
 use crate::access::account::Account;
+use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
+use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::service::Service;
 use crate::wire::VerifyResponse;
 
 impl Service {
-    /// Replaces a live key. The old key is refused from then on.
+    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
     ///
     /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
     /// live, also from another node. Without one, a lost response is a lost key.
@@ -37,23 +39,30 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key; [`Error::ValidationFailed`] when the idempotency key is too short; or
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it may not manage keys;
+    /// [`Error::ValidationFailed`] when the idempotency key is too short; or
     /// when the store fails. After [`Error::OutcomeUnknown`], retry with the same idempotency key.
     pub async fn rotate_key(
         &self,
-        key: Option<&ApiKey>,
+        caller: impl Into<Caller<'_>>,
         rotation: Option<&IdempotencyKey>,
     ) -> Result<VerifyResponse, Error> {
-        let key = key.ok_or(Error::Unauthorized)?;
+        let caller = caller.into();
+        let key = caller.key.ok_or(Error::Unauthorized)?;
         let new = match rotation.map(|rotation| key.successor(rotation)) {
             Some(Ok(successor)) => successor,
             Some(Err(problem)) => {
-                self.authenticate(Some(key)).await?;
+                self.authenticate(caller).await?;
                 return Err(Error::field("Idempotency-Key", problem));
             }
             None => ApiKey::generate(&*self.payments.randomness),
         };
-        let account = match self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await? {
+        let replaced = match self.holder(caller, Some(Scope::Manage)).await {
+            Ok(_) => self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await?,
+            Err(Error::KeyRefused(KeyFault::NotLive)) => None,
+            Err(error) => return Err(error),
+        };
+        let account = match replaced {
             Some(account) => account,
             // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this successor.
             None => self.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,

@@ -1,6 +1,7 @@
 //! Statements for account holders: the ledger and the daily usage, complete, in parts of bounded size.
 
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::clock::Day;
 use crate::error::Error;
 use crate::service::Service;
@@ -42,8 +43,13 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
-    pub async fn ledger(&self, key: Option<&ApiKey>, after: Option<i64>, limit: u32) -> Result<LedgerDocument, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn ledger(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<LedgerDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_ENTRIES)?;
         let after = after.map(|number| Cursor::new(number.to_string()));
         let page = self.store.account_ledger(&account.id, after.as_ref(), limit).await?;
@@ -77,11 +83,11 @@ impl Service {
     /// As [`Service::ledger`].
     pub async fn daily_usage(
         &self,
-        key: Option<&ApiKey>,
+        caller: impl Into<Caller<'_>>,
         from: Option<Day>,
         to: Option<Day>,
     ) -> Result<DailyUsageDocument, Error> {
-        let account = self.authenticate(key).await?;
+        let account = self.authorize(caller, Scope::Read).await?;
         let to = to.unwrap_or_else(|| self.clock.now().day());
         let from = from.unwrap_or_else(|| to.minus_days(DEFAULT_DAYS - 1));
         match to.unix_days().saturating_sub(from.unix_days()) {

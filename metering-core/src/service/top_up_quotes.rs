@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::access::account::{Account, AccountId};
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::chains::chain::{Chain, Evidence};
 use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
@@ -13,7 +14,7 @@ use crate::payments::plan::Plan;
 use crate::payments::quote::{Quote, QuoteNonce, QuoteState, TagKind, draw_amount, may_be_drawn, may_be_tagged};
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::payments::Caller;
+use crate::service::payments::Claimant;
 use crate::service::quotes::MAX_DRAWS;
 use crate::service::top_up_status::{Arrived, TokenFacts};
 use crate::store::QuoteOpened;
@@ -60,10 +61,10 @@ impl Service {
     /// account has too many unpaid quotes, or when the store fails.
     pub async fn top_up_quote(
         &self,
-        key: Option<&ApiKey>,
+        caller: impl Into<Caller<'_>>,
         request: &TopUpQuoteRequest,
     ) -> Result<TopUpQuoteDocument, Error> {
-        let account = self.authenticate(key).await?;
+        let account = self.authorize(caller, Scope::TopUp).await?;
         let (plan_id, chain_id) = read(request)?;
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.payments.confirm_token(&plan).await?;
@@ -116,7 +117,7 @@ impl Service {
                 None => judged,
             }
         };
-        let caller = Caller::Account(account.id.clone());
+        let caller = Claimant::Account(account.id.clone());
         let payment = match self.payments.await_payment(caller, tx, newest.target, judge).await {
             Ok(payment) => payment,
             Err(Error::Payment(refused)) if matches!(&*refused, PaymentError::Unfit(fault) if !matches!(fault, PaymentFault::Unconfirmed(_))) =>

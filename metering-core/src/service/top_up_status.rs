@@ -4,7 +4,8 @@
 //! be gone by then.
 
 use crate::access::account::Account;
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::chains::address::Address;
 use crate::chains::chain::{Chain, Depth};
 use crate::chains::explorer::transaction_url;
@@ -87,8 +88,12 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or its chain is no longer
     /// configured, or when the store fails. A chain that cannot be read is not an error: what was seen on it stays seen.
-    pub async fn top_up_quote_by_id(&self, key: Option<&ApiKey>, id: &str) -> Result<TopUpQuoteDocument, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn top_up_quote_by_id(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+    ) -> Result<TopUpQuoteDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
         let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
         let quote = self.payments.store()?.quote(&nonce).await?;
         let quote = quote.filter(|quote| quote.top_up.as_ref() == Some(&account.id));

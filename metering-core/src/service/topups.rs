@@ -1,7 +1,8 @@
 //! Top-ups: credit a payment to an existing account, after checking that the account may use it.
 
 use crate::access::account::Account;
-use crate::access::key::ApiKey;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
 use crate::chains::chain::Evidence;
 use crate::chains::signature::{WalletSignature, signer, signing_digest};
 use crate::chains::transaction::TxRef;
@@ -14,7 +15,7 @@ use crate::payments::proof::payer_proof_message;
 use crate::payments::quote::Quote;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::payments::Caller;
+use crate::service::payments::Claimant;
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
 use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 
@@ -79,8 +80,8 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the payment does not pay the plan or the account may not use
     /// it, or when the store fails.
-    pub async fn top_up(&self, key: Option<&ApiKey>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
-        let account = self.authenticate(key).await?;
+    pub async fn top_up(&self, caller: impl Into<Caller<'_>>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
+        let account = self.authorize(caller, Scope::TopUp).await?;
         let (plan_id, chain_id, tx_hash) = self.read_top_up(request)?;
         let hash = tx_hash.parse().map_err(|_| PaymentError::InvalidTxHash)?;
         let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
@@ -97,7 +98,7 @@ impl Service {
         let target = plan.target(chain);
         let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
-        let payment = self.payments.await_payment(Caller::Account(account.id.clone()), tx, target, judge).await?;
+        let payment = self.payments.await_payment(Claimant::Account(account.id.clone()), tx, target, judge).await?;
         if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
             && quote.top_up.as_ref() == Some(&account.id)
         {
@@ -116,7 +117,7 @@ impl Service {
         }
         let tx = record.payment.tx;
         let found = {
-            let (caller, target) = (Caller::Account(account.id.clone()), record.payment.target());
+            let (caller, target) = (Claimant::Account(account.id.clone()), record.payment.target());
             self.payments.await_payment(caller, tx, target, |evidence| record.judge_again(evidence)).await?
         };
         let Some(block) = found.block() else { return Err(Error::Internal) };

@@ -2,11 +2,12 @@
 //!
 //! Each is stated once, here: what a write changes or why it is refused ([`decision`]), whether an account's totals match
 //! its ledger and usage ([`Books`]), how reports are built ([`UsageSums`] for an account,
-//! [`OperationsSums`] for operators), how an account's days are listed ([`AccountDays`]), how a path is stored
+//! [`OperationsSums`] for operators, [`KeyUsageSums`] for a key), how an account's days are listed ([`AccountDays`]), how a path is stored
 //! ([`StoredPath`]), and where a page ends ([`page`]).
 
 mod account_days;
 mod books;
+mod key_usage;
 mod operations;
 mod page;
 mod path;
@@ -25,7 +26,8 @@ use crate::operators::audit::AuditId;
 use crate::store::StoreError;
 
 pub use account_days::AccountDays;
-pub use books::Books;
+pub use books::{Books, key_discrepancy};
+pub use key_usage::KeyUsageSums;
 pub use operations::OperationsSums;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
 pub use path::StoredPath;

@@ -17,6 +17,7 @@ use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError,
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 mod commit;
+mod keys;
 mod operator_state;
 mod operators;
 mod page;
@@ -72,16 +73,6 @@ impl Store for MemoryStore {
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>, StoreError> {
         Ok(self.state()?.record(id).map(|record| record.account.clone()))
-    }
-
-    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError> {
-        let state = self.state()?;
-        Ok(state.live_account(key).map(|index| state.accounts[index].account.clone()))
-    }
-
-    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>, StoreError> {
-        let state = self.state()?;
-        Ok(keys.iter().map(|key| state.live_account(key).is_some()).collect())
     }
 
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError> {

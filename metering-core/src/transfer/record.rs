@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId};
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::chains::address::Address;
-use crate::charging::charge::Window;
+use crate::charging::key_meter::KeyMeter;
+use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::StoredResult;
 use crate::clock::Timestamp;
@@ -64,8 +67,10 @@ pub enum Record {
     Operator(Operator),
     /// An entry of the audit log.
     AuditEntry(Box<AuditEntry>),
-    /// A key.
-    Key(KeyRecord),
+    /// A key, without its secrets.
+    Key(Box<KeyRecord>),
+    /// A secret of a key.
+    Secret(SecretRecord),
 }
 
 /// An account, all its data for deciding charges, and the number of its entries.
@@ -101,6 +106,8 @@ pub struct ActivityRecord {
     pub newer: u32,
     /// Route, method and source.
     pub line: UsageLine,
+    /// The key that the requests came with.
+    pub key: KeyNumber,
     /// The change of the balance.
     pub amount: Credits,
     /// Whether it is a refund.
@@ -159,15 +166,28 @@ impl fmt::Debug for SolutionRecord {
     }
 }
 
-/// A key that an account has or had.
+/// A key, and what counts against its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
+    /// The key.
+    pub key: Key,
+    /// Its meter, if its terms are counted.
+    pub meter: Option<KeyMeter>,
+}
+
+/// A secret that a key has or had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRecord {
     /// Its hash.
     pub hash: KeyHash,
     /// The account.
     pub account: AccountId,
+    /// The key.
+    pub key: KeyNumber,
     /// When it was created.
     pub created_at: Timestamp,
+    /// When it stops working, if it was replaced with a grace period.
+    pub expires_at: Option<Timestamp>,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
@@ -196,6 +216,7 @@ impl Record {
             Self::Operator(_) => Section::Operators,
             Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
+            Self::Secret(_) => Section::Secrets,
         }
     }
 
@@ -233,6 +254,7 @@ impl Record {
             Self::Usage(total) => vec![("credits_used", total.credits_used)],
             Self::Activity(record) => vec![("amount", record.amount)],
             Self::Idempotency(record) => vec![("charged", record.result.charged)],
+            Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
             Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
             _ => Vec::new(),
         }
@@ -244,12 +266,13 @@ impl Record {
         match self {
             Self::Account(record) => format!("account {}", record.account.id),
             Self::Ledger(LedgerRecord { entry, .. }) => format!("ledger entry {} of {}", entry.id, entry.account),
-            Self::Usage(DailyTotal { account, day, line, .. }) => {
+            Self::Usage(DailyTotal { account, day, line, key, .. }) => {
                 format!(
-                    "usage of {account} on {day}, {} {} ({})",
+                    "usage of {account} on {day}, {} {} ({}), key {}",
                     line.http_method,
                     line.route_template,
-                    line.source.as_str()
+                    line.source.as_str(),
+                    key.get()
                 )
             }
             Self::Activity(record) => {
@@ -271,7 +294,8 @@ impl Record {
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),
-            Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),
+            Self::Key(record) => format!("key {} of {}", record.key.id, record.key.account),
+            Self::Secret(record) => format!("secret {:?} of {}", record.hash, record.account),
         }
     }
 }

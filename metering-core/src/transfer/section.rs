@@ -9,7 +9,7 @@ pub enum Section {
     Accounts,
     /// The ledger, in the order written.
     Ledger,
-    /// Daily totals: by day, account, and the bytes of route, method and source.
+    /// Daily totals: by day, account, the bytes of route, method and source, and key.
     Usage,
     /// Recent usage: by account, in the order written.
     Activity,
@@ -41,15 +41,18 @@ pub enum Section {
     Operators,
     /// The audit log, in the order written.
     AuditLog,
-    /// Keys, by their hash.
+    /// Keys, by account and number.
     Keys,
+    /// Secrets of keys, by their hash.
+    Secrets,
 }
 
 impl Section {
-    /// Every section, in the order in which they are written: records that others refer to come first. Keys come last,
-    /// so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 19] = [
+    /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
+    /// last, so that nobody is charged on an incomplete store.
+    pub const ALL: [Self; 20] = [
         Self::Accounts,
+        Self::Keys,
         Self::Ledger,
         Self::Usage,
         Self::Activity,
@@ -67,7 +70,7 @@ impl Section {
         Self::EmailLinks,
         Self::Operators,
         Self::AuditLog,
-        Self::Keys,
+        Self::Secrets,
     ];
 
     /// Its display name.
@@ -93,6 +96,7 @@ impl Section {
             Self::Operators => "operators",
             Self::AuditLog => "audit_log",
             Self::Keys => "keys",
+            Self::Secrets => "secrets",
         }
     }
 }

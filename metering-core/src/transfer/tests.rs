@@ -113,7 +113,14 @@ fn usage(number: u8) -> Record {
 
 fn key(number: u8) -> Record {
     let hash = KeyHash::from_bytes([number; 32]);
-    Record::Key(KeyRecord { hash, account: id(number), created_at: NOON, revoked_at: None })
+    Record::Secret(SecretRecord {
+        hash,
+        account: id(number),
+        key: KeyNumber::FIRST,
+        created_at: NOON,
+        expires_at: None,
+        revoked_at: None,
+    })
 }
 
 fn records() -> Vec<Record> {

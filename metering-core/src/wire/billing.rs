@@ -1,5 +1,7 @@
 //! The internal billing API, for resolvers that charge over HTTP.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::price::{Multiplier, Weight};
@@ -29,6 +31,9 @@ pub struct DeductRequest {
     pub lookback_seconds: Option<u64>,
     /// Which kind of client made the request: `cli`, `mcp`, `direct` or `unknown`.
     pub client_source: Option<String>,
+    /// The address of the client that made the request. A key that is restricted to networks needs it.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub client_ip: Option<IpAddr>,
     /// Identifies the request: a retry within 24 hours gets the first response and is not charged again.
     pub request_id: Option<String>,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::access::account::RateLimits;
+use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::plans::PlansDocument;
@@ -41,6 +42,21 @@ pub struct ErrorBody {
     /// The account's rate limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<RateLimits>,
+    /// The credits of the key's budget, with `key_budget_exhausted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub limit: Option<Credits>,
+    /// The credits left of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub limit_remaining: Option<Credits>,
+    /// When the budget starts again: `daily`, `weekly` or `monthly`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_reset: Option<&'static str>,
+    /// The next time that it starts again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub resets_at: Option<Timestamp>,
     /// Credits left.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
@@ -87,6 +103,10 @@ impl ErrorBody {
             retry_after_sec: None,
             limit_window: None,
             rate_limits: None,
+            limit: None,
+            limit_remaining: None,
+            limit_reset: None,
+            resets_at: None,
             credit_balance: None,
             required: None,
             confirmations: None,

@@ -48,8 +48,16 @@ pub enum ErrorCode {
     ChallengeFailed,
     /// No live key came with the request.
     Unauthorized,
+    /// The key, or one above it, has expired.
+    KeyExpired,
     /// The balance is not above zero.
     InsufficientCredits,
+    /// The budget of the key, or of one above it, does not cover the price.
+    KeyBudgetExhausted,
+    /// The key lacks the scope for this request, or may not call this route.
+    KeyScope,
+    /// The key may not be used from this address.
+    KeyNetwork,
     /// The internal billing secret is missing or wrong, or an operator may not do this.
     Forbidden,
     /// The payer must consent; `message` is the text to sign.
@@ -102,6 +110,8 @@ pub enum ErrorCode {
     IdempotencyKeyReused,
     /// A rate limit is reached.
     RateLimited,
+    /// The key has its maximum number of requests under way.
+    TooManyRequestsInFlight,
     /// The key has its maximum number of streams open.
     TooManyStreams,
     /// The key or the server has its maximum number of MCP sessions and calls open.
@@ -142,7 +152,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 70] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -163,7 +173,11 @@ impl ErrorCode {
         Self::TermsNotAccepted,
         Self::ChallengeFailed,
         Self::Unauthorized,
+        Self::KeyExpired,
         Self::InsufficientCredits,
+        Self::KeyBudgetExhausted,
+        Self::KeyScope,
+        Self::KeyNetwork,
         Self::Forbidden,
         Self::PayerProofRequired,
         Self::NotFound,
@@ -190,6 +204,7 @@ impl ErrorCode {
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
+        Self::TooManyRequestsInFlight,
         Self::TooManyStreams,
         Self::TooManySessions,
         Self::InternalError,
@@ -233,7 +248,11 @@ impl ErrorCode {
             Self::TermsNotAccepted => ("terms_not_accepted", 400),
             Self::ChallengeFailed => ("challenge_failed", 400),
             Self::Unauthorized => ("unauthorized", 401),
+            Self::KeyExpired => ("key_expired", 401),
             Self::InsufficientCredits => ("insufficient_credits", 402),
+            Self::KeyBudgetExhausted => ("key_budget_exhausted", 402),
+            Self::KeyScope => ("key_scope", 403),
+            Self::KeyNetwork => ("key_network", 403),
             Self::Forbidden => ("forbidden", 403),
             Self::PayerProofRequired => ("payer_proof_required", 403),
             Self::NotFound => ("not_found", 404),
@@ -260,6 +279,7 @@ impl ErrorCode {
             Self::UnsupportedMediaType => ("unsupported_media_type", 415),
             Self::IdempotencyKeyReused => ("idempotency_key_reused", 422),
             Self::RateLimited => ("rate_limited", 429),
+            Self::TooManyRequestsInFlight => ("too_many_requests_in_flight", 429),
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::TooManySessions => ("too_many_sessions", 429),
             Self::InternalError => ("internal_error", 500),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::charging::charge::{LimitWindow, RateStatus, Receipt};
+use crate::charging::charge::Receipt;
+use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
 
 /// The kind of client, for usage records.

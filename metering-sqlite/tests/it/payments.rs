@@ -150,7 +150,7 @@ async fn assert_replaced(here: &SqliteStore, there: &SqliteStore, old: KeyHash, 
         assert_eq!(charge(store, old).await, Err(Refusal::UnknownKey), "{opener}");
         assert!(charge(store, new).await.is_ok(), "{opener}");
     }
-    assert_eq!(here.live_keys(&[old, new]).await.unwrap(), [false, true]);
+    assert_eq!(here.live_keys(&[old, new], NOON).await.unwrap(), [false, true]);
     assert_eq!(there.verify().await.unwrap().discrepancies, []);
 }
 

@@ -37,6 +37,12 @@ pub struct MeterStats {
     pub rate_limited: AtomicU64,
     /// Charges refused because the balance is not above zero.
     pub insufficient: AtomicU64,
+    /// Charges refused because the key may not be used for the request.
+    pub not_allowed: AtomicU64,
+    /// Charges refused because a key has too many requests under way.
+    pub too_many_in_flight: AtomicU64,
+    /// Charges refused because the budget of a key does not cover the price.
+    pub budget_exhausted: AtomicU64,
     /// Charges refused because the queue was full.
     pub overloaded: AtomicU64,
     /// Retries refused because of their idempotency key.
@@ -85,6 +91,9 @@ impl MeterStats {
         let counter = match outcome {
             Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
             Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
+            Outcome::Decided(Decision::Refused(Refusal::Key(_))) => &self.not_allowed,
+            Outcome::Decided(Decision::Refused(Refusal::TooManyInFlight)) => &self.too_many_in_flight,
+            Outcome::Decided(Decision::Refused(Refusal::KeyBudget { .. })) => &self.budget_exhausted,
             Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
             Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
             Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,

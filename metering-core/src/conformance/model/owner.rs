@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::access::account::{Account, RateLimits, Totals};
 use crate::access::key::KeyHash;
-use crate::charging::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, Window};
+use crate::access::key_id::KeyNumber;
+use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
@@ -156,6 +158,7 @@ impl Owner {
         let rate = self.rate(now);
         let receipt = |rate, charged, balance, repeated| Receipt {
             account: self.made.id.clone(),
+            key: KeyNumber::FIRST,
             charged,
             balance,
             line: charge.line.clone(),
@@ -164,6 +167,7 @@ impl Owner {
             rate,
             repeated,
             delivery: None,
+            slot: None,
         };
         let answered = charge.request_id.as_ref().and_then(|id| self.results.get(id));
         if let Some((first, charged, balance)) = answered

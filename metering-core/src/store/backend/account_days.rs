@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::credits;
 use crate::access::account::AccountId;
+use crate::access::key_id::KeyNumber;
 use crate::clock::Day;
 use crate::store::StoreError;
 use crate::usage::{DailyTotal, UsageLine};
@@ -14,13 +15,13 @@ use crate::usage::{DailyTotal, UsageLine};
 #[derive(Debug, Clone, Default)]
 pub struct AccountDays {
     /// Calls and atoms. 128 bits wide, so charges and refunds can be added in any order.
-    sums: BTreeMap<(Day, UsageLine), (u64, i128)>,
+    sums: BTreeMap<(Day, UsageLine, KeyNumber), (u64, i128)>,
 }
 
 impl AccountDays {
     /// Adds a total, or a part of one.
-    pub fn add(&mut self, day: Day, line: UsageLine, calls: u64, atoms: i128) {
-        let sum = self.sums.entry((day, line)).or_default();
+    pub fn add(&mut self, day: Day, line: UsageLine, key: KeyNumber, calls: u64, atoms: i128) {
+        let sum = self.sums.entry((day, line, key)).or_default();
         *sum = (sum.0 + calls, sum.1 + atoms);
     }
 
@@ -29,8 +30,8 @@ impl AccountDays {
     /// # Errors
     /// When a sum is more than [`Credits`](crate::Credits) can hold.
     pub fn totals(self, account: &AccountId) -> Result<Vec<DailyTotal>, StoreError> {
-        let total = |((day, line), (calls, atoms))| {
-            Ok(DailyTotal { account: account.clone(), day, line, calls, credits_used: credits(atoms)? })
+        let total = |((day, line, key), (calls, atoms))| {
+            Ok(DailyTotal { account: account.clone(), day, line, key, calls, credits_used: credits(atoms)? })
         };
         self.sums.into_iter().map(total).collect()
     }

@@ -2,6 +2,9 @@
 
 use super::credits;
 use crate::access::account::{AccountId, Totals};
+use crate::access::budget::Spent;
+use crate::access::issued_key::Key;
+use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::store::{Discrepancy, StoreError};
 
@@ -44,10 +47,23 @@ impl Books {
     }
 }
 
+/// The budget of a key from which less was taken than the daily totals of the key and the keys below it add up to, since
+/// the period began. More can have been taken: a node whose clock lags at the beginning of a period books on the day
+/// before, and a refund of such a charge does not count.
+#[must_use]
+pub fn key_discrepancy(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
+    let is_short = key.terms.budget.is_some() && spent.amount < computed;
+    is_short.then(|| Discrepancy {
+        account: key.account.clone(),
+        amount: "key_spent",
+        recorded: spent.amount,
+        computed,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::money::credits::Credits;
 
     #[test]
     fn differing_sums_are_named_with_both_amounts() {

@@ -5,16 +5,18 @@ use std::hash::Hash;
 
 use super::credits;
 use crate::access::account::Account;
+use crate::access::key_id::KeyNumber;
 use crate::clock::Day;
 use crate::money::credits::Credits;
 use crate::store::StoreError;
-use crate::usage::{DayUsage, EndpointUsage, UsageLine, UsageReport};
+use crate::usage::{DayUsage, EndpointUsage, KeyTotal, UsageLine, UsageReport};
 
-/// An account's daily totals in a range of days, summed by day and by usage line. `L` is the backend's line key.
+/// An account's daily totals in a range of days, summed by day and by usage line, and by key. `L` is the backend's line key.
 #[derive(Debug, Clone)]
 pub struct UsageSums<L> {
     days: BTreeMap<Day, Sum>,
     lines: HashMap<L, Sum>,
+    keys: BTreeMap<KeyNumber, Sum>,
 }
 
 /// Calls and atoms. 128 bits wide, so charges and refunds can be added in any order.
@@ -33,14 +35,15 @@ impl Sum {
 
 impl<L> Default for UsageSums<L> {
     fn default() -> Self {
-        Self { days: BTreeMap::new(), lines: HashMap::new() }
+        Self { days: BTreeMap::new(), lines: HashMap::new(), keys: BTreeMap::new() }
     }
 }
 
 impl<L: Copy + Eq + Hash> UsageSums<L> {
     /// Adds a daily total.
-    pub fn add(&mut self, day: Day, line: L, calls: u64, atoms: i128) {
+    pub fn add(&mut self, day: Day, line: L, key: KeyNumber, calls: u64, atoms: i128) {
         let sum = Sum { calls, atoms };
+        self.keys.entry(key).or_default().add(sum);
         self.days.entry(day).or_default().add(sum);
         self.lines.entry(line).or_default().add(sum);
     }
@@ -64,7 +67,12 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
             |(day, sum): (Day, Sum)| Ok(DayUsage { day, usage_events: sum.calls, credits_used: credits(sum.atoms)? });
         let by_day = self.days.into_iter().rev().map(day).collect::<Result<_, StoreError>>()?;
         let by_endpoint = by_endpoint(self.lines, lines)?;
-        Ok(UsageReport { account, by_day, by_endpoint, credits_added })
+        let of_key = |(key, sum): (KeyNumber, Sum)| {
+            Ok(KeyTotal { key, call_count: sum.calls, credits_used: credits(sum.atoms)? })
+        };
+        let mut by_key = self.keys.into_iter().map(of_key).collect::<Result<Vec<_>, StoreError>>()?;
+        by_key.sort_by_key(|total| std::cmp::Reverse(total.credits_used));
+        Ok(UsageReport { account, by_day, by_endpoint, by_key, credits_added })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
 
+use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Decision, Refusal};
-
+use crate::charging::key_meter::KeyState;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::{Changes, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
 use crate::clock::Timestamp;
@@ -20,19 +21,19 @@ impl State {
     fn decide(&self, tally: &mut Tally<usize, UsageLine>, posting: Posting, now: Timestamp) -> Outcome {
         match posting {
             Posting::Charge(charge) => {
-                let Some(account) = self.live_account(&charge.key) else {
+                let Some((account, key)) = self.working_secret(&charge.key, now) else {
                     return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
                 };
-                self.load(tally, account);
+                self.load(tally, account, key);
                 let remembered = charge.request_id.as_ref().and_then(|id| self.remembered(account, id, now));
                 let line = charge.line.clone();
-                Outcome::Decided(tally.charge(account, line, charge, remembered))
+                Outcome::Decided(tally.charge(account, key, line, charge, remembered))
             }
             Posting::Refund(refund) => {
                 let Some(&account) = self.ids.get(&refund.account) else {
                     return Outcome::Refunded(None);
                 };
-                self.load(tally, account);
+                self.load(tally, account, refund.key);
                 let request = refund.delivery.as_ref().map(|failed| &failed.request);
                 let remembered = request.and_then(|id| self.remembered(account, id, now));
                 Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
@@ -47,10 +48,14 @@ impl State {
         }
     }
 
-    fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize) {
+    fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize, key: KeyNumber) {
+        let record = &self.accounts[account];
         if !tally.is_loaded(account) {
-            let record = &self.accounts[account];
             tally.load(account, record.account.id.clone(), record.meter_state());
+        }
+        while let Some(number) = tally.missing_key(account, key) {
+            let stored = record.stored(number).expect("keys are never removed");
+            tally.load_key(account, number, KeyState::of(&stored.key, stored.meter.unwrap_or_default()));
         }
     }
 
@@ -64,6 +69,10 @@ impl State {
             record.account.totals = state.totals;
             (record.minute, record.day) = (state.minute, state.day);
         }
+        for (account, number, meter) in changes.keys {
+            let stored = self.accounts[account].keys.iter_mut().find(|stored| stored.key.number == number);
+            stored.expect("keys are never removed").meter = Some(meter);
+        }
         for change in changes.usage {
             self.write_usage(change, now);
         }
@@ -75,7 +84,7 @@ impl State {
     fn write_usage(&mut self, change: UsageChange<usize, UsageLine>, now: Timestamp) {
         let number = self.next_number();
         let record = &mut self.accounts[change.account];
-        let total = record.usage.entry((change.day, change.line.clone())).or_default();
+        let total = record.usage.entry((change.day, change.line.clone(), change.key)).or_default();
         total.calls += change.added_calls();
         total.atoms += i128::from(change.added_credits().atoms());
         let amount =
@@ -93,6 +102,7 @@ impl State {
             request_path: change.request_path,
             calls: change.calls,
             payment: None,
+            key: Some(change.key),
             created_at: now,
         };
         record.recent.insert(number, entry);

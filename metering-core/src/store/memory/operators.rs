@@ -20,7 +20,7 @@ impl State {
         let (mut sums, mut lines) = (OperationsSums::new(days), HashMap::new());
         for (index, record) in self.accounts.iter().enumerate() {
             sums.add_accounts(record.account.created_at.day(), 1);
-            for ((day, line), total) in &record.usage {
+            for ((day, line, _), total) in &record.usage {
                 sums.add_usage(*day, index, line, total.calls, total.atoms);
                 lines.insert(line, line.clone());
             }

@@ -1,6 +1,7 @@
 //! Paged lists. A cursor is the position of the page's last item, so later writes do not shift the pages.
 
 use crate::access::account::{Account, AccountId};
+use crate::access::key_id::KeyNumber;
 use crate::clock::Day;
 use crate::money::ledger::LedgerEntry;
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
@@ -10,8 +11,8 @@ use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
 use super::state::{DayTotal, State};
 
-/// The position of a daily total: day, index of the account, line.
-type Position = (Day, usize, UsageLine);
+/// The position of a daily total: day, index of the account, line, key.
+type Position = (Day, usize, UsageLine, KeyNumber);
 
 impl State {
     pub(super) fn accounts_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError> {
@@ -64,14 +65,16 @@ impl State {
         let after = after.map(read_position).transpose()?;
         let mut totals: Vec<(Position, DayTotal)> = Vec::new();
         for (index, record) in self.accounts.iter().enumerate() {
-            totals.extend(record.usage.iter().map(|((day, line), total)| ((*day, index, line.clone()), *total)));
+            totals.extend(
+                record.usage.iter().map(|((day, line, key), total)| ((*day, index, line.clone(), *key), *total)),
+            );
         }
         totals.retain(|(position, _)| after.as_ref().is_none_or(|after| position > after));
         totals.sort_by(|(a, _), (b, _)| a.cmp(b));
         let Page { items, next } = page(totals.into_iter(), limit, |(position, _)| position_cursor(position));
-        let total = |((day, index, line), DayTotal { calls, atoms }): (Position, DayTotal)| {
+        let total = |((day, index, line, key), DayTotal { calls, atoms }): (Position, DayTotal)| {
             let account = self.accounts[index].account.id.clone();
-            Ok(DailyTotal { account, day, line, calls, credits_used: credits(atoms)? })
+            Ok(DailyTotal { account, day, line, key, calls, credits_used: credits(atoms)? })
         };
         Ok(Page { items: items.into_iter().map(total).collect::<Result<_, StoreError>>()?, next })
     }
@@ -91,19 +94,20 @@ impl<T> Page<T> {
     }
 }
 
-fn position_cursor((day, index, line): &Position) -> Cursor {
+fn position_cursor((day, index, line, key): &Position) -> Cursor {
     let UsageLine { route_template, http_method, source } = line;
-    Cursor::new(format!("{} {index} {} {http_method} {route_template}", day.unix_days(), source.as_str()))
+    Cursor::new(format!("{} {index} {} {} {http_method} {route_template}", day.unix_days(), key.get(), source.as_str()))
 }
 
 fn read_position(cursor: &Cursor) -> Result<Position, StoreError> {
-    let mut words = cursor.as_str().splitn(5, ' ');
+    let mut words = cursor.as_str().splitn(6, ' ');
     let mut word = || words.next().ok_or_else(unknown_cursor);
     let day = word()?.parse().map_err(|_| unknown_cursor())?;
     let index = word()?.parse().map_err(|_| unknown_cursor())?;
+    let key = KeyNumber::new(word()?.parse().map_err(|_| unknown_cursor())?);
     let source = ClientSource::from_name(word()?);
     let (http_method, route_template) = (word()?.into(), word()?.into());
-    Ok((Day::from_unix_days(day), index, UsageLine { route_template, http_method, source }))
+    Ok((Day::from_unix_days(day), index, UsageLine { route_template, http_method, source }, key))
 }
 
 fn read<T: std::str::FromStr>(cursor: &Cursor) -> Result<T, StoreError> {

@@ -51,7 +51,7 @@ impl State {
             }
         };
         Ok(match decided {
-            Decided::Accepted(changes) => Claimed::Account(self.write_key(changes)),
+            Decided::Accepted(changes) => Claimed::Account(self.write_keys(changes)),
             Decided::Refused(refusal) => refusal,
         })
     }
@@ -119,7 +119,7 @@ impl State {
         let changes = decision::rotate_key(challenge, facts, key, now)?;
         Ok(changes.map(|changes| {
             self.payments.challenges.remove(nonce);
-            self.write_key(changes)
+            self.write_keys(changes)
         }))
     }
 }

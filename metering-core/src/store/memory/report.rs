@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::access::account::AccountId;
 use crate::money::ledger::LedgerEntry;
-use crate::store::backend::{AccountDays, Books, UsageSums, credits};
+use crate::store::backend::{AccountDays, Books, UsageSums, credits, key_discrepancy};
 use crate::store::{Discrepancy, StoreError, Verification};
 use crate::usage::{Activity, ActivityKind, DailyTotal, DayRange, UsageReport};
 
@@ -17,8 +17,8 @@ impl State {
             return Ok(None);
         };
         let (mut sums, mut lines) = (UsageSums::default(), HashMap::new());
-        for ((day, line), total) in record.usage.iter().filter(|((day, _), _)| days.contains(*day)) {
-            sums.add(*day, line, total.calls, total.atoms);
+        for ((day, line, key), total) in record.usage.iter().filter(|((day, ..), _)| days.contains(*day)) {
+            sums.add(*day, line, *key, total.calls, total.atoms);
             lines.insert(line, line.clone());
         }
         let added = self.entries_of(id).filter(|entry| days.contains(entry.created_at.day()));
@@ -31,8 +31,8 @@ impl State {
             return Ok(Vec::new());
         };
         let mut sums = AccountDays::default();
-        for ((day, line), total) in record.usage.iter().filter(|((day, _), _)| days.contains(*day)) {
-            sums.add(*day, line.clone(), total.calls, total.atoms);
+        for ((day, line, key), total) in record.usage.iter().filter(|((day, ..), _)| days.contains(*day)) {
+            sums.add(*day, line.clone(), *key, total.calls, total.atoms);
         }
         sums.totals(id)
     }
@@ -64,7 +64,13 @@ impl State {
             books.add_entries(entry.kind, entry.amount.atoms().into());
         }
         books.add_usage(record.usage.values().map(|total| total.atoms).sum());
-        books.discrepancies(&record.account.id, record.account.totals)
+        let mut found = books.discrepancies(&record.account.id, record.account.totals)?;
+        for stored in &record.keys {
+            let Some(meter) = stored.meter else { continue };
+            let computed = record.spent_since(stored.key.number, meter.spent.since)?;
+            found.extend(key_discrepancy(&stored.key, meter.spent, computed));
+        }
+        Ok(found)
     }
 
     fn entries_of<'a>(&'a self, id: &'a AccountId) -> impl Iterator<Item = &'a LedgerEntry> {
@@ -82,6 +88,7 @@ fn ledger_activity(entry: &LedgerEntry) -> Activity {
         request_path: None,
         calls: 0,
         payment: entry.payment.clone(),
+        key: None,
         created_at: entry.created_at,
     }
 }

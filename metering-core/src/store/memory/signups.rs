@@ -89,7 +89,7 @@ impl State {
         let changes = decision::recover_key(link, facts, key, now)?;
         Ok(changes.map(|changes| {
             self.signups.links.remove(token);
-            self.write_key(changes)
+            self.write_keys(changes)
         }))
     }
 }

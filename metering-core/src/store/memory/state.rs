@@ -3,16 +3,23 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::access::account::{Account, AccountId, Email};
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::chains::address::Address;
-use crate::charging::charge::{MeterState, Window};
+use crate::charging::charge::MeterState;
+use crate::charging::key_meter::KeyMeter;
+use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::Remembered;
 use crate::clock::{Day, Timestamp};
-use crate::decision::{self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChanges, KeyFacts, OwnerFacts};
+use crate::decision::{
+    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts,
+};
+use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::payments::plan::{Plan, PlanKey};
-use crate::store::{Created, NewAccount, Posted, StoreError};
+use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
 
 use super::operator_state::OperatorState;
@@ -26,8 +33,8 @@ pub(super) struct State {
     pub(super) accounts: Vec<Record>,
     /// The index of each account.
     pub(super) ids: HashMap<AccountId, usize>,
-    /// The index of each key's account, including dead keys, which no other account may get.
-    pub(super) keys: HashMap<KeyHash, usize>,
+    /// The secrets of all keys, including revoked ones, which no other key may get.
+    pub(super) keys: HashMap<KeyHash, Secret>,
     /// In the order written.
     pub(super) ledger: Vec<LedgerEntry>,
     pub(super) plans: BTreeMap<PlanKey, Plan>,
@@ -42,15 +49,38 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) account: Account,
-    /// The account's key; live unless the account is revoked.
-    pub(super) key: KeyHash,
+    /// Its keys by number, revoked or not. Never removed.
+    pub(super) keys: Vec<StoredKey>,
     pub(super) minute: Window,
     pub(super) day: Window,
-    pub(super) usage: BTreeMap<(Day, UsageLine), DayTotal>,
+    pub(super) usage: BTreeMap<(Day, UsageLine, KeyNumber), DayTotal>,
     /// Usage entries by number, oldest first.
     pub(super) recent: BTreeMap<i64, Activity>,
     /// The remembered outcomes of charges, by request id.
     pub(super) results: BTreeMap<RequestId, Remembered>,
+}
+
+/// A key, and what counts against its terms.
+#[derive(Debug)]
+pub(super) struct StoredKey {
+    pub(super) key: Key,
+    pub(super) meter: Option<KeyMeter>,
+}
+
+/// What a secret belongs to, and whether it still works.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Secret {
+    /// The account's index.
+    pub(super) account: usize,
+    pub(super) key: KeyNumber,
+    pub(super) revoked: bool,
+    pub(super) expires_at: Option<Timestamp>,
+}
+
+impl Secret {
+    pub(super) const fn new(account: usize, key: KeyNumber) -> Self {
+        Self { account, key, revoked: false, expires_at: None }
+    }
 }
 
 /// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
@@ -62,9 +92,10 @@ pub(super) struct DayTotal {
 
 impl Record {
     fn new(account: Account, key: KeyHash) -> Self {
+        let first = Key::first(account.id.clone(), &key, account.created_at);
         Self {
             account,
-            key,
+            keys: vec![StoredKey { key: first, meter: None }],
             minute: Window::default(),
             day: Window::default(),
             usage: BTreeMap::new(),
@@ -77,10 +108,6 @@ impl Record {
         let Account { totals, limits, .. } = self.account;
         MeterState { totals, limits, minute: self.minute, day: self.day }
     }
-
-    fn is_revoked(&self) -> bool {
-        self.account.revoked_at.is_some()
-    }
 }
 
 impl State {
@@ -90,13 +117,6 @@ impl State {
 
     pub(super) fn record_mut(&mut self, id: &AccountId) -> Option<&mut Record> {
         self.ids.get(id).map(|index| &mut self.accounts[*index])
-    }
-
-    /// The index of the account that a live key belongs to.
-    pub(super) fn live_account(&self, key: &KeyHash) -> Option<usize> {
-        let index = *self.keys.get(key)?;
-        let record = &self.accounts[index];
-        (record.key == *key && !record.is_revoked()).then_some(index)
     }
 
     pub(super) fn next_number(&mut self) -> i64 {
@@ -149,7 +169,7 @@ impl State {
         }
         let index = self.accounts.len();
         self.ids.insert(account.id.clone(), index);
-        self.keys.insert(key, index);
+        self.keys.insert(key, Secret::new(index, KeyNumber::FIRST));
         self.accounts.push(Record::new(account.clone(), key));
         account
     }
@@ -185,10 +205,6 @@ impl State {
         }
     }
 
-    pub(super) fn key_facts(&self, id: &AccountId, key: &KeyHash) -> KeyFacts<usize> {
-        KeyFacts { account: self.found(id), key_in_use: self.keys.contains_key(key) }
-    }
-
     pub(super) fn replace_key(
         &mut self,
         id: &AccountId,
@@ -196,24 +212,38 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Account>, StoreError> {
         let changes = decision::replace_key(self.key_facts(id, &key), key, now)?;
-        Ok(changes.map(|changes| self.write_key(changes)))
+        Ok(changes.map(|changes| self.write_keys(changes)))
     }
 
     pub(super) fn replace_live_key(
         &mut self,
         old: &KeyHash,
-        key: KeyHash,
+        secret: KeyHash,
         now: Timestamp,
     ) -> Result<Option<Account>, StoreError> {
-        let Some(index) = self.live_account(old) else { return Ok(None) };
-        let id = self.accounts[index].account.id.clone();
-        self.replace_key(&id, key, now)
+        let Some(holder) = self.key_holder(old).filter(|holder| holder.is_live(now)) else { return Ok(None) };
+        let facts = KeyChangeFacts {
+            account: self.found(&holder.account.id),
+            chain: holder.chain,
+            meter: None,
+            spent: Credits::ZERO,
+            secret_in_use: self.keys.contains_key(&secret),
+        };
+        Ok(match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now)? {
+            Decided::Accepted(write) => {
+                self.write_key(write);
+                self.payments.key_given_out(&holder.account.id);
+                Some(holder.account)
+            }
+            Decided::Refused(_) => None,
+        })
     }
 
-    pub(super) fn write_key(&mut self, changes: KeyChanges<usize>) -> Account {
-        let KeyChanges { row, account, key, replaced_at: _ } = changes;
-        self.keys.insert(key, row);
-        self.accounts[row].key = key;
+    pub(super) fn write_keys(&mut self, changes: KeyChanges<usize>) -> Account {
+        let KeyChanges { row: _, account, keys, replaced_at: _ } = changes;
+        for write in keys {
+            self.write_key(write);
+        }
         self.payments.key_given_out(&account.id);
         account
     }

@@ -78,7 +78,7 @@ impl Store for Gated {
         self.store.account_by_key(key).await
     }
     async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
-        self.store.live_keys(keys).await
+        self.store.live_keys(keys, NOON, NOON).await
     }
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         self.store.accounts(after, limit).await

@@ -204,7 +204,7 @@ impl Scene {
     }
 
     pub(super) async fn is_live(&self, key: &ApiKey) -> bool {
-        self.store.live_keys(&[key.hash()]).await.unwrap()[0]
+        self.store.live_keys(&[key.hash()], NOON, NOON).await.unwrap()[0]
     }
 
     /// Asserts that no account was created and no payment was used.

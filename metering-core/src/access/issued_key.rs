@@ -1,0 +1,126 @@
+//! An issued key: its record, its place below the keys that made it, and what it was used for.
+//!
+//! A key is not its secret. The secret is what callers send, and is replaced by a rotation; the key keeps its id, its
+//! terms and its usage.
+
+use std::net::IpAddr;
+
+use crate::access::account::{Account, AccountId};
+use crate::access::budget::Spent;
+use crate::access::key::KeyHash;
+use crate::access::key_id::{KeyId, KeyNumber};
+use crate::access::key_terms::KeyTerms;
+use crate::access::key_use::{KeyRefusal, KeyUse};
+use crate::access::scope::Scope;
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+
+/// A key of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Its public id.
+    pub id: KeyId,
+    /// Its number within the account.
+    pub number: KeyNumber,
+    /// The account.
+    pub account: AccountId,
+    /// The key that made it; `None` for the account's first one.
+    pub parent: Option<KeyNumber>,
+    /// What it may be used for.
+    pub terms: KeyTerms,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was reported as leaked, unless it was rotated since.
+    pub leaked_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Key {
+    /// The most keys in a chain, from an account's first key to the last one made below it.
+    pub const MAX_DEPTH: usize = 8;
+
+    /// The key that an account is created with.
+    #[must_use]
+    pub fn first(account: AccountId, secret: &KeyHash, created_at: Timestamp) -> Self {
+        let (id, number, terms) = (KeyId::of_first(secret), KeyNumber::FIRST, KeyTerms::first());
+        Self { id, number, account, parent: None, terms, created_at, leaked_at: None, revoked_at: None }
+    }
+
+    /// Whether it is neither disabled, leaked nor revoked. Its expiry depends on the time, and is not looked at.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        !self.terms.disabled && self.leaked_at.is_none() && self.revoked_at.is_none()
+    }
+}
+
+/// Who a secret belongs to: an account that is not revoked, and the chain of its keys, from the one with this secret up
+/// to the account's first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// The account.
+    pub account: Account,
+    /// The keys, at least one. Each one's parent follows it.
+    pub chain: Vec<Key>,
+    /// When this secret stops working, if it was replaced with a grace period.
+    pub secret_expires_at: Option<Timestamp>,
+}
+
+impl KeyHolder {
+    /// The key with this secret.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        self.chain.first()
+    }
+
+    /// Whether the secret still works, and all keys of the chain are live and not expired.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        let is_usable = |key: &Key| key.is_live() && key.terms.expires_at.is_none_or(|at| now < at);
+        self.secret_works(now) && self.chain.iter().all(is_usable)
+    }
+
+    fn secret_works(&self, now: Timestamp) -> bool {
+        self.secret_expires_at.is_none_or(|at| now < at)
+    }
+
+    /// Checks that the key may be used for this, from this address, at `now`.
+    ///
+    /// # Errors
+    /// As [`KeyUse::check`], for the first key of the chain that refuses it.
+    pub fn check(&self, scope: Option<Scope>, address: Option<IpAddr>, now: Timestamp) -> Result<(), KeyRefusal> {
+        if !self.secret_works(now) {
+            return Err(KeyRefusal::NotLive);
+        }
+        let used_for = KeyUse { scope, route: None, address, at: now };
+        self.chain.iter().try_for_each(|key| used_for.check(&key.terms, key.is_live()))
+    }
+}
+
+/// What was charged for requests with a key itself, minus refunds, without the keys below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyUsage {
+    /// Since the key was created.
+    pub total: Credits,
+    /// On the UTC day of the question.
+    pub daily: Credits,
+    /// In its ISO week.
+    pub weekly: Credits,
+    /// In its month.
+    pub monthly: Credits,
+    /// The last day with an accepted request.
+    pub last_used: Option<Day>,
+}
+
+/// A key, and how far it is used up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStatus {
+    /// The key.
+    pub key: Key,
+    /// Whether all keys above it are live, apart from their expiry.
+    pub parents_are_live: bool,
+    /// What counts against its budget; `None` without a budget.
+    pub spent: Option<Spent>,
+    /// What it was used for.
+    pub usage: KeyUsage,
+}

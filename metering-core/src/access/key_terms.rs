@@ -1,0 +1,261 @@
+//! The terms of a key: what its holder may do with it, where from, how often, and for how many credits.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::access::account::RateLimits;
+use crate::access::budget::Budget;
+use crate::access::invisible::is_invisible;
+use crate::access::network::Networks;
+use crate::access::route_pattern::RoutePatterns;
+use crate::access::scope::Scopes;
+use crate::clock::Timestamp;
+
+/// The name of a key, for its owner: 1 to 100 visible characters on one line.
+///
+/// ```
+/// use metering_core::access::KeyName;
+///
+/// let name: KeyName = " Sub-agent 7 ".parse()?;
+/// assert_eq!(name.as_str(), "Sub-agent 7");
+/// assert!("".parse::<KeyName>().is_err());
+/// # Ok::<(), metering_core::access::KeyNameError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct KeyName(String);
+
+/// The text is not the name of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 100 visible characters on one line")]
+pub struct KeyNameError;
+
+impl KeyName {
+    const MAX_CHARS: usize = 100;
+
+    /// The name of the key that an account is created with.
+    #[must_use]
+    pub fn first() -> Self {
+        Self("First key".to_owned())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = KeyNameError;
+
+    fn from_str(text: &str) -> Result<Self, KeyNameError> {
+        let text = text.trim();
+        let valid = (1..=Self::MAX_CHARS).contains(&text.chars().count()) && !text.chars().any(is_invisible);
+        if valid { Ok(Self(text.to_owned())) } else { Err(KeyNameError) }
+    }
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a key may be used for. The keys above it restrict it further: a request must be allowed by all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTerms {
+    /// Its name.
+    pub name: KeyName,
+    /// What it may be used for.
+    pub scopes: Scopes,
+    /// The routes that it may call.
+    pub routes: RoutePatterns,
+    /// The networks that it may be used from.
+    pub networks: Networks,
+    /// When it expires, if ever. At that moment it is refused.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it is switched off.
+    pub disabled: bool,
+    /// Its rate limits, which the requests of the keys below it count towards; 0 means no limit. Those of the account
+    /// apply besides.
+    pub limits: RateLimits,
+    /// How many requests and streams of it and of the keys below it may be under way in one process; 0 means no limit.
+    pub max_in_flight: u32,
+    /// How many credits may be spent with it and with the keys below it.
+    pub budget: Option<Budget>,
+}
+
+/// Which part of some terms is wider than the terms above them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WiderTerms {
+    /// The scopes.
+    #[error("must be among the scopes of the key that makes or changes it")]
+    Scopes,
+    /// The routes.
+    #[error("must be among the routes of the key that makes or changes it")]
+    Routes,
+    /// The networks.
+    #[error("must be within the networks of the key that makes or changes it")]
+    Networks,
+    /// The time of expiry.
+    #[error("must not be later than that of the key that makes or changes it")]
+    ExpiresAt,
+    /// The budget.
+    #[error("must not be more than that of the key that makes or changes it")]
+    Limit,
+    /// The requests per minute.
+    #[error("must not be more than those of the key that makes or changes it")]
+    RequestsPerMinute,
+    /// The requests per day.
+    #[error("must not be more than those of the key that makes or changes it")]
+    RequestsPerDay,
+    /// The requests under way.
+    #[error("must not be more than those of the key that makes or changes it")]
+    MaxInFlight,
+}
+
+impl WiderTerms {
+    /// The name of the field on the wire.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Scopes => "scopes",
+            Self::Routes => "routes",
+            Self::Networks => "networks",
+            Self::ExpiresAt => "expires_at",
+            Self::Limit => "limit",
+            Self::RequestsPerMinute => "requests_per_minute",
+            Self::RequestsPerDay => "requests_per_day",
+            Self::MaxInFlight => "max_in_flight",
+        }
+    }
+}
+
+impl KeyTerms {
+    /// Terms that allow everything in `scopes`.
+    #[must_use]
+    pub fn new(name: KeyName, scopes: Scopes) -> Self {
+        Self {
+            name,
+            scopes,
+            routes: RoutePatterns::default(),
+            networks: Networks::default(),
+            expires_at: None,
+            disabled: false,
+            limits: RateLimits::NONE,
+            max_in_flight: 0,
+            budget: None,
+        }
+    }
+
+    /// The terms of the key that an account is created with: it may do everything.
+    #[must_use]
+    pub fn first() -> Self {
+        Self::new(KeyName::first(), Scopes::ALL)
+    }
+
+    /// Whether what is spent or requested with it must be counted.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.budget.is_some() || self.limits != RateLimits::NONE
+    }
+
+    /// These terms, with what they leave open taken from `outer`: expiry, routes and networks.
+    #[must_use]
+    pub fn completed_from(mut self, outer: &Self) -> Self {
+        self.expires_at = self.expires_at.or(outer.expires_at);
+        if self.routes.is_empty() {
+            self.routes = outer.routes.clone();
+        }
+        if self.networks.is_empty() {
+            self.networks = outer.networks.clone();
+        }
+        self
+    }
+
+    /// Checks that these terms allow nothing that `outer` does not.
+    ///
+    /// A budget, rate limit or limit on requests under way that is left open is not wider: `outer` restricts it anyway.
+    ///
+    /// # Errors
+    /// The first part that is wider.
+    pub fn check_within(&self, outer: &Self) -> Result<(), WiderTerms> {
+        let capped = |own: u32, outer: u32| outer == 0 || own <= outer;
+        let expires_in_time = outer.expires_at.is_none_or(|outer| self.expires_at.is_some_and(|own| own <= outer));
+        let limit_is_within = self.budget.zip(outer.budget).is_none_or(|(own, outer)| own.limit <= outer.limit);
+        let parts = [
+            (self.scopes.is_within(outer.scopes), WiderTerms::Scopes),
+            (self.routes.is_within(&outer.routes), WiderTerms::Routes),
+            (self.networks.is_within(&outer.networks), WiderTerms::Networks),
+            (expires_in_time, WiderTerms::ExpiresAt),
+            (limit_is_within, WiderTerms::Limit),
+            (capped(self.limits.requests_per_minute, outer.limits.requests_per_minute), WiderTerms::RequestsPerMinute),
+            (capped(self.limits.requests_per_day, outer.limits.requests_per_day), WiderTerms::RequestsPerDay),
+            (capped(self.max_in_flight, outer.max_in_flight), WiderTerms::MaxInFlight),
+        ];
+        parts.into_iter().find(|(within, _)| !within).map_or(Ok(()), |(_, wider)| Err(wider))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::credits::Credits;
+
+    fn changed(change: impl FnOnce(&mut KeyTerms)) -> KeyTerms {
+        let mut terms = KeyTerms::new("k".parse().unwrap(), Scopes::default());
+        change(&mut terms);
+        terms
+    }
+
+    #[test]
+    fn what_is_wider_is_named() {
+        let at = Timestamp::from_unix_millis;
+        let budget = |atoms| Some(Budget { limit: Credits::from_atoms(atoms), reset: None });
+        let table = [
+            (changed(|_| {}), changed(|_| {}), Ok(())),
+            (changed(|_| {}), KeyTerms::first(), Ok(())),
+            (KeyTerms::first(), changed(|_| {}), Err(WiderTerms::Scopes)),
+            (changed(|_| {}), changed(|t| t.routes = "/a".parse().unwrap()), Err(WiderTerms::Routes)),
+            (changed(|_| {}), changed(|t| t.networks = "10.0.0.0/8".parse().unwrap()), Err(WiderTerms::Networks)),
+            (changed(|_| {}), changed(|t| t.expires_at = Some(at(1))), Err(WiderTerms::ExpiresAt)),
+            (
+                changed(|t| t.expires_at = Some(at(2))),
+                changed(|t| t.expires_at = Some(at(1))),
+                Err(WiderTerms::ExpiresAt),
+            ),
+            (changed(|t| t.expires_at = Some(at(1))), changed(|t| t.expires_at = Some(at(1))), Ok(())),
+            (changed(|t| t.budget = budget(2)), changed(|t| t.budget = budget(1)), Err(WiderTerms::Limit)),
+            (changed(|_| {}), changed(|t| t.budget = budget(1)), Ok(())),
+            (changed(|t| t.max_in_flight = 3), changed(|t| t.max_in_flight = 2), Err(WiderTerms::MaxInFlight)),
+            (changed(|_| {}), changed(|t| t.max_in_flight = 2), Ok(())),
+        ];
+        for (own, outer, expected) in table {
+            assert_eq!(own.check_within(&outer), expected, "{own:?} in {outer:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_open_is_taken_from_above() {
+        let outer = changed(|t| {
+            t.routes = "/a/*".parse().unwrap();
+            t.networks = "10.0.0.0/8".parse().unwrap();
+            t.expires_at = Some(Timestamp::from_unix_millis(5));
+        });
+        let completed = changed(|_| {}).completed_from(&outer);
+        assert_eq!(completed, outer);
+        assert_eq!(completed.check_within(&outer), Ok(()));
+    }
+
+    #[test]
+    fn names_are_one_visible_line() {
+        for text in ["", "  ", "a\nb", "a\u{202E}b", &"x".repeat(101)] {
+            assert!(text.parse::<KeyName>().is_err(), "{text:?}");
+        }
+        assert_eq!(" Grüße 😀 ".parse::<KeyName>().unwrap().as_str(), "Grüße 😀");
+    }
+}

@@ -1,0 +1,184 @@
+//! The part of the charge rule that concerns keys: their rate limits and budgets.
+//!
+//! A request counts for its key and for every key above it.
+
+use std::sync::Arc;
+
+use crate::access::budget::{Budget, Spent};
+use crate::access::issued_key::Key;
+use crate::access::key_id::KeyNumber;
+use crate::access::key_terms::KeyTerms;
+use crate::charging::rate::{LimitWindow, RateStatus, Window};
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+
+/// What was requested and spent with a key and the keys below it, in the current periods. Kept only for keys whose
+/// terms are counted ([`KeyTerms::is_counted`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeyMeter {
+    /// What was spent in the budget's period. Zero without a budget.
+    pub spent: Spent,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+}
+
+/// Everything the charge rule reads from a key, and everything a charge changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    /// The key above it.
+    pub parent: Option<KeyNumber>,
+    /// Whether it is neither disabled, leaked nor revoked.
+    pub is_live: bool,
+    /// Its terms.
+    pub terms: Arc<KeyTerms>,
+    /// What counts against them.
+    pub meter: KeyMeter,
+}
+
+/// Which limit of a key, or of a key above it, refused a charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyLimit {
+    /// A rate limit.
+    Rate(LimitWindow, RateStatus),
+    /// The budget.
+    Budget(ExhaustedBudget),
+}
+
+/// A budget that a charge would exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExhaustedBudget {
+    /// The budget.
+    pub budget: Budget,
+    /// What was spent of it.
+    pub spent: Credits,
+    /// The request's price.
+    pub required: Credits,
+    /// The time of the decision.
+    pub at: Timestamp,
+}
+
+impl ExhaustedBudget {
+    /// Credits left, zero or more; less than the price.
+    #[must_use]
+    pub fn remaining(&self) -> Credits {
+        remaining(&self.budget, self.spent)
+    }
+
+    /// When the budget starts again; `None` for never.
+    #[must_use]
+    pub fn resets_at(&self) -> Option<Timestamp> {
+        self.budget.resets_at(self.at)
+    }
+}
+
+/// What is left of a budget, zero or more.
+#[must_use]
+pub fn remaining(budget: &Budget, spent: Credits) -> Credits {
+    budget.limit.checked_sub(spent).unwrap_or(Credits::ZERO).max(Credits::ZERO)
+}
+
+impl KeyState {
+    /// The state of a key.
+    #[must_use]
+    pub fn of(key: &Key, meter: KeyMeter) -> Self {
+        Self { parent: key.parent, is_live: key.is_live(), terms: Arc::new(key.terms.clone()), meter }
+    }
+
+    /// The use of its rate limits at `now`, before any further request; `None` without rate limits.
+    pub(crate) fn rate_status(&self, now: Timestamp) -> Option<RateStatus> {
+        let limits = self.terms.limits;
+        (limits != crate::RateLimits::NONE).then(|| RateStatus::of(limits, self.meter.minute, self.meter.day, now))
+    }
+
+    /// The meter after one more request at this price; unchanged if nothing of this key is counted.
+    ///
+    /// A budget is never exceeded: what is left must cover the price.
+    ///
+    /// # Errors
+    /// The limit that refuses the request: the day's, the minute's, the budget.
+    pub(crate) fn admit(&self, price: Credits, now: Timestamp) -> Result<KeyMeter, KeyLimit> {
+        let mut meter = self.meter;
+        if let Some(rate) = self.rate_status(now) {
+            let refused = |window| KeyLimit::Rate(window, rate);
+            meter.day = rate.day.admit(rate.limits.requests_per_day).ok_or(refused(LimitWindow::Day))?;
+            meter.minute = rate.minute.admit(rate.limits.requests_per_minute).ok_or(refused(LimitWindow::Minute))?;
+        }
+        if let Some(budget) = self.terms.budget {
+            let spent = self.meter.spent.at(&budget, now);
+            let exhausted = KeyLimit::Budget(ExhaustedBudget { budget, spent: spent.amount, required: price, at: now });
+            let after = spent.amount.checked_add(price).filter(|after| *after <= budget.limit || !price.is_positive());
+            meter.spent = Spent { amount: after.ok_or(exhausted)?, ..spent };
+        }
+        Ok(meter)
+    }
+
+    /// The meter after a refund of a charge of `day`. One of an earlier period no longer counts.
+    pub(crate) fn refunded(&self, amount: Credits, day: Day) -> KeyMeter {
+        let Spent { since, amount: spent } = self.meter.spent;
+        let counts = self.terms.budget.is_some() && day >= since;
+        let left = if counts { spent.checked_sub(amount).unwrap_or(spent) } else { spent };
+        KeyMeter { spent: Spent { since, amount: left }, ..self.meter }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RateLimits;
+    use crate::access::budget::BudgetReset;
+
+    fn state(limits: RateLimits, budget: Option<Budget>, meter: KeyMeter) -> KeyState {
+        let terms = Arc::new(KeyTerms { limits, budget, ..KeyTerms::first() });
+        KeyState { parent: None, is_live: true, terms, meter }
+    }
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    #[test]
+    fn a_budget_is_spent_to_the_last_atom_and_never_exceeded() {
+        let atoms = Credits::from_atoms;
+        let budget = Budget { limit: atoms(10), reset: Some(BudgetReset::Daily) };
+        let spent = |amount| Spent { since: NOW.day(), amount: atoms(amount) };
+        // spent before, price, spent after (`None`: refused)
+        let table =
+            [(0, 10, Some(10)), (0, 11, None), (7, 3, Some(10)), (7, 4, None), (10, 1, None), (10, 0, Some(10))];
+        for (before, price, after) in table {
+            let state = state(RateLimits::NONE, Some(budget), KeyMeter { spent: spent(before), ..KeyMeter::default() });
+            let admitted = state.admit(atoms(price), NOW).ok().map(|meter| meter.spent);
+            assert_eq!(admitted, after.map(spent), "{before} + {price}");
+        }
+        let yesterday = Spent { since: NOW.day().minus_days(1), amount: atoms(10) };
+        let state = state(RateLimits::NONE, Some(budget), KeyMeter { spent: yesterday, ..KeyMeter::default() });
+        assert_eq!(state.admit(atoms(4), NOW).unwrap().spent, spent(4));
+        assert_eq!(state.refunded(atoms(4), NOW.day().minus_days(1)).spent.amount, atoms(6));
+        assert_eq!(state.refunded(atoms(4), NOW.day().minus_days(2)).spent.amount, atoms(10));
+    }
+
+    #[test]
+    fn a_rate_limit_refuses_before_the_budget() {
+        let budget = Some(Budget { limit: Credits::ZERO, reset: None });
+        let limits = RateLimits { requests_per_minute: 1, requests_per_day: 1 };
+        let one = Credits::from_atoms(1);
+        let full = |index| Window { index, count: 1 };
+        let (minute, day) = (full(NOW.minute()), full(NOW.day().unix_days()));
+        let meter = KeyMeter { minute, day, ..KeyMeter::default() };
+        let refused = |limits, meter| match state(limits, budget, meter).admit(one, NOW) {
+            Ok(_) => panic!("something refuses it"),
+            Err(KeyLimit::Rate(window, _)) => window.as_str(),
+            Err(KeyLimit::Budget(_)) => "budget",
+        };
+        assert_eq!(refused(limits, meter), "day");
+        assert_eq!(refused(RateLimits { requests_per_day: 0, ..limits }, meter), "minute");
+        assert_eq!(refused(RateLimits::NONE, meter), "budget");
+        assert_eq!(refused(limits, KeyMeter::default()), "budget");
+    }
+
+    #[test]
+    fn what_is_not_counted_does_not_change() {
+        let state = state(RateLimits::NONE, None, KeyMeter::default());
+        assert_eq!(state.admit(Credits::from_atoms(5), NOW), Ok(KeyMeter::default()));
+        assert_eq!(state.refunded(Credits::from_atoms(5), NOW.day()), KeyMeter::default());
+    }
+}

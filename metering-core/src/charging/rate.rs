@@ -1,0 +1,119 @@
+//! Rate limits: accepted requests per calendar minute and per UTC day, of an account or of a key.
+
+use crate::access::account::RateLimits;
+use crate::clock::{Day, Timestamp};
+
+/// How many requests were accepted in the newest window that accepted any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Which window: minutes or days since the Unix epoch.
+    pub index: i64,
+    /// Requests accepted in it.
+    pub count: u32,
+}
+
+impl Window {
+    /// The window for `index`: an empty one if `index` is newer, or if the clock stepped back to it.
+    ///
+    /// A slightly older `index` (another node's clock lags) counts in the newest window, so that small clock
+    /// differences never give an account the same window twice.
+    fn at(self, index: i64, stepped_back: bool) -> Self {
+        let is_other = if stepped_back { index != self.index } else { index > self.index };
+        if is_other { Self { index, count: 0 } } else { self }
+    }
+
+    /// Counts one more accepted request, unless `cap` is reached. A `cap` of 0 means no cap.
+    pub(crate) fn admit(self, cap: u32) -> Option<Self> {
+        let room = cap == 0 || self.count < cap;
+        room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
+    }
+}
+
+/// Which of the two rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitWindow {
+    /// The calendar minute.
+    Minute,
+    /// The UTC day.
+    Day,
+}
+
+impl LimitWindow {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// The use of some rate limits at one moment.
+///
+/// ```
+/// use metering_core::charging::{LimitWindow, RateStatus, Window};
+/// use metering_core::{RateLimits, Timestamp};
+///
+/// let at = Timestamp::from_unix_millis(1_795_248_045_000); // 45 seconds into its minute
+/// let limits = RateLimits { requests_per_minute: 240, requests_per_day: 0 };
+/// let (minute, day) = (Window { index: at.minute(), count: 3 }, Window { index: at.day().unix_days(), count: 9 });
+/// let rate = RateStatus { limits, minute, day, at };
+/// assert_eq!(rate.remaining(LimitWindow::Minute), Some(237));
+/// assert_eq!(rate.reset_seconds(LimitWindow::Minute), 15);
+/// assert_eq!(rate.remaining(LimitWindow::Day), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateStatus {
+    /// The limits.
+    pub limits: RateLimits,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+    /// The moment.
+    pub at: Timestamp,
+}
+
+impl RateStatus {
+    /// The use of `limits` at `now`, given the windows of the last accepted request.
+    #[must_use]
+    pub fn of(limits: RateLimits, minute: Window, day: Window, now: Timestamp) -> Self {
+        // Both windows come from the newest accepted clock reading; its minute tells how far back `now` is.
+        let minutes_back = minute.index.saturating_sub(now.minute());
+        Self {
+            limits,
+            minute: minute.at(now.minute(), minutes_back > Self::MINUTES_OF_LAG),
+            day: day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
+            at: now,
+        }
+    }
+
+    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
+    /// means that the newest reading was wrong; it must not block the account until that minute comes.
+    const MINUTES_OF_LAG: i64 = 1;
+    /// The same for the day. A clock set back by minutes just after midnight does not give an account the same day
+    /// twice, and a reading that was hours ahead does not block the account for a day.
+    const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
+
+    /// Requests left in the window; `None` without a limit.
+    #[must_use]
+    pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
+        let (cap, used) = match window {
+            LimitWindow::Minute => (self.limits.requests_per_minute, self.minute.count),
+            LimitWindow::Day => (self.limits.requests_per_day, self.day.count),
+        };
+        (cap != 0).then(|| cap.saturating_sub(used))
+    }
+
+    /// Whole seconds until the window ends, at least one.
+    #[must_use]
+    pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
+        let end = match window {
+            LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
+            LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
+        };
+        let left = end.saturating_sub(self.at.unix_millis());
+        u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+    }
+}

@@ -1,0 +1,273 @@
+//! Creates, changes, rotates and revokes keys.
+
+use super::{Decided, active};
+use crate::access::account::Account;
+use crate::access::budget::{Budget, Spent};
+use crate::access::issued_key::Key;
+use crate::access::key::KeyHash;
+use crate::access::key_id::{KeyId, KeyNumber};
+use crate::access::key_terms::KeyTerms;
+use crate::access::scope::Scope;
+use crate::charging::key_meter::KeyMeter;
+use crate::clock::{Day, Timestamp};
+use crate::money::credits::Credits;
+use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, StoreError, TermsChange};
+
+/// A key to insert or to update, with what belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyWrite<K> {
+    /// The account's row.
+    pub row: K,
+    /// The key as it is after the change. If it was just created, it is not stored yet.
+    pub key: Key,
+    /// What becomes of the secrets that it has so far. Applied before the new one is inserted.
+    pub old_secrets: OldSecrets,
+    /// The hash of a new secret to insert.
+    pub secret: Option<KeyHash>,
+    /// The key's meter.
+    pub meter: MeterWrite,
+    /// When.
+    pub written_at: Timestamp,
+}
+
+/// What becomes of the working secrets of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldSecrets {
+    /// They work as before.
+    Keep,
+    /// They are revoked.
+    Revoke,
+    /// They work until then, if not for a shorter time already.
+    ExpireAt(Timestamp),
+}
+
+/// What becomes of the meter of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterWrite {
+    /// It stays as it is.
+    Keep,
+    /// It is inserted, or replaced.
+    Set(KeyMeter),
+    /// It is deleted: nothing is counted for this key any more.
+    Remove,
+}
+
+/// What is read before a key is created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKeyFacts<K> {
+    /// The account, revoked or not, and its row.
+    pub account: Option<(K, Account)>,
+    /// The key that makes it and the keys above that, up to the first one; empty when the account has no such key.
+    /// For an operator, the account's first key.
+    pub parents: Vec<Key>,
+    /// The key that has, or had, the secret.
+    pub owner_of_secret: Option<Key>,
+    /// How many keys of the account are not revoked.
+    pub count: u32,
+    /// The number of the next key.
+    pub next: KeyNumber,
+}
+
+/// What is read before a key is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyChangeFacts<K> {
+    /// The account, revoked or not, and its row.
+    pub account: Option<(K, Account)>,
+    /// The key and the keys above it, up to the first one; empty when the account has no such key.
+    pub chain: Vec<Key>,
+    /// Its meter, if there is one.
+    pub meter: Option<KeyMeter>,
+    /// What the daily totals of the key and the keys below it add up to since [`budget_period`]; zero if that is
+    /// `None`.
+    pub spent: Credits,
+    /// Any key has, or ever had, the new secret.
+    pub secret_in_use: bool,
+}
+
+/// Decides [`KeyStore::create_key`](crate::store::KeyStore::create_key).
+///
+/// Refused, in this order: [`KeyCreated::NoSuchAccount`], [`KeyCreated::NoSuchParent`], [`KeyCreated::TooDeep`],
+/// [`KeyCreated::TooMany`], [`KeyCreated::Wider`]. If the same parent made a live key with this secret before, that is
+/// the outcome, before the last three refusals.
+///
+/// # Errors
+/// When the secret is in use otherwise. An account or a parent that does not exist comes first.
+pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Result<Decided<KeyWrite<K>, KeyCreated>, StoreError> {
+    let Some((row, _)) = active(facts.account) else { return Ok(Decided::Refused(KeyCreated::NoSuchAccount)) };
+    let NewKey { account, parent: maker, secret, terms, max_keys, created_at } = new;
+    let Some(parent) = facts.parents.first() else { return Ok(Decided::Refused(KeyCreated::NoSuchParent)) };
+    if maker.is_some() && !may_manage(&facts.parents, created_at) {
+        return Ok(Decided::Refused(KeyCreated::NoSuchParent));
+    }
+    match facts.owner_of_secret {
+        Some(key) if key.account == account && key.parent == Some(parent.number) && key.revoked_at.is_none() => {
+            return Ok(Decided::Refused(KeyCreated::Key(key)));
+        }
+        Some(_) => return Err(StoreError::Corrupt("a new key is already in use".to_owned())),
+        None => {}
+    }
+    if facts.parents.len() >= Key::MAX_DEPTH {
+        return Ok(Decided::Refused(KeyCreated::TooDeep));
+    }
+    if facts.count >= max_keys {
+        return Ok(Decided::Refused(KeyCreated::TooMany));
+    }
+    let terms = terms.completed_from(&parent.terms);
+    if let Err(wider) = terms.check_within(&parent.terms) {
+        return Ok(Decided::Refused(KeyCreated::Wider(wider)));
+    }
+    let meter = match terms.budget {
+        Some(budget) => MeterWrite::Set(new_meter(&budget, created_at)),
+        None if terms.is_counted() => MeterWrite::Set(KeyMeter::default()),
+        None => MeterWrite::Keep,
+    };
+    let (id, number, parent) = (KeyId::of_first(&secret), facts.next, Some(parent.number));
+    let key = Key { id, number, account, parent, terms, created_at, leaked_at: None, revoked_at: None };
+    let (old_secrets, secret) = (OldSecrets::Keep, Some(secret));
+    Ok(Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at }))
+}
+
+fn new_meter(budget: &Budget, now: Timestamp) -> KeyMeter {
+    KeyMeter { spent: Spent { since: budget.first_day(now.day()), amount: Credits::ZERO }, ..KeyMeter::default() }
+}
+
+/// Decides [`KeyStore::change_key`](crate::store::KeyStore::change_key).
+///
+/// Refused, in this order: [`KeyChanged::NoSuchKey`], [`KeyChanged::FirstKey`], [`KeyChanged::Leaked`],
+/// [`KeyChanged::NoLimit`], [`KeyChanged::Wider`].
+///
+/// # Errors
+/// When a new secret is in use. A key that does not exist comes first.
+pub fn change_key<K>(
+    facts: KeyChangeFacts<K>,
+    actor: Option<&KeyId>,
+    change: KeyChange,
+    now: Timestamp,
+) -> Result<Decided<KeyWrite<K>, KeyChanged>, StoreError> {
+    let refused = |refusal| Ok(Decided::Refused(refusal));
+    let Some((row, _)) = active(facts.account) else { return refused(KeyChanged::NoSuchKey) };
+    let Some(key) = facts.chain.first().filter(|key| key.revoked_at.is_none()).cloned() else {
+        return refused(KeyChanged::NoSuchKey);
+    };
+    if let Some(actor) = actor {
+        let acting = facts.chain.iter().position(|key| key.id == *actor);
+        if !acting.is_some_and(|place| may_manage(&facts.chain[place..], now)) {
+            return refused(KeyChanged::NoSuchKey);
+        }
+    }
+    let changes_itself = actor == Some(&key.id);
+    let mut write =
+        KeyWrite { row, key, old_secrets: OldSecrets::Keep, secret: None, meter: MeterWrite::Keep, written_at: now };
+    match change {
+        KeyChange::Terms(change) => {
+            let before = write.key.terms.clone();
+            let parent = facts.chain.get(1);
+            if write.key.parent.is_none() && change.takes_from_first() {
+                return refused(KeyChanged::FirstKey);
+            }
+            if write.key.leaked_at.is_some() && change.disabled == Some(false) {
+                return refused(KeyChanged::Leaked);
+            }
+            let Some(mut terms) = change.applied_to(before.clone()) else { return refused(KeyChanged::NoLimit) };
+            if let Some(parent) = parent {
+                terms = terms.completed_from(&parent.terms);
+            }
+            let outer = parent.into_iter().map(|parent| &parent.terms);
+            // The first key is above all others: nothing but the account restricts it.
+            let outer = outer.chain((changes_itself && parent.is_some()).then_some(&before));
+            for outer in outer {
+                if let Err(wider) = terms.check_within(outer) {
+                    return refused(KeyChanged::Wider(wider));
+                }
+            }
+            write.meter = meter_after(&terms, facts.meter, facts.spent, now);
+            write.key.terms = terms;
+        }
+        KeyChange::Rotate { secret, old_until } => {
+            if facts.secret_in_use {
+                return Err(StoreError::Corrupt("a new key is already in use".to_owned()));
+            }
+            write.key.leaked_at = None;
+            write.old_secrets = old_until.filter(|until| *until > now).map_or(OldSecrets::Revoke, OldSecrets::ExpireAt);
+            write.secret = Some(secret);
+        }
+        KeyChange::Revoke => {
+            if write.key.parent.is_none() {
+                return refused(KeyChanged::FirstKey);
+            }
+            write.key.revoked_at = Some(now);
+            write.old_secrets = OldSecrets::Revoke;
+        }
+    }
+    Ok(Decided::Accepted(write))
+}
+
+/// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works.
+pub fn report_leaked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
+    let key = Key { leaked_at: Some(key.leaked_at.unwrap_or(now)), ..key };
+    let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
+    KeyWrite { row, key, old_secrets, secret: None, meter, written_at: now }
+}
+
+/// The first day of the period whose usage counts against the budget that a key has after this change; `None` when no
+/// sum is needed. See [`KeyChangeFacts::spent`].
+#[must_use]
+pub fn budget_period(before: &KeyTerms, change: &KeyChange, now: Timestamp) -> Option<Day> {
+    let KeyChange::Terms(change) = change else { return None };
+    let after = change.applied_to(before.clone())?.budget?;
+    Some(after.first_day(now.day()))
+}
+
+/// The meter after its terms changed.
+fn meter_after(terms: &KeyTerms, meter: Option<KeyMeter>, spent: Credits, now: Timestamp) -> MeterWrite {
+    if !terms.is_counted() {
+        return if meter.is_some() { MeterWrite::Remove } else { MeterWrite::Keep };
+    }
+    let since = |budget: Budget| budget.first_day(now.day());
+    let spent = terms.budget.map_or_else(Spent::default, |budget| Spent { since: since(budget), amount: spent });
+    MeterWrite::Set(KeyMeter { spent, ..meter.unwrap_or_default() })
+}
+
+/// Whether the first of these keys, all of a chain, is live and may manage keys.
+fn may_manage(chain: &[Key], now: Timestamp) -> bool {
+    let works = |key: &Key| {
+        key.is_live() && key.terms.expires_at.is_none_or(|at| now < at) && key.terms.scopes.has(Scope::Manage)
+    };
+    chain.iter().all(works)
+}
+
+impl TermsChange {
+    /// Whether it takes something from an account's first key that this must keep.
+    fn takes_from_first(&self) -> bool {
+        self.scopes.is_some_and(|scopes| scopes != crate::access::Scopes::ALL)
+            || self.disabled == Some(true)
+            || matches!(self.expires_at, Some(Some(_)))
+    }
+
+    /// The terms after the change; `None` when a budget would have a period and no credits.
+    fn applied_to(&self, terms: KeyTerms) -> Option<KeyTerms> {
+        let change = self.clone();
+        let limit = change.limit.unwrap_or(terms.budget.map(|budget| budget.limit));
+        let reset = change.limit_reset.unwrap_or(terms.budget.and_then(|budget| budget.reset));
+        if limit.is_none() && matches!(change.limit_reset, Some(Some(_))) {
+            return None;
+        }
+        let mut limits = terms.limits;
+        limits.requests_per_minute = change.requests_per_minute.unwrap_or(limits.requests_per_minute);
+        limits.requests_per_day = change.requests_per_day.unwrap_or(limits.requests_per_day);
+        Some(KeyTerms {
+            name: change.name.unwrap_or(terms.name),
+            scopes: change.scopes.unwrap_or(terms.scopes),
+            routes: change.routes.unwrap_or(terms.routes),
+            networks: change.networks.unwrap_or(terms.networks),
+            expires_at: change.expires_at.unwrap_or(terms.expires_at),
+            disabled: change.disabled.unwrap_or(terms.disabled),
+            limits,
+            max_in_flight: change.max_in_flight.unwrap_or(terms.max_in_flight),
+            budget: limit.map(|limit| Budget { limit, reset }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! The keys of the memory store.
+
+use async_trait::async_trait;
+
+use crate::access::account::AccountId;
+use crate::access::issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
+use crate::access::key::KeyHash;
+use crate::access::key_id::{KeyId, KeyNumber};
+use crate::clock::{Day, Timestamp};
+use crate::decision::{self, Decided, KeyChangeFacts, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets};
+use crate::money::credits::Credits;
+use crate::store::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
+use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, StoreError};
+use crate::usage::KeyLabel;
+
+use super::MemoryStore;
+use super::state::{Record, Secret, State, StoredKey};
+
+#[async_trait]
+impl KeyStore for MemoryStore {
+    async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>, StoreError> {
+        Ok(self.state()?.key_holder(secret))
+    }
+
+    async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>, StoreError> {
+        let state = self.state()?;
+        let is_live = |secret| state.key_holder(secret).is_some_and(|holder| holder.is_live(now));
+        Ok(secrets.iter().map(is_live).collect())
+    }
+
+    async fn keys(
+        &self,
+        account: &AccountId,
+        after: Option<&Cursor>,
+        limit: u32,
+        today: Day,
+    ) -> Result<Page<KeyStatus>, StoreError> {
+        let state = self.state()?;
+        let after = row_of_cursor(after)?;
+        let most = usize::try_from(one_more_than(limit)).unwrap_or(usize::MAX);
+        let Some(record) = state.record(account) else { return Ok(page_of_rows(Vec::new(), limit)) };
+        // Numbers begin at zero, and cursors after it.
+        let rows = record.keys.iter().map(|stored| (i64::from(stored.key.number.get()) + 1, stored));
+        let rows = rows.filter(|(row, stored)| *row > after && stored.key.revoked_at.is_none()).take(most);
+        let rows = rows.map(|(row, stored)| Ok((row, record.status(stored, today)?)));
+        Ok(page_of_rows(rows.collect::<Result<_, StoreError>>()?, limit))
+    }
+
+    async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>, StoreError> {
+        let state = self.state()?;
+        let Some(record) = state.record(account) else { return Ok(None) };
+        record.stored_key(id).map(|stored| record.status(stored, today)).transpose()
+    }
+
+    async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError> {
+        let state = self.state()?;
+        let keys = state.record(account).into_iter().flat_map(|record| &record.keys);
+        Ok(keys.map(|stored| KeyLabel::of(&stored.key)).collect())
+    }
+
+    async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError> {
+        let mut state = self.state()?;
+        let facts = state.new_key_facts(&new);
+        Ok(match decision::create_key(new, facts)? {
+            Decided::Accepted(write) => KeyCreated::Key(state.write_key(write)),
+            Decided::Refused(refusal) => refusal,
+        })
+    }
+
+    async fn change_key(
+        &self,
+        account: &AccountId,
+        id: &KeyId,
+        actor: Option<&KeyId>,
+        change: KeyChange,
+        now: Timestamp,
+    ) -> Result<KeyChanged, StoreError> {
+        let mut state = self.state()?;
+        let facts = state.key_change_facts(account, id, &change, now)?;
+        Ok(match decision::change_key(facts, actor, change, now)? {
+            Decided::Accepted(write) => KeyChanged::Key(state.write_key(write)),
+            Decided::Refused(refusal) => refusal,
+        })
+    }
+
+    async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError> {
+        let mut state = self.state()?;
+        let Some((row, number)) = state.working_secret(secret, now) else { return Ok(None) };
+        let key = state.accounts[row].keys[index(number)].key.clone();
+        Ok(Some(state.write_key(decision::report_leaked(row, key, now))))
+    }
+}
+
+/// Keys are never removed, so a key's number is its index.
+fn index(number: KeyNumber) -> usize {
+    usize::try_from(number.get()).unwrap_or(usize::MAX)
+}
+
+impl Record {
+    pub(super) fn stored_key(&self, id: &KeyId) -> Option<&StoredKey> {
+        self.keys.iter().find(|stored| stored.key.id == *id)
+    }
+
+    pub(super) fn stored(&self, number: KeyNumber) -> Option<&StoredKey> {
+        self.keys.get(index(number))
+    }
+
+    /// The key and the keys above it.
+    pub(super) fn chain(&self, number: KeyNumber) -> Vec<Key> {
+        let stored = |number| self.stored(number).map(|stored| stored.key.clone());
+        std::iter::successors(stored(number), |key| key.parent.and_then(stored)).collect()
+    }
+
+    fn status(&self, stored: &StoredKey, today: Day) -> Result<KeyStatus, StoreError> {
+        let key = stored.key.clone();
+        let parents_are_live = self.chain(key.number).iter().skip(1).all(Key::is_live);
+        let spent = key.terms.budget.and(stored.meter).map(|meter| meter.spent);
+        let mut sums = KeyUsageSums::new(today);
+        for ((day, _, number), total) in &self.usage {
+            if *number == key.number {
+                sums.add(*day, total.calls, total.atoms);
+            }
+        }
+        let usage: KeyUsage = sums.usage()?;
+        Ok(KeyStatus { key, parents_are_live, spent, usage })
+    }
+
+    /// What was charged with a key and the keys below it since `day`.
+    pub(super) fn spent_since(&self, number: KeyNumber, day: Day) -> Result<Credits, StoreError> {
+        let is_below = |other: KeyNumber| self.chain(other).iter().any(|key| key.number == number);
+        let counted = self.usage.iter().filter(|((of, _, key), _)| *of >= day && is_below(*key));
+        credits(counted.map(|(_, total)| total.atoms).sum())
+    }
+}
+
+impl State {
+    pub(super) fn key_holder(&self, secret: &KeyHash) -> Option<KeyHolder> {
+        let Secret { account, key, revoked, expires_at } = *self.keys.get(secret)?;
+        let record = &self.accounts[account];
+        if revoked || record.account.revoked_at.is_some() {
+            return None;
+        }
+        let (account, chain) = (record.account.clone(), record.chain(key));
+        Some(KeyHolder { account, chain, secret_expires_at: expires_at })
+    }
+
+    /// The account and the key of a secret that is not revoked or expired, if the account is not revoked.
+    pub(super) fn working_secret(&self, secret: &KeyHash, now: Timestamp) -> Option<(usize, KeyNumber)> {
+        let Secret { account, key, revoked, expires_at } = *self.keys.get(secret)?;
+        let works = !revoked && expires_at.is_none_or(|at| now < at);
+        (works && self.accounts[account].account.revoked_at.is_none()).then_some((account, key))
+    }
+
+    fn new_key_facts(&self, new: &NewKey) -> NewKeyFacts<usize> {
+        let account = self.found(&new.account);
+        let record = account.as_ref().map(|(row, _)| &self.accounts[*row]);
+        let parent = record.and_then(|record| match &new.parent {
+            Some(id) => record.stored_key(id).map(|stored| stored.key.number),
+            None => Some(KeyNumber::FIRST),
+        });
+        let parents = record.zip(parent).map_or_else(Vec::new, |(record, parent)| record.chain(parent));
+        let owner = self.keys.get(&new.secret).and_then(|secret| self.accounts[secret.account].stored(secret.key));
+        let owner_of_secret = owner.map(|stored| stored.key.clone());
+        let keys = record.map_or(&[][..], |record| &record.keys);
+        let count = keys.iter().filter(|stored| stored.key.revoked_at.is_none()).count();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let (count, next) = (number(count), KeyNumber::new(number(keys.len())));
+        NewKeyFacts { account, parents, owner_of_secret, count, next }
+    }
+
+    fn key_change_facts(
+        &self,
+        account: &AccountId,
+        id: &KeyId,
+        change: &KeyChange,
+        now: Timestamp,
+    ) -> Result<KeyChangeFacts<usize>, StoreError> {
+        let account = self.found(account);
+        let record = account.as_ref().map(|(row, _)| &self.accounts[*row]);
+        let stored = record.and_then(|record| record.stored_key(id));
+        let (mut chain, mut spent) = (Vec::new(), Credits::ZERO);
+        if let Some((record, stored)) = record.zip(stored) {
+            chain = record.chain(stored.key.number);
+            if let Some(first_day) = decision::budget_period(&stored.key.terms, change, now) {
+                spent = record.spent_since(stored.key.number, first_day)?;
+            }
+        }
+        let secret_in_use = matches!(change, KeyChange::Rotate { secret, .. } if self.keys.contains_key(secret));
+        Ok(KeyChangeFacts { account, chain, meter: stored.and_then(|stored| stored.meter), spent, secret_in_use })
+    }
+
+    pub(super) fn key_facts(&self, id: &AccountId, key: &KeyHash) -> KeyFacts<usize> {
+        let account = self.found(id);
+        let keys = account.as_ref().map_or(&[][..], |(row, _)| &self.accounts[*row].keys);
+        let managers = keys.iter().map(|stored| &stored.key).filter(|key| {
+            key.number.is_first() || (key.revoked_at.is_none() && key.terms.scopes.has(crate::access::Scope::Manage))
+        });
+        KeyFacts { managers: managers.cloned().collect(), account, key_in_use: self.keys.contains_key(key) }
+    }
+
+    pub(super) fn write_key(&mut self, write: KeyWrite<usize>) -> Key {
+        let KeyWrite { row, key, old_secrets, secret, meter, written_at: _ } = write;
+        for of_key in self.keys.values_mut().filter(|of| of.account == row && of.key == key.number) {
+            match old_secrets {
+                OldSecrets::Keep => {}
+                OldSecrets::Revoke => of_key.revoked = true,
+                OldSecrets::ExpireAt(at) => of_key.expires_at = Some(of_key.expires_at.map_or(at, |old| old.min(at))),
+            }
+        }
+        if let Some(secret) = secret {
+            self.keys.insert(secret, Secret::new(row, key.number));
+        }
+        let keys = &mut self.accounts[row].keys;
+        match keys.get_mut(index(key.number)) {
+            Some(stored) => stored.key = key.clone(),
+            None => keys.push(StoredKey { key: key.clone(), meter: None }),
+        }
+        if let Some(stored) = keys.get_mut(index(key.number)) {
+            match meter {
+                MeterWrite::Keep => {}
+                MeterWrite::Set(meter) => stored.meter = Some(meter),
+                MeterWrite::Remove => stored.meter = None,
+            }
+        }
+        key
+    }
+}
