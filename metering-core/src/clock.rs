@@ -162,6 +162,21 @@ impl Timestamp {
     }
 }
 
+/// The text is not a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a time such as 2026-11-21T12:00:00Z")]
+pub struct TimestampError;
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    /// Reads RFC 3339, with any offset. Anything below a millisecond is cut off.
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        let instant: jiff::Timestamp = text.parse().map_err(|_| TimestampError)?;
+        Ok(Self(instant.as_millisecond()))
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {

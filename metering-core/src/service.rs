@@ -7,6 +7,7 @@ mod claims;
 mod email;
 mod fields;
 mod gate;
+mod keys;
 mod payments;
 mod position;
 mod quotes;
@@ -101,13 +102,16 @@ pub struct ServiceConfig {
     pub delivery_lease: Duration,
     /// Who sells the credits, for receipts.
     pub seller: Seller,
+    /// How many keys an account may have. 1,000 by default.
+    pub max_keys_per_account: u32,
 }
 
 impl Default for ServiceConfig {
     fn default() -> Self {
         let (public_url, links, terms_url, terms_version, chains, seller) = Default::default();
         let delivery_lease = Duration::from_secs(60);
-        Self { public_url, links, terms_url, terms_version, chains, delivery_lease, seller }
+        let max_keys_per_account = 1_000;
+        Self { public_url, links, terms_url, terms_version, chains, delivery_lease, seller, max_keys_per_account }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Usage: an account's charges by day and by route, and its recent activity.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -124,6 +125,8 @@ pub struct KeyTotal {
 pub struct KeyLabel {
     /// Its number.
     pub number: KeyNumber,
+    /// The key that made it.
+    pub parent: Option<KeyNumber>,
     /// Its id.
     pub id: KeyId,
     /// Its name.
@@ -134,7 +137,38 @@ impl KeyLabel {
     /// The label of a key.
     #[must_use]
     pub fn of(key: &Key) -> Self {
-        Self { number: key.number, id: key.id.clone(), name: key.terms.name.clone() }
+        Self { number: key.number, parent: key.parent, id: key.id.clone(), name: key.terms.name.clone() }
+    }
+}
+
+/// The labels of all keys that an account has or had.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeyLabels(BTreeMap<KeyNumber, KeyLabel>);
+
+impl KeyLabels {
+    /// The label of a key.
+    #[must_use]
+    pub fn get(&self, number: KeyNumber) -> Option<&KeyLabel> {
+        self.0.get(&number)
+    }
+
+    /// Id and name of a key, as documents have them.
+    pub(crate) fn id_and_name(&self, number: KeyNumber) -> (String, String) {
+        let label = self.get(number);
+        label.map_or_else(Default::default, |label| (label.id.to_string(), label.name.to_string()))
+    }
+
+    /// Whether a key is `above`, or below it.
+    #[must_use]
+    pub fn is_at_or_below(&self, number: KeyNumber, above: KeyNumber) -> bool {
+        let parent = |label: &&KeyLabel| label.parent.and_then(|parent| self.get(parent));
+        std::iter::successors(self.get(number), parent).any(|label| label.number == above)
+    }
+}
+
+impl FromIterator<KeyLabel> for KeyLabels {
+    fn from_iter<I: IntoIterator<Item = KeyLabel>>(labels: I) -> Self {
+        Self(labels.into_iter().map(|label| (label.number, label)).collect())
     }
 }
 

@@ -32,6 +32,7 @@ mod email;
 mod error;
 mod error_code;
 mod headers;
+mod keys;
 mod payment;
 mod plans;
 mod receipt;
@@ -54,6 +55,10 @@ pub use error_code::ErrorCode;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
 };
+pub use keys::{
+    ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyNameDocument,
+    KeyResponse, KeyState, KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RotateKeyRequest,
+};
 pub use payment::{
     ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,
     TopUpRequest, TopUpResponse,
@@ -65,5 +70,5 @@ pub use secret::IssuedKey;
 pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};
 pub use statement::{DailyUsageDocument, DailyUsageEntry, LedgerDocument, LedgerEntryDocument};
 pub use usage::{
-    ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,
+    ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
 };

@@ -74,7 +74,8 @@ impl Administration {
     /// [`AdminError::NoSuchAccount`], or when the store fails.
     pub async fn activity(&self, id: &AccountId, limit: u32) -> Result<ActivityDocument, AdminError> {
         let account = self.account(id).await?;
-        Ok(ActivityDocument::new(&account.id, self.store.activity(id, limit).await?))
+        let keys = self.store.key_labels(id).await?.into_iter().collect();
+        Ok(ActivityDocument::new(&account.id, self.store.activity(id, limit).await?, &keys))
     }
 
     /// The ledger of an account, oldest entry first, at most `limit` entries after the one with the number `after`.

@@ -12,7 +12,6 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::rotation::rotated;
 use crate::signups::link::{EmailLink, LinkPurpose, LinkToken};
 use crate::signups::mail::{Mail, MailMessage, MailRequest, Mailer};
 use crate::signups::signup::SignupError;
@@ -114,7 +113,7 @@ impl Service {
             // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this key.
             None => self.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
         };
-        Ok(rotated(&account, key))
+        Ok(self.recovered(&account, key).await)
     }
 
     /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that no

@@ -56,6 +56,10 @@ pub struct Admission<'c> {
 
 /// How a request was admitted.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every request is charged, and a box would cost each an allocation"
+)]
 pub enum AdmissionKind {
     /// It was charged, and the charge is durable.
     Charged(Receipt),

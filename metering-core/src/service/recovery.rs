@@ -9,7 +9,6 @@ use crate::payments::recovery::Challenge;
 use crate::random::random_digits;
 use crate::service::Service;
 use crate::service::fields::Fields;
-use crate::service::rotation::rotated;
 use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: nobody can guess another wallet's challenge and use it up.
@@ -104,7 +103,7 @@ impl Service {
         let key = ApiKey::generate(&*self.payments.randomness);
         let account = self.payments.store()?.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
         let account = account.ok_or(RecoveryError::UnknownChallenge)?;
-        Ok(rotated(&account, key))
+        Ok(self.recovered(&account, key).await)
     }
 
     /// Whether the wallet signed the challenge's text: with its private key, or by its contract (EIP-1271), which is

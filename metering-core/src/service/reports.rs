@@ -65,7 +65,8 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
     pub async fn usage_summary(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
         let report = self.report(caller, days).await?;
-        UsageSummary::new(report, days).ok_or(Error::Internal)
+        let keys = self.key_labels(&report.account.id).await?;
+        UsageSummary::new(report, &keys, days).ok_or(Error::Internal)
     }
 
     /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes (1 to 1000) that cost most.
@@ -130,7 +131,8 @@ impl Service {
     pub async fn activity(&self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
         let account = self.authorize(caller, Scope::Read).await?;
         let activity = self.store.activity(&account.id, within("limit", limit, MAX_ENTRIES)?).await?;
-        Ok(ActivityDocument::new(&account.id, activity))
+        let keys = self.key_labels(&account.id).await?;
+        Ok(ActivityDocument::new(&account.id, activity, &keys))
     }
 
     async fn report(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {

@@ -3,12 +3,17 @@
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
+use crate::access::issued_key::KeyStatus;
 use crate::access::key::{ApiKey, KeyFault};
 use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
 use crate::error::Error;
 use crate::service::Service;
-use crate::wire::VerifyResponse;
+use crate::store::StoreError;
+use crate::wire::{KeyNameDocument, VerifyResponse};
+
+/// How many keys are read at a time.
+const KEYS_PER_READ: u32 = 100;
 
 impl Service {
     /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
@@ -71,6 +76,37 @@ impl Service {
     }
 }
 
+impl Service {
+    /// The response to a recovery: the account's new key, and which others still work.
+    pub(super) async fn recovered(&self, account: &Account, key: ApiKey) -> VerifyResponse {
+        let remaining = self.other_live_keys(account).await;
+        if let Err(error) = &remaining {
+            // The new key must not be lost for that.
+            tracing::warn!(%error, account = %account.id, "cannot list the other keys of a recovered account");
+        }
+        VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }
+    }
+
+    async fn other_live_keys(&self, account: &Account) -> Result<Vec<KeyNameDocument>, StoreError> {
+        let (now, mut after, mut others) = (self.clock.now(), None, Vec::new());
+        let works = |status: &KeyStatus| {
+            let expired = status.key.terms.expires_at.is_some_and(|at| at <= now);
+            !status.key.number.is_first() && status.key.is_live() && status.parents_are_live && !expired
+        };
+        loop {
+            let page = self.store.keys(&account.id, after.as_ref(), KEYS_PER_READ, now.day()).await?;
+            others.extend(page.items.iter().filter(|status| works(status)).map(|status| KeyNameDocument {
+                id: status.key.id.to_string(),
+                name: status.key.terms.name.to_string(),
+            }));
+            after = page.next;
+            if after.is_none() {
+                return Ok(others);
+            }
+        }
+    }
+}
+
 /// The response that has an account's new key.
 pub(super) fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
     VerifyResponse {
@@ -80,5 +116,6 @@ pub(super) fn rotated(account: &Account, key: ApiKey) -> VerifyResponse {
         org_id: account.id.to_string(),
         credit_balance: account.totals.balance,
         rate_limits: account.limits,
+        remaining_keys: None,
     }
 }

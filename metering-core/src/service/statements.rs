@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::reports::within;
 use crate::store::Cursor;
-use crate::usage::DayRange;
+use crate::usage::{DayRange, KeyLabels};
 use crate::wire::{DailyUsageDocument, DailyUsageEntry, LedgerDocument};
 
 /// The most ledger entries in one response.
@@ -95,12 +95,16 @@ impl Service {
             0..MAX_DAYS => {}
             _ => return Err(Error::field("from", format_args!("must be at most {} days before to", MAX_DAYS - 1))),
         }
+        let mut keys = KeyLabels::default();
         let (mut usage, mut first) = (Vec::<DailyUsageEntry>::new(), from);
         while first <= to && usage.len() < ENOUGH_ROWS {
             let after = Day::from_unix_days(first.unix_days().saturating_add(DAYS_PER_READ));
             let days = DayRange { first, last: to.min(after.minus_days(1)) };
             let totals = self.store.account_daily_totals(&account.id, days).await?;
-            usage.extend(totals.into_iter().map(DailyUsageEntry::from));
+            if totals.iter().any(|total| keys.get(total.key).is_none()) {
+                keys = self.key_labels(&account.id).await?;
+            }
+            usage.extend(totals.into_iter().map(|total| DailyUsageEntry::new(total, &keys)));
             first = after;
         }
         let next = (first <= to).then(|| first.to_string());

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
+use crate::wire::keys::KeyNameDocument;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /api-key/recover/challenge`.
@@ -53,7 +54,8 @@ pub struct VerifyResponse {
     pub status: &'static str,
     /// Always true.
     pub rotated: bool,
-    /// The account's new key, shown only once; the old one is rejected from now on.
+    /// The account's new key, shown only once. The old one is rejected from now on; after a recovery, so is every other
+    /// key that could manage keys.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub api_key: IssuedKey,
     /// The account's id.
@@ -63,4 +65,8 @@ pub struct VerifyResponse {
     pub credit_balance: Credits,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
+    /// The other keys that still work: those that cannot manage keys. Delete those that you do not know. Left out when
+    /// only one key was rotated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_keys: Option<Vec<KeyNameDocument>>,
 }

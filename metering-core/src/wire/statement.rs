@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::access::account::AccountId;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
-use crate::usage::DailyTotal;
+use crate::usage::{DailyTotal, KeyLabels};
 
 /// The response to `GET /credits/ledger`.
 #[derive(Debug, Clone, Serialize)]
@@ -56,14 +56,14 @@ pub struct DailyUsageDocument {
     /// The last UTC day, `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub to: String,
-    /// Usage by day, route, method and source, oldest day first.
+    /// Usage by day, route, method, source and key, oldest day first.
     pub usage: Vec<DailyUsageEntry>,
     /// The value of `from` for the days that follow; null when there are none. A day is never split.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub next: Option<String>,
 }
 
-/// The usage of one route on one day, by one kind of client.
+/// The usage of one route on one day, by one kind of client with one key.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DailyUsageEntry {
@@ -76,6 +76,10 @@ pub struct DailyUsageEntry {
     pub http_method: String,
     /// Which kind of client made the requests.
     pub client_source: String,
+    /// The public id of the key that the requests came with.
+    pub key_id: String,
+    /// Its name.
+    pub key_name: String,
     /// Accepted requests.
     pub calls: u64,
     /// Credits used, minus refunds.
@@ -108,9 +112,14 @@ impl From<LedgerEntry> for LedgerEntryDocument {
     }
 }
 
-impl From<DailyTotal> for DailyUsageEntry {
-    fn from(total: DailyTotal) -> Self {
+impl DailyUsageEntry {
+    /// Converts a daily total. `keys` names its key.
+    #[must_use]
+    pub fn new(total: DailyTotal, keys: &KeyLabels) -> Self {
+        let (key_id, key_name) = keys.id_and_name(total.key);
         Self {
+            key_id,
+            key_name,
             day: total.day.to_string(),
             route_template: total.line.route_template.to_string(),
             http_method: total.line.http_method.to_string(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::AccountId;
 use crate::money::credits::{Credits, printed};
-use crate::usage::{Activity, DayUsage, EndpointUsage, UsageReport};
+use crate::usage::{Activity, DayUsage, EndpointUsage, KeyLabels, KeyTotal, UsageReport};
 
 /// The response to `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,25 @@ pub struct UsageSummary {
     pub by_day: Vec<DayEntry>,
     /// Routes, most credits first.
     pub by_endpoint: Vec<EndpointEntry>,
+    /// Keys, most credits first, each without the keys below it.
+    #[serde(default)]
+    pub by_key: Vec<KeyEntry>,
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyEntry {
+    /// Its public id.
+    pub key_id: String,
+    /// Its name.
+    pub key_name: String,
+    /// Accepted requests.
+    pub call_count: u64,
+    /// Credits used, minus refunds.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_used: Credits,
 }
 
 /// Sums over a window.
@@ -128,6 +147,8 @@ pub struct ActivityEntry {
     pub request_path: Option<String>,
     /// Which kind of client made the requests, for usage.
     pub client_source: Option<String>,
+    /// The public id of the key that the requests came with, for usage.
+    pub key_id: Option<String>,
     /// How many requests share the entry.
     pub calls: u64,
     /// The payment's transaction, for purchases.
@@ -142,11 +163,11 @@ pub struct ActivityEntry {
 }
 
 impl UsageSummary {
-    /// Converts a report of `window_days` days.
+    /// Converts a report of `window_days` days. `keys` names its keys.
     ///
     /// Returns `None` when a sum overflows, which cannot happen in a verified store.
     #[must_use]
-    pub fn new(report: UsageReport, window_days: u32) -> Option<Self> {
+    pub fn new(report: UsageReport, keys: &KeyLabels, window_days: u32) -> Option<Self> {
         let totals = UsageTotals::of(&report)?;
         let account = report.account;
         Some(Self {
@@ -159,6 +180,7 @@ impl UsageSummary {
             totals,
             by_day: report.by_day.iter().map(DayEntry::from).collect(),
             by_endpoint: report.by_endpoint.iter().map(EndpointEntry::from).collect(),
+            by_key: report.by_key.iter().map(|total| KeyEntry::new(*total, keys)).collect(),
         })
     }
 }
@@ -187,6 +209,13 @@ impl UsageTotals {
     }
 }
 
+impl KeyEntry {
+    fn new(total: KeyTotal, keys: &KeyLabels) -> Self {
+        let (key_id, key_name) = keys.id_and_name(total.key);
+        Self { key_id, key_name, call_count: total.call_count, credits_used: total.credits_used }
+    }
+}
+
 impl From<&DayUsage> for DayEntry {
     fn from(usage: &DayUsage) -> Self {
         let DayUsage { day, usage_events, credits_used } = usage;
@@ -206,15 +235,16 @@ impl From<&EndpointUsage> for EndpointEntry {
 }
 
 impl ActivityDocument {
-    /// Lists an account's recent activity.
+    /// Lists an account's recent activity. `keys` names its keys.
     #[must_use]
-    pub fn new(account: &AccountId, activity: Vec<Activity>) -> Self {
-        Self { org_id: account.to_string(), transactions: activity.into_iter().map(ActivityEntry::from).collect() }
+    pub fn new(account: &AccountId, activity: Vec<Activity>, keys: &KeyLabels) -> Self {
+        let entry = |activity| ActivityEntry::new(activity, keys);
+        Self { org_id: account.to_string(), transactions: activity.into_iter().map(entry).collect() }
     }
 }
 
-impl From<Activity> for ActivityEntry {
-    fn from(activity: Activity) -> Self {
+impl ActivityEntry {
+    fn new(activity: Activity, keys: &KeyLabels) -> Self {
         let line = activity.line.as_ref();
         let payment = activity.payment.as_ref();
         Self {
@@ -226,6 +256,7 @@ impl From<Activity> for ActivityEntry {
             route_template: line.map(|line| line.route_template.to_string()),
             request_path: activity.request_path.map(|path| path.to_string()),
             client_source: line.map(|line| line.source.as_str().to_owned()),
+            key_id: activity.key.map(|key| keys.id_and_name(key).0),
             calls: activity.calls,
             tx_hash: payment.map(|payment| payment.tx.hash.to_string()),
             chain_id: payment.map(|payment| payment.tx.chain_id),

@@ -1,0 +1,337 @@
+//! Keys, as their owners see them. Field names are those of OpenRouter's key API where it has them.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::access::issued_key::KeyStatus;
+use crate::access::key_id::KeyId;
+use crate::access::scope::Scopes;
+use crate::charging::key_meter::remaining;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::wire::secret::IssuedKey;
+
+/// The body of `POST /keys`. What is left out is as for the key that makes it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateKeyRequest {
+    /// Its name, 1 to 100 characters.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub name: Option<String>,
+    /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
+    #[serde(default, deserialize_with = "amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub limit: Option<Credits>,
+    /// When the limit starts again: `daily`, `weekly` (on Monday) or `monthly`, all in UTC; null for never.
+    pub limit_reset: Option<String>,
+    /// When it expires, as RFC 3339; null for when the key that makes it does.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub expires_at: Option<String>,
+    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default.
+    pub scopes: Option<Vec<String>>,
+    /// The routes that it may call, such as `/quotes/*` or `GET /search`.
+    pub routes: Option<Vec<String>>,
+    /// The networks that it may be used from, such as `203.0.113.0/24`.
+    pub networks: Option<Vec<String>>,
+    /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    pub requests_per_minute: Option<u32>,
+    /// Accepted requests per UTC day; 0 means no limit of its own.
+    pub requests_per_day: Option<u32>,
+    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    pub max_in_flight: Option<u32>,
+}
+
+/// The body of `PATCH /keys/{id}`. What is left out stays as it is; null removes a restriction.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChangeKeyRequest {
+    /// Its name.
+    pub name: Option<String>,
+    /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
+    #[serde(default, deserialize_with = "present_amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub limit: Option<Option<Credits>>,
+    /// When the limit starts again; null for never.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub limit_reset: Option<Option<String>>,
+    /// When it expires, as RFC 3339; null for when the key above it does.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub expires_at: Option<Option<String>>,
+    /// Whether it is switched off, and the keys below it with it.
+    pub disabled: Option<bool>,
+    /// What it may be used for.
+    pub scopes: Option<Vec<String>>,
+    /// The routes that it may call; empty for all that the key above it may call.
+    pub routes: Option<Vec<String>>,
+    /// The networks that it may be used from; empty for those of the key above it.
+    pub networks: Option<Vec<String>>,
+    /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    pub requests_per_minute: Option<u32>,
+    /// Accepted requests per UTC day; 0 means no limit of its own.
+    pub requests_per_day: Option<u32>,
+    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    pub max_in_flight: Option<u32>,
+}
+
+/// The body of `POST /keys/{id}/rotate`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RotateKeyRequest {
+    /// How many more seconds the old secret works, at most a week. 0 by default.
+    pub grace_seconds: Option<u32>,
+}
+
+/// The body of `POST /keys/leaked`.
+#[derive(Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LeakedKeyRequest {
+    /// The key that was found somewhere.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub key: Option<String>,
+}
+
+impl std::fmt::Debug for LeakedKeyRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LeakedKeyRequest").finish_non_exhaustive()
+    }
+}
+
+/// The response to `POST /keys/leaked`.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LeakedKeyResponse {
+    /// Whether the key was live, and no longer is.
+    pub disabled: bool,
+}
+
+/// Whether a key can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum KeyState {
+    /// It can.
+    Active,
+    /// It was switched off.
+    Disabled,
+    /// It has expired.
+    Expired,
+    /// It was reported as leaked, and must be rotated.
+    Leaked,
+    /// A key above it is not active.
+    ParentInactive,
+}
+
+/// A key, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyDocument {
+    /// Its public id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The key that made it; null for the account's first key.
+    pub parent_id: Option<String>,
+    /// Whether it can be used.
+    pub state: KeyState,
+    /// Whether it was switched off.
+    pub disabled: bool,
+    /// How many credits may be spent with it and with the keys below it; null for no limit.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub limit: Option<Credits>,
+    /// What is left of the limit.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub limit_remaining: Option<Credits>,
+    /// When the limit starts again: `daily`, `weekly`, `monthly`, or null for never.
+    pub limit_reset: Option<&'static str>,
+    /// The next time that it starts again, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub limit_resets_at: Option<Timestamp>,
+    /// Credits used with the key itself, minus refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub usage: Credits,
+    /// Today (UTC).
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub usage_daily: Credits,
+    /// Since Monday.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub usage_weekly: Credits,
+    /// Since the first day of the month.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub usage_monthly: Credits,
+    /// The last UTC day with an accepted request, `YYYY-MM-DD`.
+    #[cfg_attr(feature = "openapi", schema(format = Date))]
+    pub last_used_at: Option<String>,
+    /// When it was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+    /// When it expires, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub expires_at: Option<Timestamp>,
+    /// What it may be used for.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub scopes: Scopes,
+    /// The routes that it may call; empty for all.
+    pub routes: Vec<String>,
+    /// The networks that it may be used from; empty for all.
+    pub networks: Vec<String>,
+    /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    pub requests_per_minute: u32,
+    /// Accepted requests per UTC day; 0 means no limit of its own.
+    pub requests_per_day: u32,
+    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    pub max_in_flight: u32,
+}
+
+/// The response to `GET /keys/{id}`, `GET /keys/current` and `PATCH /keys/{id}`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyResponse {
+    /// The key.
+    pub data: KeyDocument,
+}
+
+/// The response to `GET /keys`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeysDocument {
+    /// The caller's key and the keys below it, oldest first. Fewer than `limit` does not mean that it is the last part.
+    pub data: Vec<KeyDocument>,
+    /// The value of `after` for the keys that follow; null when there are none.
+    pub next: Option<String>,
+}
+
+/// The response to `POST /keys` and `POST /keys/{id}/rotate`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct IssuedKeyResponse {
+    /// The secret, shown only once.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub key: IssuedKey,
+    /// The key.
+    pub data: KeyDocument,
+}
+
+/// The response to `DELETE /keys/{id}`.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeletedKeyResponse {
+    /// Always true.
+    pub deleted: bool,
+}
+
+/// How a key is named in other documents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyNameDocument {
+    /// Its public id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl KeyDocument {
+    /// A key as it is at `now`. `parent` is the id of the key that made it.
+    #[must_use]
+    pub fn new(status: KeyStatus, parent: Option<&KeyId>, now: Timestamp) -> Self {
+        let KeyStatus { key, parents_are_live, spent, usage } = status;
+        let terms = key.terms;
+        let is_expired = terms.expires_at.is_some_and(|at| at <= now);
+        let state = match () {
+            () if key.leaked_at.is_some() => KeyState::Leaked,
+            () if terms.disabled => KeyState::Disabled,
+            () if is_expired => KeyState::Expired,
+            () if !parents_are_live => KeyState::ParentInactive,
+            () => KeyState::Active,
+        };
+        let left = terms.budget.map(|budget| {
+            let spent = spent.unwrap_or_default().at(&budget, now);
+            remaining(&budget, spent.amount)
+        });
+        let lines = |text: String| text.lines().map(str::to_owned).collect();
+        Self {
+            id: key.id.to_string(),
+            name: terms.name.to_string(),
+            parent_id: parent.map(ToString::to_string),
+            state,
+            disabled: terms.disabled,
+            limit: terms.budget.map(|budget| budget.limit),
+            limit_remaining: left,
+            limit_reset: terms.budget.and_then(|budget| budget.reset).map(crate::access::BudgetReset::as_str),
+            limit_resets_at: terms.budget.and_then(|budget| budget.resets_at(now)),
+            usage: usage.total,
+            usage_daily: usage.daily,
+            usage_weekly: usage.weekly,
+            usage_monthly: usage.monthly,
+            last_used_at: usage.last_used.map(|day| day.to_string()),
+            created_at: key.created_at,
+            expires_at: terms.expires_at,
+            scopes: terms.scopes,
+            routes: lines(terms.routes.to_string()),
+            networks: lines(terms.networks.to_string().replace(' ', "\n")),
+            requests_per_minute: terms.limits.requests_per_minute,
+            requests_per_day: terms.limits.requests_per_day,
+            max_in_flight: terms.max_in_flight,
+        }
+    }
+}
+
+/// A field that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
+    amount(deserializer).map(Some)
+}
+
+/// An amount of credits as text or as a number, read exactly.
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let text = match raw.get() {
+        "null" => return Ok(None),
+        text if text.starts_with('"') => serde_json::from_str(text).map_err(serde::de::Error::custom)?,
+        number => number.to_owned(),
+    };
+    let wrong = |problem| serde::de::Error::custom(format_args!("an amount of credits such as \"0.5\": {problem}"));
+    text.trim().parse().map(Some).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_exactly_from_text_and_numbers() {
+        let limit = |json: &str| serde_json::from_str::<CreateKeyRequest>(json).map(|request| request.limit);
+        let half = "0.5".parse().ok();
+        assert_eq!(limit(r#"{"limit": "0.5"}"#).unwrap(), half);
+        assert_eq!(limit(r#"{"limit": 0.5}"#).unwrap(), half);
+        assert_eq!(limit(r#"{"limit": null}"#).unwrap(), None);
+        assert_eq!(limit("{}").unwrap(), None);
+        for wrong in [r#"{"limit": "much"}"#, r#"{"limit": true}"#, r#"{"limt": 1}"#, r#"{"limit": 1e400}"#] {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn null_differs_from_a_field_that_is_left_out() {
+        let read = |json: &str| serde_json::from_str::<ChangeKeyRequest>(json).unwrap();
+        let nulls = read(r#"{"limit": null, "limit_reset": null, "expires_at": null}"#);
+        assert_eq!((nulls.limit, nulls.limit_reset, nulls.expires_at), (Some(None), Some(None), Some(None)));
+        let nothing = read("{}");
+        assert_eq!((nothing.limit, nothing.limit_reset, nothing.expires_at), (None, None, None));
+        assert_eq!(read(r#"{"limit_reset": "daily"}"#).limit_reset, Some(Some("daily".to_owned())));
+    }
+
+    #[test]
+    fn a_leaked_key_is_not_printed() {
+        let request: LeakedKeyRequest = serde_json::from_str(r#"{"key": "sk_live_x"}"#).unwrap();
+        assert!(!format!("{request:?}").contains("sk_live_x"));
+    }
+}
