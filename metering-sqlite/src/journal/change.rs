@@ -238,11 +238,39 @@ mod tests {
         assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
     }
 
+    /// Two charges and a refund that a program of schema 8 wrote, without the checksum.
+    #[test]
+    fn a_row_of_schema_8_is_read_and_would_be_written_again() {
+        let written = "00 02 8098d2dfbf68 03 02 00 01 00 00 02 8092f401 01 02 00 01 00 01 01 80897a 02 03 2f793f 04 02";
+        let written: String = written.split(' ').collect();
+        let mut bytes: Vec<u8> = (0..written.len())
+            .step_by(2)
+            .map(|place| u8::from_str_radix(&written[place..place + 2], 16).unwrap())
+            .collect();
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        let first = |calls, atoms, path| {
+            Change::Usage(Usage { line: 1, days_before: 0, calls, key: KeyNumber::FIRST, atoms, path })
+        };
+        let changes = [
+            (1, first(2, 2_000_000, Path::Template)),
+            (1, first(1, -1_000_000, Path::Other("/y?".into()))),
+            (2, Change::Settings),
+        ];
+        let expected = row(changes.into());
+        assert_eq!(Row::unpack(&bytes).unwrap(), expected);
+        assert_eq!(expected.pack().unwrap(), bytes);
+    }
+
     #[test]
     fn a_typical_charge_takes_few_bytes() {
-        let charges = (100_000..100_064).map(|account| (account, usage(Path::Template))).collect();
-        let bytes = row(charges).pack().unwrap().len();
-        assert!(bytes <= 64 * 13, "{bytes} bytes for 64 charges");
+        let of_key = |key| {
+            let usage = Change::Usage(usage_of(KeyNumber::new(key), Path::Template));
+            let charges = (100_000..100_064).map(|account| (account, usage.clone())).collect();
+            row(charges).pack().unwrap().len()
+        };
+        let (first, other) = (of_key(0), of_key(100));
+        assert!(first <= 64 * 13, "{first} bytes for 64 charges");
+        assert_eq!(other, first + 64, "the number of the key");
     }
 
     #[test]
