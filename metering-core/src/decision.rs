@@ -27,7 +27,8 @@ pub use credit::{CreditChanges, CreditFacts, credit_payment};
 pub use email::{VerifyChanges, VerifyFacts, free_credits_entry, open_email_link, recover_key, verify_email};
 pub use entry::{EntryChanges, post_entry};
 pub use issued_key::{
-    KeyChangeFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets, budget_period, change_key, create_key, report_leaked,
+    KeyChangeFacts, KeyChangeWrites, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets, budget_period, change_key,
+    create_key, report_leaked, revokes_below,
 };
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator};

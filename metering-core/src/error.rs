@@ -61,7 +61,7 @@ pub enum Error {
     #[error("This key has as many requests under way as it may have; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The account has no such key that the caller may see or change.
-    #[error("This account has no such key below yours.")]
+    #[error("There is no such key, or it is not below yours.")]
     NoSuchKey,
     /// The state of the keys does not allow the change.
     #[error("{0}")]
@@ -197,7 +197,7 @@ pub enum KeyConflict {
     TooMany,
     /// The chain of keys would be too long.
     #[error(
-        "Keys can be made {} levels deep, and this one is at the last. Make the key with one above it.",
+        "A chain of keys has at most {} keys, and this one is the last of such a chain. Make the key with one above it.",
         crate::access::Key::MAX_DEPTH
     )]
     TooDeep,
@@ -207,7 +207,7 @@ fn key_advice(refusal: &KeyRefusal) -> String {
     let next = match refusal {
         KeyRefusal::Expired { .. } => "Use a newer key.",
         KeyRefusal::Network { .. } => "Call from one of its networks, or use another key.",
-        _ => "Use a key that may, or have this key's owner change it.",
+        _ => "Use another key, or ask its owner to change this one.",
     };
     format!("{refusal}. {next}")
 }

@@ -82,7 +82,7 @@ pub trait Store: KeyStore {
     /// are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
-    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) in its account, whichever key it came with. Until then a
+    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation. Until then a
     /// charge with the same id gets the first outcome; after that the id is new, even if the row still exists. Refusals
     /// are not kept. A refund is booked on the day of its charge, even for a revoked account, so that records stay
     /// exact.

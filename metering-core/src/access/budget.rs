@@ -136,7 +136,7 @@ impl Default for Spent {
 impl Spent {
     /// How far a clock may be behind the newest reading and still count in its period. A larger step back means that
     /// the newest reading was wrong; it must not block the key until that period comes.
-    const LAG: Duration = Duration::from_secs(60 * 60);
+    const LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so that
     /// small clock differences never give a key the same period twice.
@@ -185,7 +185,7 @@ mod tests {
             (midnight, spent(101, 7)),
             (midnight.saturating_sub(second), spent(101, 7)),
             (midnight.saturating_sub(Spent::LAG), spent(101, 7)),
-            (midnight.saturating_sub(Spent::LAG + second), spent(100, 0)),
+            (midnight.saturating_sub(Spent::LAG + second), spent(99, 0)),
             (midnight.saturating_add(day - second), spent(101, 7)),
             (midnight.saturating_add(day), spent(102, 0)),
         ];

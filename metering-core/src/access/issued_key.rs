@@ -84,13 +84,17 @@ impl KeyHolder {
         self.secret_expires_at.is_none_or(|at| now < at)
     }
 
-    /// Checks that the key may be used for this, from this address, at `now`.
+    /// Checks that the key may be used for this, from this address, at `now`. A secret that was replaced, and works for
+    /// a while longer, is for clients that still have it: it can call and read only.
     ///
     /// # Errors
     /// As [`KeyUse::check`], for the first key of the chain that refuses it.
     pub fn check(&self, scope: Option<Scope>, address: Option<IpAddr>, now: Timestamp) -> Result<(), KeyRefusal> {
-        if !self.secret_works(now) {
+        if !self.secret_works(now) || !self.chain.iter().all(Key::is_live) {
             return Err(KeyRefusal::NotLive);
+        }
+        if let (Some(scope @ (Scope::Manage | Scope::TopUp)), Some(_)) = (scope, self.secret_expires_at) {
+            return Err(KeyRefusal::Scope { scope });
         }
         let used_for = KeyUse { scope, route: None, address, at: now };
         self.chain.iter().try_for_each(|key| used_for.check(&key.terms, key.is_live()))

@@ -128,7 +128,7 @@ pub enum KeyFault {
     #[error(transparent)]
     Malformed(#[from] MalformedKey),
     /// It has the form of a key but is unknown or revoked.
-    #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
+    #[error("this API key is not live: it is unknown here, was revoked or replaced, or was switched off")]
     NotLive,
 }
 

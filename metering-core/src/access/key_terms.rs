@@ -93,31 +93,31 @@ pub struct KeyTerms {
 #[non_exhaustive]
 pub enum WiderTerms {
     /// The scopes.
-    #[error("must be among the scopes of the key that makes or changes it")]
+    #[error("must be among the scopes of the key above it")]
     Scopes,
     /// The routes.
-    #[error("must be among the routes of the key that makes or changes it")]
+    #[error("must be among the routes of the key above it")]
     Routes,
     /// The networks.
-    #[error("must be within the networks of the key that makes or changes it")]
+    #[error("must be within the networks of the key above it")]
     Networks,
     /// The time of expiry.
-    #[error("must not be later than that of the key that makes or changes it")]
+    #[error("must not be later than that of the key above it")]
     ExpiresAt,
     /// The budget.
-    #[error("must not be more than that of the key that makes or changes it")]
+    #[error("must not be more than that of the key above it")]
     Limit,
     /// The budget's period.
     #[error("a key cannot change the period of its own budget")]
     LimitReset,
     /// The requests per minute.
-    #[error("must not be more than those of the key that makes or changes it")]
+    #[error("must not be more than those of the key above it")]
     RequestsPerMinute,
     /// The requests per day.
-    #[error("must not be more than those of the key that makes or changes it")]
+    #[error("must not be more than those of the key above it")]
     RequestsPerDay,
     /// The requests under way.
-    #[error("must not be more than those of the key that makes or changes it")]
+    #[error("must not be more than those of the key above it")]
     MaxInFlight,
 }
 

@@ -28,25 +28,25 @@ pub enum KeyRefusal {
     #[error("this API key is not live")]
     NotLive,
     /// It has expired.
-    #[error("this API key expired at {at}")]
+    #[error("this API key, or one above it, expired at {at}")]
     Expired {
         /// When.
         at: Timestamp,
     },
     /// It may not be used from this address.
-    #[error("this API key may not be used from {}", from(.address.as_ref()))]
+    #[error("this API key, or one above it, may not be used from {}", from(.address.as_ref()))]
     Network {
         /// Where the request came from, if that is known.
         address: Option<IpAddr>,
     },
     /// It lacks a scope.
-    #[error("this API key lacks the scope '{scope}'")]
+    #[error("this API key, or one above it, lacks the scope '{scope}'")]
     Scope {
         /// Which.
         scope: Scope,
     },
     /// It may not call this route.
-    #[error("this API key may not call this route")]
+    #[error("this API key, or one above it, may not call this route")]
     Route,
 }
 

@@ -33,9 +33,21 @@ pub enum NetworksError {
     /// An entry is neither an address nor a network.
     #[error("{0:?} is not an address or a network such as 203.0.113.7 or 2001:db8::/32")]
     Invalid(String),
+    /// A network's address has bits that are not of the network.
+    #[error("{0} is not the beginning of a network; did you mean {1}, or a single address?")]
+    HostBits(String, String),
     /// There are too many.
     #[error("must have at most {MAX_NETWORKS} entries")]
     TooMany,
+}
+
+/// A network of IPv4 addresses that is written as one of IPv6 addresses (`::ffff:203.0.113.0/120`) becomes the former,
+/// since that is how addresses are compared.
+fn canonical(network: IpNet) -> Option<IpNet> {
+    match (network, network.addr().to_canonical()) {
+        (IpNet::V6(_), address @ IpAddr::V4(_)) => IpNet::new(address, network.prefix_len().checked_sub(96)?).ok(),
+        _ => Some(network),
+    }
 }
 
 impl Networks {
@@ -45,9 +57,13 @@ impl Networks {
     /// When one is neither, or there are more than 100.
     pub fn parse<'t>(entries: impl IntoIterator<Item = &'t str>) -> Result<Self, NetworksError> {
         let network = |text: &'t str| {
+            let invalid = || NetworksError::Invalid(text.chars().take(60).collect());
             let address = || text.parse::<IpAddr>().map(IpNet::from);
-            let network = text.parse::<IpNet>().or_else(|_| address());
-            network.map(|network| network.trunc()).map_err(|_| NetworksError::Invalid(text.chars().take(60).collect()))
+            let network = text.parse::<IpNet>().or_else(|_| address()).map_err(|_| invalid())?;
+            if network.trunc() != network {
+                return Err(NetworksError::HostBits(network.to_string(), network.trunc().to_string()));
+            }
+            canonical(network).ok_or_else(invalid)
         };
         let mut networks = entries.into_iter().map(network).collect::<Result<Vec<_>, _>>()?;
         networks.sort_unstable();
@@ -121,7 +137,10 @@ mod tests {
 
     #[test]
     fn entries_are_checked_and_kept_in_one_form() {
-        assert_eq!("10.1.2.3/8,10.0.0.0/8".parse::<Networks>().unwrap().to_string(), "10.0.0.0/8");
+        assert_eq!("10.0.0.0/8,10.0.0.0/8".parse::<Networks>().unwrap().to_string(), "10.0.0.0/8");
+        assert_eq!("::ffff:203.0.113.0/120".parse::<Networks>().unwrap().to_string(), "203.0.113.0/24");
+        let typo = "10.1.2.3/8".parse::<Networks>().unwrap_err().to_string();
+        assert!(typo.contains("10.0.0.0/8"), "{typo}");
         for text in ["10.0.0.0/33", "10.0.0", "localhost", "10.0.0.0/-1"] {
             assert!(matches!(text.parse::<Networks>(), Err(NetworksError::Invalid(_))), "{text}");
         }

@@ -21,7 +21,7 @@ pub enum Scope {
 
 /// The text names no scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be a list of call, read, manage and topup, with at least one of them")]
+#[error("must be one or more of call, read, manage and topup")]
 pub struct ScopesError;
 
 impl Scope {

@@ -118,7 +118,8 @@ impl KeyState {
     pub(crate) fn refunded(&self, amount: Credits, day: Day) -> KeyMeter {
         let Spent { since, amount: spent } = self.meter.spent;
         let counts = self.terms.budget.is_some() && day >= since;
-        let left = if counts { spent.checked_sub(amount).unwrap_or(spent) } else { spent };
+        let left = spent.checked_sub(amount).unwrap_or(spent).max(Credits::ZERO);
+        let left = if counts { left } else { spent };
         KeyMeter { spent: Spent { since, amount: left }, ..self.meter }
     }
 }

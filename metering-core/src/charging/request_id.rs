@@ -1,6 +1,8 @@
 //! The caller's id for a request, which makes retries safe.
 
-/// The caller's id for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
+use crate::access::key_id::KeyNumber;
+
+/// The caller's id for a request: 1 to 128 visible ASCII characters, unique for its key for 24 hours.
 ///
 /// ```
 /// use metering_core::{Charge, Credits, MemoryStore, RequestId, Service};
@@ -24,6 +26,8 @@ pub struct RequestId(String);
 
 /// Prefix of an idempotency key in its stored form.
 const KEY_PREFIX: &str = "key ";
+/// Prefix of the number of a key other than the account's first. Ids have no spaces, so the stored forms differ.
+const NUMBER_PREFIX: &str = "@";
 
 /// The text is not a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -48,12 +52,33 @@ impl RequestId {
         Self(format!("{KEY_PREFIX}{text}"))
     }
 
+    /// The id as it is stored for a request with this key of its account. Each key has ids of its own, so that no key
+    /// repeats, or gets back, what another one paid for.
+    ///
+    /// ```
+    /// use metering_core::RequestId;
+    /// use metering_core::access::KeyNumber;
+    ///
+    /// let id = RequestId::parse("order-17")?;
+    /// assert_eq!(id.of_key_number(KeyNumber::FIRST), id);
+    /// let other = id.of_key_number(KeyNumber::new(7));
+    /// assert_eq!(RequestId::from_stored(other.as_str())?, other);
+    /// assert_ne!(other, id);
+    /// # Ok::<(), metering_core::charging::RequestIdError>(())
+    /// ```
+    #[must_use]
+    pub fn of_key_number(&self, key: KeyNumber) -> Self {
+        if key.is_first() { self.clone() } else { Self(format!("{NUMBER_PREFIX}{} {}", key.get(), self.0)) }
+    }
+
     /// Parses an id in its stored form.
     ///
     /// # Errors
     /// As [`RequestId::parse`].
     pub fn from_stored(text: &str) -> Result<Self, RequestIdError> {
-        Self::parse(text.strip_prefix(KEY_PREFIX).unwrap_or(text))?;
+        let numbered = text.strip_prefix(NUMBER_PREFIX).and_then(|rest| rest.split_once(' '));
+        let of_key = numbered.filter(|(number, _)| number.parse::<u32>().is_ok()).map_or(text, |(_, rest)| rest);
+        Self::parse(of_key.strip_prefix(KEY_PREFIX).unwrap_or(of_key))?;
         Ok(Self(text.to_owned()))
     }
 

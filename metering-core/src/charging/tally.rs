@@ -149,7 +149,7 @@ where
     }
 
     /// Decides one charge of a loaded account with a key whose secret is known. `remembered` is the stored result for
-    /// its request id.
+    /// its request id with this key ([`RequestId::of_key_number`]).
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)), requests under way, an idempotency
     /// key that is in use, the account's rate limits and balance, the key's rate limits and budget. A rule for a key
@@ -165,6 +165,7 @@ where
         charge: Charge,
         remembered: Option<Remembered>,
     ) -> Decision {
+        let charge = Charge { request_id: charge.request_id.map(|id| id.of_key_number(key)), ..charge };
         let earlier = charge.request_id.as_ref().and_then(|request| self.known(account, request, remembered));
         if let Err(refusal) = self.check_use(account, key, &charge) {
             return Decision::Refused(refusal);

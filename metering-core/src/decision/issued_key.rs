@@ -1,5 +1,7 @@
 //! Creates, changes, rotates and revokes keys.
 
+use std::collections::BTreeMap;
+
 use super::{Decided, active};
 use crate::access::account::Account;
 use crate::access::budget::{Budget, Spent};
@@ -11,7 +13,7 @@ use crate::access::scope::Scope;
 use crate::charging::key_meter::KeyMeter;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
-use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, StoreError, TermsChange};
+use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, TermsChange};
 
 /// A key to insert or to update, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub enum OldSecrets {
     Revoke,
     /// They work until then, if not for a shorter time already.
     ExpireAt(Timestamp),
+    /// Those that were replaced with a grace period are revoked.
+    EndGrace,
 }
 
 /// What becomes of the meter of a key.
@@ -62,10 +66,19 @@ pub struct NewKeyFacts<K> {
     pub parents: Vec<Key>,
     /// The key that has, or had, the secret.
     pub owner_of_secret: Option<Key>,
-    /// How many keys of the account are not revoked.
+    /// How many keys of the account are neither revoked nor expired when the new one is created.
     pub count: u32,
     /// The number of the next key.
     pub next: KeyNumber,
+}
+
+/// The keys to write for a change of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyChangeWrites<K> {
+    /// The key itself.
+    pub key: KeyWrite<K>,
+    /// The keys below it that are revoked with it.
+    pub below: Vec<KeyWrite<K>>,
 }
 
 /// What is read before a key is changed.
@@ -80,41 +93,41 @@ pub struct KeyChangeFacts<K> {
     /// What the daily totals of the key and the keys below it add up to since [`budget_period`]; zero if that is
     /// `None`.
     pub spent: Credits,
+    /// The keys of the account that are not revoked; empty unless [`revokes_below`].
+    pub keys: Vec<Key>,
     /// Any key has, or ever had, the new secret.
     pub secret_in_use: bool,
 }
 
 /// Decides [`KeyStore::create_key`](crate::store::KeyStore::create_key).
 ///
-/// Refused, in this order: [`KeyCreated::NoSuchAccount`], [`KeyCreated::NoSuchParent`], [`KeyCreated::TooDeep`],
-/// [`KeyCreated::TooMany`], [`KeyCreated::Wider`]. If the same parent made a live key with this secret before, that is
-/// the outcome, before the last three refusals.
-///
-/// # Errors
-/// When the secret is in use otherwise. An account or a parent that does not exist comes first.
-pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Result<Decided<KeyWrite<K>, KeyCreated>, StoreError> {
-    let Some((row, _)) = active(facts.account) else { return Ok(Decided::Refused(KeyCreated::NoSuchAccount)) };
+/// Refused, in this order: [`KeyCreated::NoSuchAccount`], [`KeyCreated::NoSuchParent`], [`KeyCreated::SecretUsed`],
+/// [`KeyCreated::TooDeep`], [`KeyCreated::TooMany`], [`KeyCreated::Wider`]. If the same parent made a key with this
+/// secret before, and it is not revoked, that is the outcome in place of the third.
+pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Decided<KeyWrite<K>, KeyCreated> {
+    let refused = Decided::Refused;
+    let Some((row, _)) = active(facts.account) else { return refused(KeyCreated::NoSuchAccount) };
     let NewKey { account, parent: maker, secret, terms, max_keys, created_at } = new;
-    let Some(parent) = facts.parents.first() else { return Ok(Decided::Refused(KeyCreated::NoSuchParent)) };
+    let Some(parent) = facts.parents.first() else { return refused(KeyCreated::NoSuchParent) };
     if maker.is_some() && !may_manage(&facts.parents, created_at) {
-        return Ok(Decided::Refused(KeyCreated::NoSuchParent));
+        return refused(KeyCreated::NoSuchParent);
     }
     match facts.owner_of_secret {
         Some(key) if key.account == account && key.parent == Some(parent.number) && key.revoked_at.is_none() => {
-            return Ok(Decided::Refused(KeyCreated::Key(key)));
+            return refused(KeyCreated::Key(key));
         }
-        Some(_) => return Err(StoreError::Corrupt("a new key is already in use".to_owned())),
+        Some(_) => return refused(KeyCreated::SecretUsed),
         None => {}
     }
     if facts.parents.len() >= Key::MAX_DEPTH {
-        return Ok(Decided::Refused(KeyCreated::TooDeep));
+        return refused(KeyCreated::TooDeep);
     }
     if facts.count >= max_keys {
-        return Ok(Decided::Refused(KeyCreated::TooMany));
+        return refused(KeyCreated::TooMany);
     }
     let terms = terms.completed_from(&parent.terms);
     if let Err(wider) = terms.check_within(&parent.terms) {
-        return Ok(Decided::Refused(KeyCreated::Wider(wider)));
+        return refused(KeyCreated::Wider(wider));
     }
     let meter = match terms.budget {
         Some(budget) => MeterWrite::Set(new_meter(&budget, created_at)),
@@ -124,7 +137,7 @@ pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Result<Decided<KeyWr
     let (id, number, parent) = (KeyId::of_first(&secret), facts.next, Some(parent.number));
     let key = Key { id, number, account, parent, terms, created_at, leaked_at: None, revoked_at: None };
     let (old_secrets, secret) = (OldSecrets::Keep, Some(secret));
-    Ok(Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at }))
+    Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at })
 }
 
 fn new_meter(budget: &Budget, now: Timestamp) -> KeyMeter {
@@ -133,18 +146,18 @@ fn new_meter(budget: &Budget, now: Timestamp) -> KeyMeter {
 
 /// Decides [`KeyStore::change_key`](crate::store::KeyStore::change_key).
 ///
-/// Refused, in this order: [`KeyChanged::NoSuchKey`], [`KeyChanged::FirstKey`], [`KeyChanged::Leaked`],
-/// [`KeyChanged::NoLimit`], [`KeyChanged::Wider`].
+/// Refused, in this order: [`KeyChanged::NoSuchKey`], [`KeyChanged::SecretUsed`], [`KeyChanged::FirstKey`],
+/// [`KeyChanged::Leaked`], [`KeyChanged::NoLimit`], [`KeyChanged::Wider`].
 ///
-/// # Errors
-/// When a new secret is in use. A key that does not exist comes first.
-pub fn change_key<K>(
+/// The keys below one that is revoked are revoked too. So are those below one that leaked, when it gets a new secret:
+/// whoever found it may have made them.
+pub fn change_key<K: Copy>(
     facts: KeyChangeFacts<K>,
     actor: Option<&KeyId>,
     change: KeyChange,
     now: Timestamp,
-) -> Result<Decided<KeyWrite<K>, KeyChanged>, StoreError> {
-    let refused = |refusal| Ok(Decided::Refused(refusal));
+) -> Decided<KeyChangeWrites<K>, KeyChanged> {
+    let refused = Decided::Refused;
     let Some((row, _)) = active(facts.account) else { return refused(KeyChanged::NoSuchKey) };
     let Some(key) = facts.chain.first().filter(|key| key.revoked_at.is_none()).cloned() else {
         return refused(KeyChanged::NoSuchKey);
@@ -156,6 +169,10 @@ pub fn change_key<K>(
         }
     }
     let changes_itself = actor == Some(&key.id);
+    let below = match revokes_below(&key, &change) {
+        true => below(facts.keys, key.number).map(|key| revoked(row, key, now)).collect(),
+        false => Vec::new(),
+    };
     let mut write =
         KeyWrite { row, key, old_secrets: OldSecrets::Keep, secret: None, meter: MeterWrite::Keep, written_at: now };
     match change {
@@ -170,7 +187,7 @@ pub fn change_key<K>(
             }
             let Some(mut terms) = change.applied_to(before.clone()) else { return refused(KeyChanged::NoLimit) };
             if let Some(parent) = parent {
-                terms = terms.completed_from(&parent.terms);
+                change.complete(&mut terms, &parent.terms);
             }
             let within = parent.map_or(Ok(()), |parent| terms.check_change(&before, &parent.terms));
             // The first key is above all others: nothing but the account restricts it.
@@ -184,7 +201,7 @@ pub fn change_key<K>(
         }
         KeyChange::Rotate { secret, old_until } => {
             if facts.secret_in_use {
-                return Err(StoreError::Corrupt("a new key is already in use".to_owned()));
+                return refused(KeyChanged::SecretUsed);
             }
             write.key.leaked_at = None;
             write.old_secrets = old_until.filter(|until| *until > now).map_or(OldSecrets::Revoke, OldSecrets::ExpireAt);
@@ -198,14 +215,45 @@ pub fn change_key<K>(
             write.old_secrets = OldSecrets::Revoke;
         }
     }
-    Ok(Decided::Accepted(write))
+    Decided::Accepted(KeyChangeWrites { key: write, below })
 }
 
-/// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works.
-pub fn report_leaked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
-    let key = Key { leaked_at: Some(key.leaked_at.unwrap_or(now)), ..key };
+/// Whether a change of this key revokes the keys below it. See [`KeyChangeFacts::keys`].
+#[must_use]
+pub const fn revokes_below(key: &Key, change: &KeyChange) -> bool {
+    match change {
+        KeyChange::Terms(_) => false,
+        KeyChange::Rotate { .. } => key.leaked_at.is_some(),
+        KeyChange::Revoke => true,
+    }
+}
+
+/// Those of an account's keys that are below `number`.
+pub(super) fn below(keys: Vec<Key>, number: KeyNumber) -> impl Iterator<Item = Key> {
+    let parents: BTreeMap<KeyNumber, Option<KeyNumber>> = keys.iter().map(|key| (key.number, key.parent)).collect();
+    let above = move |key: &Key| {
+        let mut chain = std::iter::successors(key.parent, |parent| parents.get(parent).copied().flatten());
+        chain.any(|parent| parent == number)
+    };
+    keys.into_iter().filter(above)
+}
+
+/// A key to revoke with one above it.
+pub(super) fn revoked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
+    let key = Key { revoked_at: Some(now), ..key };
     let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
     KeyWrite { row, key, old_secrets, secret: None, meter, written_at: now }
+}
+
+/// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works. If
+/// that secret was replaced already, and works for a while longer, only its grace period ends.
+pub fn report_leaked<K>(row: K, key: Key, is_replaced: bool, now: Timestamp) -> KeyWrite<K> {
+    let (leaked_at, old_secrets) = match is_replaced {
+        true => (key.leaked_at, OldSecrets::EndGrace),
+        false => (Some(key.leaked_at.unwrap_or(now)), OldSecrets::Revoke),
+    };
+    let key = Key { leaked_at, ..key };
+    KeyWrite { row, key, old_secrets, secret: None, meter: MeterWrite::Keep, written_at: now }
 }
 
 /// The first day of the period whose usage counts against the budget that a key has after this change; `None` when no
@@ -214,7 +262,8 @@ pub fn report_leaked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
 pub fn budget_period(before: &KeyTerms, change: &KeyChange, now: Timestamp) -> Option<Day> {
     let KeyChange::Terms(change) = change else { return None };
     let after = change.applied_to(before.clone())?.budget?;
-    Some(after.first_day(now.day()))
+    let is_same = before.budget.is_some_and(|budget| budget.reset == after.reset);
+    (!is_same).then(|| after.first_day(now.day()))
 }
 
 /// The meter after its terms changed. `before` is the budget before.
@@ -252,6 +301,20 @@ impl TermsChange {
         self.scopes.is_some_and(|scopes| scopes != crate::access::Scopes::ALL)
             || self.disabled == Some(true)
             || matches!(self.expires_at, Some(Some(_)))
+    }
+
+    /// Takes what the change leaves open from the terms above.
+    fn complete(&self, terms: &mut KeyTerms, outer: &KeyTerms) {
+        let completed = terms.clone().completed_from(outer);
+        if self.expires_at.is_some() {
+            terms.expires_at = completed.expires_at;
+        }
+        if self.routes.is_some() {
+            terms.routes = completed.routes;
+        }
+        if self.networks.is_some() {
+            terms.networks = completed.networks;
+        }
     }
 
     /// The terms after the change; `None` when a budget would have a period and no credits.

@@ -1,10 +1,13 @@
 //! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the operator.
 
+use std::collections::BTreeSet;
+
 use super::active;
-use super::issued_key::{KeyWrite, MeterWrite, OldSecrets};
+use super::issued_key::{KeyWrite, MeterWrite, OldSecrets, below, revoked};
 use crate::access::account::Account;
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyNumber;
 use crate::access::key_terms::KeyTerms;
 use crate::access::scope::Scope;
 use crate::clock::Timestamp;
@@ -15,8 +18,8 @@ use crate::store::StoreError;
 pub struct KeyFacts<K> {
     /// The account, revoked or not, and its row.
     pub account: Option<(K, Account)>,
-    /// Its keys that are not revoked and may manage keys, and its first key. Empty when there is no such account.
-    pub managers: Vec<Key>,
+    /// Its keys that are not revoked. Empty when there is no such account.
+    pub keys: Vec<Key>,
     /// Any account has, or ever had, the new key.
     pub key_in_use: bool,
 }
@@ -28,7 +31,8 @@ pub struct KeyChanges<K> {
     pub row: K,
     /// The account, which does not change.
     pub account: Account,
-    /// The first key with its new secret, and the other keys that could manage keys, revoked.
+    /// The first key with its new secret; the other keys that could manage keys and those that they made, revoked; and the
+    /// rest, without secrets in a grace period.
     pub keys: Vec<KeyWrite<K>>,
     /// When.
     pub replaced_at: Timestamp,
@@ -37,7 +41,7 @@ pub struct KeyChanges<K> {
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
 /// The first key gets the new secret, and is as it was in the beginning, but for its name, rate limits and budget. Every
-/// other key that can manage keys is revoked, and with it the keys that it made.
+/// other key that can manage keys is revoked, and with it the keys below it. Grace periods of the rest end.
 ///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.
@@ -50,19 +54,26 @@ pub fn replace_key<K: Copy>(
     if facts.key_in_use {
         return Err(StoreError::Corrupt("a new key is already in use".to_owned()));
     }
-    let write = |manager: Key| {
-        let (secret, manager) = if manager.number.is_first() {
-            let KeyTerms { name, limits, budget, .. } = manager.terms;
-            let terms = KeyTerms { name, limits, budget, ..KeyTerms::first() };
-            (Some(key), Key { terms, leaked_at: None, ..manager })
-        } else {
-            (None, Key { revoked_at: Some(now), ..manager })
-        };
+    let others = facts.keys.iter().filter(|key| !key.number.is_first());
+    let managers: Vec<KeyNumber> =
+        others.filter(|key| key.terms.scopes.has(Scope::Manage)).map(|key| key.number).collect();
+    let made: BTreeSet<KeyNumber> =
+        managers.iter().flat_map(|manager| below(facts.keys.clone(), *manager)).map(|key| key.number).collect();
+    let write = |stored: Key| {
         let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
-        KeyWrite { row, key: manager, old_secrets, secret, meter, written_at: now }
+        if stored.number.is_first() {
+            let KeyTerms { name, limits, max_in_flight, budget, .. } = stored.terms;
+            let terms = KeyTerms { name, limits, max_in_flight, budget, ..KeyTerms::first() };
+            let first = Key { terms, leaked_at: None, ..stored };
+            return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now };
+        }
+        if managers.contains(&stored.number) || made.contains(&stored.number) {
+            return revoked(row, stored, now);
+        }
+        // Whoever could manage keys may have rotated this one. Its owner has the newest secret, or rotates it.
+        KeyWrite { row, key: stored, old_secrets: OldSecrets::EndGrace, secret: None, meter, written_at: now }
     };
-    let is_manager = |key: &Key| key.number.is_first() || key.terms.scopes.has(Scope::Manage);
-    let keys: Vec<_> = facts.managers.into_iter().filter(is_manager).map(write).collect();
+    let keys: Vec<_> = facts.keys.iter().cloned().map(write).collect();
     if !keys.iter().any(|write| write.secret.is_some()) {
         return Err(StoreError::Corrupt(format!("account {} has no first key", account.id)));
     }

@@ -14,7 +14,7 @@ use crate::access::network::Networks;
 use crate::access::route_pattern::RoutePatterns;
 use crate::access::scope::{Scope, Scopes};
 use crate::access::succession::derived_key;
-use crate::charging::delivery::IdempotencyKey;
+use crate::charging::delivery::{IdempotencyKey, Repetition};
 use crate::clock::Timestamp;
 use crate::error::{Error, KeyConflict};
 use crate::service::Service;
@@ -357,6 +357,7 @@ pub(crate) fn created(outcome: KeyCreated) -> Result<Key, Error> {
     match outcome {
         KeyCreated::Key(key) => Ok(key),
         KeyCreated::NoSuchAccount | KeyCreated::NoSuchParent => Err(Error::KeyRefused(KeyFault::NotLive)),
+        KeyCreated::SecretUsed => Err(Error::Repeated(Repetition::UsedUp)),
         KeyCreated::TooDeep => Err(Error::KeyConflict(KeyConflict::TooDeep)),
         KeyCreated::TooMany => Err(Error::KeyConflict(KeyConflict::TooMany)),
         KeyCreated::Wider(wider) => Err(wider_terms(wider)),
@@ -368,6 +369,7 @@ pub(crate) fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
     match outcome {
         KeyChanged::Key(key) => Ok(key),
         KeyChanged::NoSuchKey => Err(Error::NoSuchKey),
+        KeyChanged::SecretUsed => Err(Error::Repeated(Repetition::UsedUp)),
         KeyChanged::FirstKey => Err(Error::KeyConflict(KeyConflict::FirstKey)),
         KeyChanged::Leaked => Err(Error::KeyConflict(KeyConflict::Leaked)),
         KeyChanged::NoLimit => Err(Error::field("limit_reset", "needs a limit")),

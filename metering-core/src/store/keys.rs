@@ -49,15 +49,15 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// The names of all keys that an account has or had, by number. Empty when there is no such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
 
-    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. A secret
-    /// that any key ever had is an error, and nothing is created, unless it is that of a live key with the same parent:
-    /// then the request was repeated, and the outcome is that key.
+    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the same
+    /// parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome is
+    /// that key.
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError>;
 
     /// Changes a key. `actor` is the key that asks for it; `None` is the operator.
     /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
     ///
-    /// When a budget is set or its period changes, what was spent in the period so far counts: what the daily totals of
+    /// The keys below one that is revoked are revoked with it. When a budget is set or its period changes, what was spent in the period so far counts: what the daily totals of
     /// the key and the keys below it add up to.
     async fn change_key(
         &self,
@@ -69,7 +69,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     ) -> Result<KeyChanged, StoreError>;
 
     /// Makes a key that leaked unusable: its secrets are revoked, and the keys below it stop. The key stays, so that it
-    /// can be rotated. `None`, and nothing changes, if the secret is unknown or no longer works.
+    /// can be rotated, which revokes the keys below it. If the secret was replaced before, and works for a while longer,
+    /// that ends, and nothing else changes. `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
 
@@ -84,7 +85,7 @@ pub struct NewKey {
     pub secret: KeyHash,
     /// Its terms. Expiry, routes and networks that are left open are those of its parent.
     pub terms: KeyTerms,
-    /// How many keys an account may have that are not revoked.
+    /// How many keys an account may have that are neither revoked nor expired.
     pub max_keys: u32,
     /// When it is created.
     pub created_at: Timestamp,
@@ -100,6 +101,8 @@ pub enum KeyCreated {
     NoSuchAccount,
     /// The parent is not live, or may not make keys; nothing was created.
     NoSuchParent,
+    /// The secret is, or was, that of another key; nothing was created.
+    SecretUsed,
     /// The chain of keys would be longer than [`Key::MAX_DEPTH`]; nothing was created.
     TooDeep,
     /// The account has as many keys as it may have; nothing was created.
@@ -120,7 +123,7 @@ pub enum KeyChange {
         /// Until when the old secrets still work; `None` for no longer.
         old_until: Option<Timestamp>,
     },
-    /// Revokes it for good, and stops the keys below it.
+    /// Revokes it for good, and the keys below it.
     Revoke,
 }
 
@@ -159,6 +162,8 @@ pub enum KeyChanged {
     Key(Key),
     /// There is no such key that the actor may change, or it is revoked; nothing changed.
     NoSuchKey,
+    /// The new secret is, or was, that of a key; nothing changed.
+    SecretUsed,
     /// The account's first key keeps its scopes, does not expire, and is neither disabled nor revoked; nothing changed.
     FirstKey,
     /// A key that leaked is not live until it is rotated; nothing changed.

@@ -49,6 +49,9 @@ where
         let UsageLine { route_template, http_method, .. } = &charge.line;
         let route = Some((&**http_method, &**route_template));
         let used_for = KeyUse { scope: Some(Scope::Call), route, address: charge.address, at: self.now };
+        if !self.chain(account, key).all(|(_, touched)| touched.state.is_live) {
+            return Err(Refusal::UnknownKey);
+        }
         for (_, touched) in self.chain(account, key) {
             used_for.check(&touched.state.terms, touched.state.is_live).map_err(|refusal| match refusal {
                 KeyRefusal::NotLive => Refusal::UnknownKey,

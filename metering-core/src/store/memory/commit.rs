@@ -26,7 +26,8 @@ impl State {
                     return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
                 };
                 self.load(tally, account, key);
-                let remembered = charge.request_id.as_ref().and_then(|id| self.remembered(account, id, now));
+                let remembered = charge.request_id.as_ref().map(|id| id.of_key_number(key));
+                let remembered = remembered.and_then(|id| self.remembered(account, &id, now));
                 let line = charge.line.clone();
                 Outcome::Decided(tally.charge(account, key, line, charge, remembered))
             }

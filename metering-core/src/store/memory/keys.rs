@@ -7,7 +7,9 @@ use crate::access::issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::clock::{Day, Timestamp};
-use crate::decision::{self, Decided, KeyChangeFacts, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets};
+use crate::decision::{
+    self, Decided, KeyChangeFacts, KeyChangeWrites, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets,
+};
 use crate::money::credits::Credits;
 use crate::store::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
 use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, StoreError};
@@ -61,7 +63,7 @@ impl KeyStore for MemoryStore {
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError> {
         let mut state = self.state()?;
         let facts = state.new_key_facts(&new);
-        Ok(match decision::create_key(new, facts)? {
+        Ok(match decision::create_key(new, facts) {
             Decided::Accepted(write) => KeyCreated::Key(state.write_key(write)),
             Decided::Refused(refusal) => refusal,
         })
@@ -77,8 +79,8 @@ impl KeyStore for MemoryStore {
     ) -> Result<KeyChanged, StoreError> {
         let mut state = self.state()?;
         let facts = state.key_change_facts(account, id, &change, now)?;
-        Ok(match decision::change_key(facts, actor, change, now)? {
-            Decided::Accepted(write) => KeyChanged::Key(state.write_key(write)),
+        Ok(match decision::change_key(facts, actor, change, now) {
+            Decided::Accepted(writes) => KeyChanged::Key(state.write_change(writes)),
             Decided::Refused(refusal) => refusal,
         })
     }
@@ -87,7 +89,8 @@ impl KeyStore for MemoryStore {
         let mut state = self.state()?;
         let Some((row, number)) = state.working_secret(secret, now) else { return Ok(None) };
         let key = state.accounts[row].keys[index(number)].key.clone();
-        Ok(Some(state.write_key(decision::report_leaked(row, key, now))))
+        let is_replaced = state.keys.get(secret).is_some_and(|secret| secret.expires_at.is_some());
+        Ok(Some(state.write_key(decision::report_leaked(row, key, is_replaced, now))))
     }
 }
 
@@ -103,6 +106,10 @@ impl Record {
 
     pub(super) fn stored(&self, number: KeyNumber) -> Option<&StoredKey> {
         self.keys.get(index(number))
+    }
+
+    fn unrevoked_keys(&self) -> Vec<Key> {
+        self.keys.iter().map(|stored| &stored.key).filter(|key| key.revoked_at.is_none()).cloned().collect()
     }
 
     /// The key and the keys above it.
@@ -162,7 +169,8 @@ impl State {
         let owner = self.keys.get(&new.secret).and_then(|secret| self.accounts[secret.account].stored(secret.key));
         let owner_of_secret = owner.map(|stored| stored.key.clone());
         let keys = record.map_or(&[][..], |record| &record.keys);
-        let count = keys.iter().filter(|stored| stored.key.revoked_at.is_none()).count();
+        let counts = |key: &Key| key.revoked_at.is_none() && key.terms.expires_at.is_none_or(|at| new.created_at < at);
+        let count = keys.iter().filter(|stored| counts(&stored.key)).count();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (count, next) = (number(count), KeyNumber::new(number(keys.len())));
         NewKeyFacts { account, parents, owner_of_secret, count, next }
@@ -186,16 +194,23 @@ impl State {
             }
         }
         let secret_in_use = matches!(change, KeyChange::Rotate { secret, .. } if self.keys.contains_key(secret));
-        Ok(KeyChangeFacts { account, chain, meter: stored.and_then(|stored| stored.meter), spent, secret_in_use })
+        let needs_keys = chain.first().is_some_and(|key| decision::revokes_below(key, change));
+        let keys = record.filter(|_| needs_keys).map_or_else(Vec::new, Record::unrevoked_keys);
+        let meter = stored.and_then(|stored| stored.meter);
+        Ok(KeyChangeFacts { account, chain, meter, spent, keys, secret_in_use })
     }
 
     pub(super) fn key_facts(&self, id: &AccountId, key: &KeyHash) -> KeyFacts<usize> {
         let account = self.found(id);
-        let keys = account.as_ref().map_or(&[][..], |(row, _)| &self.accounts[*row].keys);
-        let managers = keys.iter().map(|stored| &stored.key).filter(|key| {
-            key.number.is_first() || (key.revoked_at.is_none() && key.terms.scopes.has(crate::access::Scope::Manage))
-        });
-        KeyFacts { managers: managers.cloned().collect(), account, key_in_use: self.keys.contains_key(key) }
+        let keys = account.as_ref().map_or_else(Vec::new, |(row, _)| self.accounts[*row].unrevoked_keys());
+        KeyFacts { keys, account, key_in_use: self.keys.contains_key(key) }
+    }
+
+    pub(super) fn write_change(&mut self, writes: KeyChangeWrites<usize>) -> Key {
+        for write in writes.below {
+            self.write_key(write);
+        }
+        self.write_key(writes.key)
     }
 
     pub(super) fn write_key(&mut self, write: KeyWrite<usize>) -> Key {
@@ -204,6 +219,7 @@ impl State {
             match old_secrets {
                 OldSecrets::Keep => {}
                 OldSecrets::Revoke => of_key.revoked = true,
+                OldSecrets::EndGrace => of_key.revoked |= of_key.expires_at.is_some(),
                 OldSecrets::ExpireAt(at) => of_key.expires_at = Some(of_key.expires_at.map_or(at, |old| old.min(at))),
             }
         }

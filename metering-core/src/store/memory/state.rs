@@ -227,11 +227,12 @@ impl State {
             chain: holder.chain,
             meter: None,
             spent: Credits::ZERO,
+            keys: Vec::new(),
             secret_in_use: self.keys.contains_key(&secret),
         };
-        Ok(match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now)? {
-            Decided::Accepted(write) => {
-                self.write_key(write);
+        Ok(match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
+            Decided::Accepted(writes) => {
+                self.write_change(writes);
                 self.payments.key_given_out(&holder.account.id);
                 Some(holder.account)
             }

@@ -9,7 +9,7 @@ use metering_tests::site::Site;
 use crate::support::wire::{BASE, balance};
 
 /// The message for every well-formed key that is not live.
-const DEAD: &str = "this API key is not live: it is unknown here, or was revoked or replaced";
+const DEAD: &str = "this API key is not live: it is unknown here, was revoked or replaced";
 
 /// A response without its date.
 fn without_date(mut response: Response) -> Response {
