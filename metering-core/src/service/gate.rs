@@ -56,10 +56,7 @@ pub struct Admission<'c> {
 
 /// How a request was admitted.
 #[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly every request is charged, and a box would cost each an allocation"
-)]
+#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum AdmissionKind {
     /// It was charged, and the charge is durable.
     Charged(Receipt),

@@ -93,7 +93,7 @@ pub struct NewKey {
 
 /// The outcome of [`KeyStore::create_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "one is made per request to manage keys")]
+#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum KeyCreated {
     /// It was created, now or by the same request before.
     Key(Key),
@@ -156,7 +156,7 @@ pub struct TermsChange {
 
 /// The outcome of [`KeyStore::change_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "one is made per request to manage keys")]
+#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum KeyChanged {
     /// It was changed. The key after the change.
     Key(Key),
