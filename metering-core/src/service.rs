@@ -392,6 +392,21 @@ impl Service {
         Ok(holder)
     }
 
+    /// Who holds a key that has one of these scopes.
+    async fn holder_with_any(&self, caller: Caller<'_>, scopes: &[Scope]) -> Result<KeyHolder, Error> {
+        let holder = self.holder_of(caller).await?;
+        let now = self.clock.now();
+        let mut refused = holder.check(None, caller.address, now);
+        for scope in scopes {
+            refused = holder.check(Some(*scope), caller.address, now);
+            if refused.is_ok() {
+                break;
+            }
+        }
+        refused?;
+        Ok(holder)
+    }
+
     /// Like [`Service::authenticate`], for a trusted service that asks about the key of its own caller.
     async fn authenticate_anywhere(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         let holder = self.holder_of(caller.into()).await?;

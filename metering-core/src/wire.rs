@@ -57,7 +57,7 @@ pub use headers::{
 };
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyNameDocument,
-    KeyResponse, KeyState, KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RotateKeyRequest,
+    KeyResponse, KeyState, KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
 pub use payment::{
     ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,

@@ -265,7 +265,8 @@ impl Service {
     /// [`Error::KeyRefused`], [`Error::RateLimited`], [`Error::InsufficientCredits`], or when the meter or the store
     /// fails. Nothing is charged, unless the error says that the outcome is unknown.
     pub async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
-        match self.meter.charge(charge).await? {
+        let in_flight = charge.in_flight.or_else(|| Some(self.in_flight.clone()));
+        match self.meter.charge(Charge { in_flight, ..charge }).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(Refusal::UnknownKey) => Err(Error::KeyRefused(KeyFault::NotLive)),
             Decision::Refused(Refusal::Key(refusal)) => Err(refusal.into()),

@@ -286,13 +286,13 @@ impl Service {
         let change = TermsChange {
             name: fields.optional("name", request.name.as_deref()),
             scopes: request.scopes.as_deref().and_then(|scopes| read_scopes(&mut fields, scopes)),
-            routes: request.routes.as_deref().and_then(|routes| self.read_routes(&mut fields, routes)),
-            networks: request.networks.as_deref().and_then(|networks| read_networks(&mut fields, networks)),
+            routes: request.routes.as_ref().map(|routes| self.optional_routes(&mut fields, routes.as_deref())),
+            networks: request.networks.as_ref().map(|networks| optional_networks(&mut fields, networks.as_deref())),
             expires_at: request.expires_at.as_ref().map(|text| self.expiry(&mut fields, text.as_deref())),
             disabled: request.disabled,
-            requests_per_minute: request.requests_per_minute,
-            requests_per_day: request.requests_per_day,
-            max_in_flight: request.max_in_flight,
+            requests_per_minute: request.requests_per_minute.map(Option::unwrap_or_default),
+            requests_per_day: request.requests_per_day.map(Option::unwrap_or_default),
+            max_in_flight: request.max_in_flight.map(Option::unwrap_or_default),
             limit: request.limit,
             limit_reset: request.limit_reset.as_ref().map(|text| fields.optional("limit_reset", text.as_deref())),
         };

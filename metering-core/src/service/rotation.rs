@@ -1,16 +1,23 @@
 //! Key rotation by the holder of the key. Works for every account; [`recovery`](super::recovery) is for those whose key
 //! is lost.
 
+use std::time::Duration;
+
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
-use crate::access::issued_key::KeyStatus;
-use crate::access::key::{ApiKey, KeyFault};
+use crate::access::issued_key::{KeyHolder, KeyStatus};
+use crate::access::key::{ApiKey, KeyFault, KeyHash};
 use crate::access::scope::Scope;
 use crate::charging::delivery::IdempotencyKey;
+use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::service::Service;
-use crate::store::StoreError;
-use crate::wire::{KeyNameDocument, VerifyResponse};
+use crate::service::keys::changed_key;
+use crate::store::{KeyChange, StoreError};
+use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
+
+/// The longest time that an old secret works after a rotation: a week.
+const MAX_GRACE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
 /// How many keys are read at a time.
 const KEYS_PER_READ: u32 = 100;
@@ -23,6 +30,7 @@ impl Service {
     ///
     /// ```
     /// use metering_core::charging::IdempotencyKey;
+    /// use metering_core::wire::RotateKeyRequest;
     /// use metering_core::{MemoryStore, Service};
     /// # use std::sync::Arc;
     ///
@@ -31,13 +39,13 @@ impl Service {
     /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
     /// # let (account, old_key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let rotation = IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?;
-    /// let rotated = service.rotate_key(Some(&old_key), Some(&rotation)).await?;
+    /// let rotated = service.rotate_key(Some(&old_key), &RotateKeyRequest::default(), Some(&rotation)).await?;
     /// let new_key = rotated.api_key.key();
     /// assert!(service.balance(Some(&old_key)).await.is_err());
     /// assert_eq!(service.balance(Some(new_key)).await?.org_id, rotated.org_id);
     ///
     /// // The response was lost: the same request gets it again.
-    /// let again = service.rotate_key(Some(&old_key), Some(&rotation)).await?;
+    /// let again = service.rotate_key(Some(&old_key), &RotateKeyRequest::default(), Some(&rotation)).await?;
     /// assert_eq!(again.api_key.key().hash(), new_key.hash());
     /// # Ok(())
     /// # }
@@ -50,6 +58,7 @@ impl Service {
     pub async fn rotate_key(
         &self,
         caller: impl Into<Caller<'_>>,
+        request: &RotateKeyRequest,
         rotation: Option<&IdempotencyKey>,
     ) -> Result<VerifyResponse, Error> {
         let caller = caller.into();
@@ -62,7 +71,9 @@ impl Service {
             }
             None => ApiKey::generate(&*self.payments.randomness),
         };
+        let old_until = self.grace(request)?;
         let replaced = match self.holder(caller, Some(Scope::Manage)).await {
+            Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
             Ok(_) => self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await?,
             Err(Error::KeyRefused(KeyFault::NotLive)) => None,
             Err(error) => return Err(error),
@@ -77,6 +88,34 @@ impl Service {
 }
 
 impl Service {
+    /// Until when the old secret of a key that is rotated works; `None` for no longer.
+    pub(super) fn grace(&self, request: &RotateKeyRequest) -> Result<Option<Timestamp>, Error> {
+        match request.grace_seconds.unwrap_or(0) {
+            0 => Ok(None),
+            seconds @ 1..=MAX_GRACE_SECONDS => {
+                Ok(Some(self.clock.now().saturating_add(Duration::from_secs(seconds.into()))))
+            }
+            _ => Err(Error::field("grace_seconds", format_args!("must be at most {MAX_GRACE_SECONDS}"))),
+        }
+    }
+
+    async fn rotate_with_grace(
+        &self,
+        holder: KeyHolder,
+        secret: KeyHash,
+        old_until: Option<Timestamp>,
+    ) -> Result<Account, Error> {
+        let id = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.id.clone();
+        let again = self.store.key_holder(&secret).await?;
+        if again.is_some_and(|again| again.key().is_some_and(|key| key.id == id)) {
+            // The same request as before.
+            return Ok(holder.account);
+        }
+        let change = KeyChange::Rotate { secret, old_until };
+        changed_key(self.store.change_key(&holder.account.id, &id, Some(&id), change, self.clock.now()).await?)?;
+        Ok(holder.account)
+    }
+
     /// The response to a recovery: the account's new key, and which others still work.
     pub(super) async fn recovered(&self, account: &Account, key: ApiKey) -> VerifyResponse {
         let remaining = self.other_live_keys(account).await;
@@ -87,7 +126,7 @@ impl Service {
         VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }
     }
 
-    async fn other_live_keys(&self, account: &Account) -> Result<Vec<KeyNameDocument>, StoreError> {
+    async fn other_live_keys(&self, account: &Account) -> Result<Vec<RemainingKeyDocument>, StoreError> {
         let (now, mut after, mut others) = (self.clock.now(), None, Vec::new());
         let works = |status: &KeyStatus| {
             let expired = status.key.terms.expires_at.is_some_and(|at| at <= now);
@@ -95,9 +134,11 @@ impl Service {
         };
         loop {
             let page = self.store.keys(&account.id, after.as_ref(), KEYS_PER_READ, now.day()).await?;
-            others.extend(page.items.iter().filter(|status| works(status)).map(|status| KeyNameDocument {
+            others.extend(page.items.iter().filter(|status| works(status)).map(|status| RemainingKeyDocument {
                 id: status.key.id.to_string(),
                 name: status.key.terms.name.to_string(),
+                scopes: status.key.terms.scopes,
+                created_at: status.key.created_at,
             }));
             after = page.next;
             if after.is_none() {

@@ -93,7 +93,9 @@ impl Service {
         caller: impl Into<Caller<'_>>,
         id: &str,
     ) -> Result<TopUpQuoteDocument, Error> {
-        let account = self.authorize(caller, Scope::Read).await?;
+        // Who may buy may also see what became of it.
+        let holder = self.holder_with_any(caller.into(), &[Scope::TopUp, Scope::Read]).await?;
+        let account = holder.account;
         let nonce = parse_id(id).ok_or(PaymentError::UnknownTopUpQuote)?;
         let quote = self.payments.store()?.quote(&nonce).await?;
         let quote = quote.filter(|quote| quote.top_up.as_ref() == Some(&account.id));

@@ -11,7 +11,8 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::wire::secret::IssuedKey;
 
-/// The body of `POST /keys`. What is left out is as for the key that makes it.
+/// The body of `POST /keys`. Expiry, routes and networks that are left out are those of the key that makes it; there is
+/// no limit that is left out.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -30,9 +31,9 @@ pub struct CreateKeyRequest {
     pub expires_at: Option<String>,
     /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default.
     pub scopes: Option<Vec<String>>,
-    /// The routes that it may call, such as `/quotes/*` or `GET /search`.
+    /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.
     pub routes: Option<Vec<String>>,
-    /// The networks that it may be used from, such as `203.0.113.0/24`.
+    /// The networks that it may be used from, such as `203.0.113.0/24`; at least one.
     pub networks: Option<Vec<String>>,
     /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
     pub requests_per_minute: Option<u32>,
@@ -65,16 +66,26 @@ pub struct ChangeKeyRequest {
     pub disabled: Option<bool>,
     /// What it may be used for.
     pub scopes: Option<Vec<String>>,
-    /// The routes that it may call; empty for all that the key above it may call.
-    pub routes: Option<Vec<String>>,
-    /// The networks that it may be used from; empty for those of the key above it.
-    pub networks: Option<Vec<String>>,
-    /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
-    pub requests_per_minute: Option<u32>,
-    /// Accepted requests per UTC day; 0 means no limit of its own.
-    pub requests_per_day: Option<u32>,
-    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
-    pub max_in_flight: Option<u32>,
+    /// The routes that it may call; null for all that the key above it may call.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    pub routes: Option<Option<Vec<String>>>,
+    /// The networks that it may be used from; null for those of the key above it.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    pub networks: Option<Option<Vec<String>>>,
+    /// Accepted requests per calendar minute (UTC); 0 or null means no limit of its own.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
+    pub requests_per_minute: Option<Option<u32>>,
+    /// Accepted requests per UTC day; 0 or null means no limit of its own.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
+    pub requests_per_day: Option<Option<u32>>,
+    /// Requests and streams under way in one process of the service; 0 or null means no limit of its own.
+    #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
+    pub max_in_flight: Option<Option<u32>>,
 }
 
 /// The body of `POST /keys/{id}/rotate`.
@@ -106,7 +117,7 @@ impl std::fmt::Debug for LeakedKeyRequest {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeakedKeyResponse {
-    /// Whether the key was live, and no longer is.
+    /// Whether the secret worked, and no longer does.
     pub disabled: bool,
 }
 
@@ -225,14 +236,20 @@ pub struct DeletedKeyResponse {
     pub deleted: bool,
 }
 
-/// How a key is named in other documents.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A key that a recovery left as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct KeyNameDocument {
+pub struct RemainingKeyDocument {
     /// Its public id.
     pub id: String,
     /// Its name.
     pub name: String,
+    /// What it may be used for.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub scopes: Scopes,
+    /// When it was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
 }
 
 impl KeyDocument {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::RateLimits;
 use crate::money::credits::Credits;
-use crate::wire::keys::KeyNameDocument;
+use crate::wire::keys::RemainingKeyDocument;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /api-key/recover/challenge`.
@@ -65,8 +65,8 @@ pub struct VerifyResponse {
     pub credit_balance: Credits,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
-    /// The other keys that still work: those that cannot manage keys. Delete those that you do not know. Left out when
-    /// only one key was rotated.
+    /// The other keys that still work: those that cannot manage keys. Delete those that you do not know. If somebody else
+    /// had a key that could manage keys, rotate the rest too. Left out when only one key was rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub remaining_keys: Option<Vec<KeyNameDocument>>,
+    pub remaining_keys: Option<Vec<RemainingKeyDocument>>,
 }

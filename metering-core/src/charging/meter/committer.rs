@@ -149,8 +149,8 @@ impl Committer {
         }
     }
 
-    /// Puts a request into its lane. Charges go by key, and an account has one live key, so all its charges share a
-    /// lane. Refunds go by account id and may be in another lane; the store serialises the two.
+    /// Puts a request into its lane. Charges go by secret, so those of one key share a lane. Other keys of the account, and
+    /// refunds, may be in other lanes; the store serialises them.
     fn assign_lane(&mut self, request: Request) {
         match &request.posting {
             Posting::Charge(charge) => {
