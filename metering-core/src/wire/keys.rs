@@ -12,77 +12,95 @@ use crate::money::credits::Credits;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /keys`. What is left out is as for the key that makes it.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateKeyRequest {
     /// Its name, 1 to 100 characters.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Credits>,
     /// When the limit starts again: `daily`, `weekly` (on Monday) or `monthly`, all in UTC; null for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_reset: Option<String>,
     /// When it expires, as RFC 3339; null for when the key that makes it does.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<String>>,
     /// The networks that it may be used from, such as `203.0.113.0/24`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<Vec<String>>,
     /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
     /// Accepted requests per UTC day; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
     /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
 
 /// The body of `PATCH /keys/{id}`. What is left out stays as it is; null removes a restriction.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeKeyRequest {
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "present_amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Option<Credits>>,
     /// When the limit starts again; null for never.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit_reset: Option<Option<String>>,
     /// When it expires, as RFC 3339; null for when the key above it does.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Option<String>>,
     /// Whether it is switched off, and the keys below it with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
     /// What it may be used for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call; empty for all that the key above it may call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<String>>,
     /// The networks that it may be used from; empty for those of the key above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<Vec<String>>,
     /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
     /// Accepted requests per UTC day; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
     /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
 
 /// The body of `POST /keys/{id}/rotate`.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotateKeyRequest {
     /// How many more seconds the old secret works, at most a week. 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_seconds: Option<u32>,
 }
 
@@ -327,6 +345,22 @@ mod tests {
         let nothing = read("{}");
         assert_eq!((nothing.limit, nothing.limit_reset, nothing.expires_at), (None, None, None));
         assert_eq!(read(r#"{"limit_reset": "daily"}"#).limit_reset, Some(Some("daily".to_owned())));
+    }
+
+    #[test]
+    fn requests_are_written_as_they_are_read() {
+        let texts = [
+            "{}",
+            r#"{"name":"x","limit":null,"limit_reset":null,"expires_at":null}"#,
+            r#"{"limit":0.5,"limit_reset":"daily","disabled":false,"routes":[],"max_in_flight":0}"#,
+        ];
+        for text in texts {
+            let request: ChangeKeyRequest = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&request).unwrap(), text);
+        }
+        let request: CreateKeyRequest =
+            serde_json::from_str(r#"{"name":"x","limit":"0.5","scopes":["call"]}"#).unwrap();
+        assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"name":"x","limit":0.5,"scopes":["call"]}"#);
     }
 
     #[test]
