@@ -41,7 +41,7 @@ impl AdminApp {
         Self {
             administration: Administration::new(store)
                 .with_clock(Arc::clone(&app.clock))
-                .with_catalogue(Arc::clone(app.service.catalogue())),
+                .with_catalogue(Arc::new(app.service.catalogue().clone())),
             sessions: Sessions::default(),
             chains: chains.collect(),
             brand: config.brand.name.as_str().to_owned(),
