@@ -88,9 +88,19 @@ impl Client {
     /// # Errors
     /// When the service rejects the request or does not respond.
     pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Response, ClientError> {
+        self.send(Method::POST, target, document).await
+    }
+
+    /// Sends a JSON document.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        target: &str,
+        document: &impl Serialize,
+    ) -> Result<Response, ClientError> {
         let body = serde_json::to_vec(document);
         let body = body.map_err(|error| ClientError::Garbled(format!("cannot serialize the request: {error}")))?;
-        self.open(Method::POST, target, Some(body.into())).await?.read_to_end().await
+        self.open(method, target, Some(body.into())).await?.read_to_end().await
     }
 
     /// Subscribes to an event stream. Resumes after `last_event_id` if the stream supports event ids.

@@ -14,7 +14,7 @@ use crate::usage::KeyLabels;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /keys`. What is left out is as for the key that makes it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateKeyRequest {
@@ -23,7 +23,7 @@ pub struct CreateKeyRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Credits>,
@@ -55,7 +55,7 @@ pub struct CreateKeyRequest {
 }
 
 /// The body of `PATCH /keys/{id}`. What is left out stays as it is; null removes a restriction.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeKeyRequest {
@@ -63,17 +63,17 @@ pub struct ChangeKeyRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "present_amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Option<Credits>>,
     /// When the limit starts again; null for never.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_reset: Option<Option<String>>,
     /// When it expires, as RFC 3339; null for when the key above it does.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Option<String>>,
@@ -101,7 +101,7 @@ pub struct ChangeKeyRequest {
 }
 
 /// The body of `POST /keys/{id}/rotate`.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotateKeyRequest {
@@ -364,6 +364,22 @@ mod tests {
         let nothing = read("{}");
         assert_eq!((nothing.limit, nothing.limit_reset, nothing.expires_at), (None, None, None));
         assert_eq!(read(r#"{"limit_reset": "daily"}"#).limit_reset, Some(Some("daily".to_owned())));
+    }
+
+    #[test]
+    fn requests_are_written_as_they_are_read() {
+        let texts = [
+            "{}",
+            r#"{"name":"x","limit":null,"limit_reset":null,"expires_at":null}"#,
+            r#"{"limit":0.5,"limit_reset":"daily","disabled":false,"routes":[],"max_in_flight":0}"#,
+        ];
+        for text in texts {
+            let request: ChangeKeyRequest = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&request).unwrap(), text);
+        }
+        let request: CreateKeyRequest =
+            serde_json::from_str(r#"{"name":"x","limit":"0.5","scopes":["call"]}"#).unwrap();
+        assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"name":"x","limit":0.5,"scopes":["call"]}"#);
     }
 
     #[test]
