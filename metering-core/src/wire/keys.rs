@@ -25,7 +25,6 @@ pub struct CreateKeyRequest {
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Credits>,
     /// When the limit starts again: `daily`, `weekly` (on Monday) or `monthly`, all in UTC; null for never.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,17 +64,14 @@ pub struct ChangeKeyRequest {
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Option<Credits>>,
     /// When the limit starts again; null for never.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_reset: Option<Option<String>>,
     /// When it expires, as RFC 3339; null for when the key above it does.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Option<String>>,
     /// Whether it is switched off, and the keys below it with it.
     #[serde(skip_serializing_if = "Option::is_none")]
