@@ -8,6 +8,7 @@ mod app;
 mod audit;
 mod documents;
 mod health;
+mod keys;
 mod openapi;
 mod operators;
 mod payments;

@@ -93,6 +93,8 @@ impl Default for MeterConfig {
 ///     request_path: "/quotes/7".into(),
 ///     request_id: None,
 ///     delivery: None,
+///     address: None,
+///     in_flight: None,
 /// };
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),

@@ -3,12 +3,14 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::access::budget::BudgetReset;
 use crate::access::issued_key::KeyStatus;
 use crate::access::key_id::KeyId;
 use crate::access::scope::Scopes;
 use crate::charging::key_meter::remaining;
 use crate::clock::Timestamp;
-use crate::money::credits::Credits;
+use crate::money::credits::{Credits, printed, printed_if_any};
+use crate::usage::KeyLabels;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /keys`. What is left out is as for the key that makes it.
@@ -121,7 +123,7 @@ impl std::fmt::Debug for LeakedKeyRequest {
 }
 
 /// The response to `POST /keys/leaked`.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeakedKeyResponse {
     /// Whether the key was live, and no longer is.
@@ -146,7 +148,7 @@ pub enum KeyState {
 }
 
 /// A key, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyDocument {
     /// Its public id.
@@ -160,26 +162,33 @@ pub struct KeyDocument {
     /// Whether it was switched off.
     pub disabled: bool,
     /// How many credits may be spent with it and with the keys below it; null for no limit.
+    #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
     /// What is left of the limit.
+    #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit_remaining: Option<Credits>,
     /// When the limit starts again: `daily`, `weekly`, `monthly`, or null for never.
-    pub limit_reset: Option<&'static str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub limit_reset: Option<BudgetReset>,
     /// The next time that it starts again, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub limit_resets_at: Option<Timestamp>,
     /// Credits used with the key itself, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage: Credits,
     /// Today (UTC).
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_daily: Credits,
     /// Since Monday.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_weekly: Credits,
     /// Since the first day of the month.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_monthly: Credits,
     /// The last UTC day with an accepted request, `YYYY-MM-DD`.
@@ -207,7 +216,7 @@ pub struct KeyDocument {
 }
 
 /// The response to `GET /keys/{id}`, `GET /keys/current` and `PATCH /keys/{id}`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyResponse {
     /// The key.
@@ -215,7 +224,7 @@ pub struct KeyResponse {
 }
 
 /// The response to `GET /keys`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysDocument {
     /// The caller's key and the keys below it, oldest first. Fewer than `limit` does not mean that it is the last part.
@@ -236,7 +245,7 @@ pub struct IssuedKeyResponse {
 }
 
 /// The response to `DELETE /keys/{id}`.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeletedKeyResponse {
     /// Always true.
@@ -254,6 +263,12 @@ pub struct KeyNameDocument {
 }
 
 impl KeyDocument {
+    /// A key as it is at `now`, with the parent's id from the account's labels.
+    pub(crate) fn labelled(status: KeyStatus, labels: &KeyLabels, now: Timestamp) -> Self {
+        let parent = status.key.parent.and_then(|parent| labels.get(parent)).map(|label| label.id.clone());
+        Self::new(status, parent.as_ref(), now)
+    }
+
     /// A key as it is at `now`. `parent` is the id of the key that made it.
     #[must_use]
     pub fn new(status: KeyStatus, parent: Option<&KeyId>, now: Timestamp) -> Self {
@@ -280,7 +295,7 @@ impl KeyDocument {
             disabled: terms.disabled,
             limit: terms.budget.map(|budget| budget.limit),
             limit_remaining: left,
-            limit_reset: terms.budget.and_then(|budget| budget.reset).map(crate::access::BudgetReset::as_str),
+            limit_reset: terms.budget.and_then(|budget| budget.reset),
             limit_resets_at: terms.budget.and_then(|budget| budget.resets_at(now)),
             usage: usage.total,
             usage_daily: usage.daily,

@@ -38,6 +38,8 @@ fn charge(atoms: i64) -> Posting {
         request_path: "/a".into(),
         request_id: None,
         delivery: None,
+        address: None,
+        in_flight: None,
     })
 }
 
