@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
 use crate::charging::charge::{Charge, Decision, Receipt, Refund, Settlement};
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::store::{Store, StoreError};
