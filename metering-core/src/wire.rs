@@ -56,8 +56,8 @@ pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
 };
 pub use keys::{
-    ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyNameDocument,
-    KeyResponse, KeyState, KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
+    ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
+    KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
 pub use payment::{
     ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,

@@ -1,8 +1,6 @@
 //! Key rotation by the holder of the key. Works for every account; [`recovery`](super::recovery) is for those whose key
 //! is lost.
 
-use std::time::Duration;
-
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{KeyHolder, KeyStatus};
@@ -12,12 +10,10 @@ use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::service::Service;
+use crate::service::key_terms::end_of_grace;
 use crate::service::keys::changed_key;
 use crate::store::{KeyChange, StoreError};
 use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
-
-/// The longest time that an old secret works after a rotation: a week.
-const MAX_GRACE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
 /// How many keys are read at a time.
 const KEYS_PER_READ: u32 = 100;
@@ -71,7 +67,7 @@ impl Service {
             }
             None => ApiKey::generate(&*self.payments.randomness),
         };
-        let old_until = self.grace(request)?;
+        let old_until = end_of_grace(request.grace_seconds, self.clock.now())?;
         let replaced = match self.holder(caller, Some(Scope::Manage)).await {
             Ok(holder) if old_until.is_some() => Some(self.rotate_with_grace(holder, new.hash(), old_until).await?),
             Ok(_) => self.store.replace_live_key(&key.hash(), new.hash(), self.clock.now()).await?,
@@ -88,17 +84,6 @@ impl Service {
 }
 
 impl Service {
-    /// Until when the old secret of a key that is rotated works; `None` for no longer.
-    pub(super) fn grace(&self, request: &RotateKeyRequest) -> Result<Option<Timestamp>, Error> {
-        match request.grace_seconds.unwrap_or(0) {
-            0 => Ok(None),
-            seconds @ 1..=MAX_GRACE_SECONDS => {
-                Ok(Some(self.clock.now().saturating_add(Duration::from_secs(seconds.into()))))
-            }
-            _ => Err(Error::field("grace_seconds", format_args!("must be at most {MAX_GRACE_SECONDS}"))),
-        }
-    }
-
     async fn rotate_with_grace(
         &self,
         holder: KeyHolder,
