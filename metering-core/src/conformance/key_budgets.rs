@@ -62,6 +62,7 @@ pub async fn budget_must_cover_the_price(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 100);
     let none = issue(&*store, &customer.id, None, terms(0, None)).await;
     assert_eq!(exhausted(&*store, &none, 1, NOON).await, (0, 0, 0));
+    assert_verified(&*store).await;
 }
 
 /// 64 requests race for a budget that covers 20: exactly 20 are accepted.
@@ -148,6 +149,7 @@ pub async fn lagging_clock_gets_no_second_budget(store: Arc<dyn Store>) {
     assert_eq!(exhausted(&*store, &key, 21, midnight).await, (50, 30, 20), "a new name changes no budget");
     accepted(&*store, charge(key.secret, 20), lagging).await;
     assert_eq!(exhausted(&*store, &key, 1, midnight).await, (50, 50, 0));
+    assert_verified(&*store).await;
 }
 
 /// A refund of a charge of the same period can be spent again; one of an earlier period cannot. All keys above get it
@@ -248,4 +250,5 @@ pub async fn repeated_request_takes_no_budget(store: Arc<dyn Store>) {
     assert!(!accepted(&*store, named(), NOON).await.repeated);
     assert!(accepted(&*store, named(), NOON).await.repeated);
     assert_eq!(spent(&*store, &customer.id, &key.id).await, 10);
+    assert_verified(&*store).await;
 }

@@ -86,6 +86,7 @@ pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
         let disabled = TermsChange { disabled: Some(true), ..none() };
         assert!(change(&*store, &customer.id, &child.id, disabled).await.terms.disabled);
     }
+    assert_verified(&*store).await;
 }
 
 /// A key's rate limits count the requests of the keys below it, exactly, in one batch and over batches.
@@ -114,6 +115,7 @@ pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
             assert_eq!((receipt.rate.limits, receipt.rate.remaining(window)), (limits, Some(2)));
         }
     }
+    assert_verified(&*store).await;
 }
 
 /// The account's limits are checked before the key's, and a request that either refuses counts for none.
@@ -138,6 +140,7 @@ pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
     };
     assert_eq!(rate.limits.requests_per_day, 1, "the account's limits are checked first");
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 2 * BASE);
+    assert_verified(&*store).await;
 }
 
 /// Racing requests with several keys below one fill its limit exactly.
@@ -183,6 +186,7 @@ pub async fn requests_under_way_are_limited(store: Arc<dyn Store>) {
     let unlimited =
         accepted(&*store, Charge { in_flight: Some(in_flight.clone()), ..charge(customer.key, BASE) }, NOON);
     assert_eq!(unlimited.await.slot, None, "its key has no limit");
+    assert_verified(&*store).await;
 }
 
 /// A charge that is refused for another reason takes no slot.
@@ -203,4 +207,5 @@ pub async fn refused_requests_are_not_under_way(store: Arc<dyn Store>) {
     changed(store.change_key(&customer.id, &key.id, None, disabled, NOON).await.unwrap());
     assert_eq!(refused(&*store, price(BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(in_flight.count(&customer.id, key.number), 0);
+    assert_verified(&*store).await;
 }

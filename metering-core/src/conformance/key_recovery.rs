@@ -117,4 +117,5 @@ pub async fn only_a_working_secret_is_reported(store: Arc<dyn Store>) {
     assert_eq!(store.report_leaked(&revoked.secret, NOON).await.unwrap(), None);
     store.revoke_account(&customer.id, NOON).await.unwrap();
     assert_eq!(store.report_leaked(&customer.key, NOON).await.unwrap(), None);
+    assert_verified(&*store).await;
 }

@@ -151,6 +151,7 @@ pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
     assert_eq!(sum("usage", child.number), (3, -9 * BASE));
     assert_eq!(sum("usage_refund", child.number), (1, 2 * BASE));
     assert_eq!(sum("usage", KeyNumber::FIRST), (1, -BASE));
+    assert_verified(&*store).await;
 }
 
 /// A request that the terms do not allow is refused with the reason, and changes nothing.
@@ -186,6 +187,7 @@ pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
             }
         }
     }
+    assert_verified(&*store).await;
 }
 
 /// A key that is disabled, revoked or leaked is refused like one that never existed.
@@ -237,4 +239,5 @@ pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
     expected[1].name = "renamed".parse().unwrap();
     assert_eq!(store.key_labels(&customer.id).await.unwrap(), expected);
     assert_eq!(store.key_labels(&new_id()).await.unwrap(), []);
+    assert_verified(&*store).await;
 }
