@@ -72,7 +72,8 @@ impl World {
     fn terms(&self, dice: &mut Dice) -> KeyTerms {
         let mut terms = all_scopes();
         if dice.one_in(3) {
-            terms.scopes = Scopes::of(vec![dice.choose(&Scope::ALL), Scope::Call]).unwrap();
+            terms.scopes =
+                Scopes::of(vec![dice.choose(&Scope::ALL), dice.choose(&[Scope::Call, Scope::Manage])]).unwrap();
         }
         if dice.one_in(4) {
             terms.routes = dice.choose(&["/x", "GET /*", "/y"]).parse().unwrap();
@@ -173,7 +174,7 @@ impl World {
                 format!("{:?}", store.revoke_account(&self.accounts[account], now).await)
             }
             Operation::Charge(secrets) => {
-                let route = |place: usize| if place % 3 == 0 { "/y" } else { "/x" };
+                let route = |place: usize| if place.is_multiple_of(3) { "/y" } else { "/x" };
                 let postings = secrets.iter().enumerate();
                 let postings = postings.map(|(place, key)| Posting::Charge(charge_of(*key, route(place), BASE)));
                 let outcomes = store.commit(postings.collect(), now).await.unwrap();
@@ -226,7 +227,8 @@ impl World {
     }
 }
 
-async fn agree(seed: u64) {
+/// Returns all outcomes.
+async fn agree(seed: u64) -> String {
     let folder = fast_folder();
     let file = folder.path().join("metering.db");
     let handles = [SqliteStore::open(&file).unwrap(), SqliteStore::open(&file).unwrap()];
@@ -236,7 +238,7 @@ async fn agree(seed: u64) {
     let mut world =
         World { accounts, keys, secrets: Vec::new(), next_secret: 100, refunds: [Vec::new(), Vec::new()], now };
     for number in 1..3 {
-        let new = NewAccount { key: hash(number), entries: vec![grant(60)], ..new_account() };
+        let new = NewAccount { key: hash(number), entries: vec![grant(20)], ..new_account() };
         world.accounts.push(new.id.clone());
         world.secrets.push(new.key);
         world.keys.push(KeyId::of_first(&new.key));
@@ -244,12 +246,14 @@ async fn agree(seed: u64) {
             store.create_account(new.clone()).await.unwrap();
         }
     }
+    let mut outcomes = String::new();
     for step in 0..90 {
         let operation = world.operation(&mut dice);
         let store = &handles[usize::try_from(dice.below(2)).unwrap()];
         let found = world.run(store, operation.clone(), 0).await;
         let expected = world.run(&memory, operation.clone(), 1).await;
         assert_eq!(found, expected, "seed {seed}, step {step}: {operation:?}");
+        outcomes += &found;
         if step % 8 == 0 {
             assert_eq!(world.read(store).await, world.read(&memory).await, "seed {seed}, step {step}: {operation:?}");
         }
@@ -258,11 +262,39 @@ async fn agree(seed: u64) {
             world.now = world.now.saturating_add(Duration::from_secs(3_600 * hours));
         }
     }
+    outcomes
 }
 
 #[tokio::test]
 async fn random_operations_on_keys_do_what_they_do_in_memory() {
+    let mut outcomes = String::new();
     for seed in 0..60 {
-        agree(seed).await;
+        outcomes += &agree(seed).await;
     }
+    let expected = [
+        "Ok(Key(",
+        "NoSuchAccount",
+        "NoSuchParent",
+        "TooMany",
+        "Wider(",
+        "NoSuchKey",
+        "FirstKey",
+        "Leaked",
+        "NoLimit",
+        "already in use",
+        "Ok(Some(Key ",
+        "Ok(Some(Account ",
+        "Accepted(",
+        "UnknownKey",
+        "Key(Route)",
+        "Key(Network",
+        "Key(Scope",
+        "Expired",
+        "KeyBudget",
+        "RateLimited",
+        "InsufficientCredits",
+        "Refunded(Some(",
+    ];
+    let missing: Vec<_> = expected.iter().filter(|outcome| !outcomes.contains(**outcome)).collect();
+    assert!(missing.is_empty(), "the operations never led to {missing:?}");
 }
