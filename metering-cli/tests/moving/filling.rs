@@ -192,6 +192,8 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         request_path: path.into(),
         request_id,
         delivery: None,
+        address: None,
+        in_flight: None,
     })
 }
 
