@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::access::{Budget, BudgetReset, KeyHash, KeyTerms, Scopes};
+use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
 use metering_core::charging::{Outcome, Posting};
 use metering_core::transfer::{Export, Section};
 use metering_core::usage::Activity;
@@ -96,9 +96,9 @@ async fn go(store: &dyn Store, to: usize) {
     }
 }
 
-/// Terms of a key that counts, and refuses nothing.
+/// Terms of a key that counts, and refuses nothing. Without a period, since time goes back by a day in this history.
 fn every_route() -> KeyTerms {
-    let budget = Some(Budget { limit: Credits::from_whole(100).unwrap(), reset: Some(BudgetReset::Weekly) });
+    let budget = Some(Budget { limit: Credits::from_whole(100).unwrap(), reset: None });
     KeyTerms { budget, ..KeyTerms::new("Counted".parse().unwrap(), Scopes::ALL) }
 }
 
