@@ -27,12 +27,20 @@ export function keyTable(keys, { own, actions }) {
     stateOf(key),
     used(key),
     budget(key),
-    key.last_used_at ?? h("span", { class: "soft" }, "Never"),
-    key.expires_at ? h("time", { datetime: key.expires_at, title: key.expires_at }, minute(key.expires_at)) : h("span", { class: "soft" }, "Never"),
+    key.last_used_at ? moment(key.last_used_at) : never(),
+    key.expires_at ? moment(key.expires_at) : never(),
     key.scopes.join(", "),
     ...(actions ? [actions(key)] : []),
   ]);
   return table("Keys", actions ? [...COLUMNS, { name: "Actions" }] : COLUMNS, rows);
+}
+
+const never = () => h("span", { class: "soft" }, "Never");
+
+/** A day or a time, in UTC, which breaks only between the two. */
+function moment(text) {
+  const parts = minute(text).split(" ").map((part) => h("span", { class: "whole" }, part));
+  return h("time", { datetime: text, title: text }, parts[0], parts[1] && " ", parts[1]);
 }
 
 function nameOf(key, own, names) {
@@ -67,6 +75,6 @@ function budget(key) {
     figure(key.limit),
     ` ${plural(key.limit, "credit")} ${period}`,
     limit > 0n ? bar(key.limit_remaining, limit) : "",
-    key.limit_resets_at && h("span", { class: "under" }, `Resets ${minute(key.limit_resets_at)}`),
+    key.limit_resets_at && h("span", { class: "under" }, "Resets ", moment(key.limit_resets_at)),
   );
 }

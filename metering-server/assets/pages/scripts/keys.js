@@ -106,7 +106,7 @@ export class KeysTab {
   }
 
   #leak(key) {
-    const rotate = h("button", { class: "button", type: "button", "data-action": "rotate-leaked", on: { click: () => this.actions.rotate(key) } }, "Rotate it");
+    const rotate = h("button", { class: "button", type: "button", "data-action": "rotate-leaked", on: { click: () => this.actions.rotate(key) } }, "Rotate it", h("span", { class: "quietly-there" }, `: ${key.name}`));
     return h(
       "div",
       { class: "notice notice-bad", "data-leaked": key.id },
@@ -121,9 +121,9 @@ export class KeysTab {
     const button = (action, label, work, kind = "") =>
       h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(key))) } }, label, h("span", { class: "quietly-there" }, ` ${key.name}`));
     const { actions } = this;
-    const toggle = key.disabled
-      ? key.state !== "leaked" && button("enable", "Enable", (one) => actions.enable(one))
-      : button("disable", "Disable", (one) => actions.disable(one));
+    const onOff = key.disabled ? button("enable", "Enable", (one) => actions.enable(one)) : button("disable", "Disable", (one) => actions.disable(one));
+    // A leaked key is off until it is rotated.
+    const toggle = key.state !== "leaked" && onOff;
     const unlessFirst = isFirst ? [h("span", { class: "under" }, "The first key cannot be disabled or deleted.")] : [toggle, button("delete", "Delete", (one) => actions.remove(one), "danger")];
     return h("span", { class: "row-actions", "data-actions": key.id }, button("change", "Change", (one) => actions.change(one)), button("rotate", "Rotate", (one) => actions.rotate(one)), ...unlessFirst);
   }
