@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
+use metering_core::access::ClientAddress;
 use metering_core::charging::IdempotencyKey;
 use metering_core::operators::OperatorToken;
 use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
@@ -24,17 +25,19 @@ pub struct Client {
     key: Option<ApiKey>,
     operator: Option<OperatorToken>,
     idempotency_key: Option<IdempotencyKey>,
+    address: Option<ClientAddress>,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { transport, source, key, operator, idempotency_key } = self;
+        let Self { transport, source, key, operator, idempotency_key, address } = self;
         f.debug_struct("Client")
             .field("transport", transport)
             .field("source", source)
             .field("key", &key.as_ref().map(ApiKey::hash))
             .field("operator", operator)
             .field("idempotency_key", idempotency_key)
+            .field("address", address)
             .finish()
     }
 }
@@ -43,7 +46,7 @@ impl Client {
     /// A client without a key; usage records name it `source`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
-        Self { transport, source, key: None, operator: None, idempotency_key: None }
+        Self { transport, source, key: None, operator: None, idempotency_key: None, address: None }
     }
 
     /// This client, with a key.
@@ -62,6 +65,13 @@ impl Client {
     #[must_use]
     pub fn with_idempotency_key(&self, key: IdempotencyKey) -> Self {
         Self { idempotency_key: Some(key), ..self.clone() }
+    }
+
+    /// This client, on behalf of one at this address, which becomes an extension of every request. A transport within
+    /// the process passes it on; [`HttpTransport`](crate::HttpTransport) does not.
+    #[must_use]
+    pub fn with_address(&self, address: ClientAddress) -> Self {
+        Self { address: Some(address), ..self.clone() }
     }
 
     /// This client, under another name in usage records.
@@ -88,9 +98,19 @@ impl Client {
     /// # Errors
     /// When the service rejects the request or does not respond.
     pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Response, ClientError> {
+        self.send(Method::POST, target, document).await
+    }
+
+    /// Sends a JSON document.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        target: &str,
+        document: &impl Serialize,
+    ) -> Result<Response, ClientError> {
         let body = serde_json::to_vec(document);
         let body = body.map_err(|error| ClientError::Garbled(format!("cannot serialize the request: {error}")))?;
-        self.open(Method::POST, target, Some(body.into())).await?.read_to_end().await
+        self.open(method, target, Some(body.into())).await?.read_to_end().await
     }
 
     /// Subscribes to an event stream. Resumes after `last_event_id` if the stream supports event ids.
@@ -143,6 +163,9 @@ impl Client {
         }
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(address) = self.address {
+            request = request.extension(address);
         }
         let request = request.body(body.unwrap_or_default());
         request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a valid path and query")))

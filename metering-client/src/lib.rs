@@ -35,6 +35,7 @@
 //! # Where next
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
+//! - Keys for others, with limits: [`Client::create_key`].
 //! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
 //!
 //! `docs/protocol.md` in the repository describes the requests.
@@ -44,6 +45,7 @@ mod client;
 mod error;
 mod events;
 mod http_transport;
+mod keys;
 mod response;
 pub mod tools;
 mod transport;

@@ -7,6 +7,7 @@ mod accounts;
 pub(crate) mod action;
 mod catalogue;
 pub(crate) mod error;
+mod keys;
 mod operators;
 pub mod payments;
 mod plans;
@@ -16,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId};
+use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
 use crate::random::{Randomness, SystemRandomness};
 use crate::store::FullStore;
@@ -55,6 +57,7 @@ pub use error::AdminError;
 #[derive(Clone)]
 pub struct Administration {
     store: Arc<dyn FullStore>,
+    catalogue: Option<Arc<Catalogue>>,
     clock: Arc<dyn Clock>,
     randomness: Arc<dyn Randomness>,
 }
@@ -69,13 +72,20 @@ impl Administration {
     /// Administers a store, with the system's clock and randomness.
     #[must_use]
     pub fn new(store: Arc<dyn FullStore>) -> Self {
-        Self { store, clock: Arc::new(SystemClock), randomness: Arc::new(SystemRandomness) }
+        let catalogue = None;
+        Self { store, catalogue, clock: Arc::new(SystemClock), randomness: Arc::new(SystemRandomness) }
     }
 
     /// The same, with another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
+    }
+
+    /// The same, for a service with this catalogue: the routes that keys may call are checked against it.
+    #[must_use]
+    pub fn with_catalogue(self, catalogue: Arc<Catalogue>) -> Self {
+        Self { catalogue: Some(catalogue), ..self }
     }
 
     /// The store.

@@ -9,6 +9,7 @@ pub(crate) mod delivery;
 pub(crate) mod in_flight;
 pub(crate) mod key_meter;
 pub(crate) mod meter;
+pub(crate) mod posting;
 pub(crate) mod rate;
 pub(crate) mod request_id;
 pub(crate) mod tally;
@@ -18,6 +19,7 @@ pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, Idempot
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, Window};
 pub use request_id::{RequestId, RequestIdError};
-pub use tally::{Changes, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};
+pub use tally::{Changes, Tally, UsageChange, UsageKind};

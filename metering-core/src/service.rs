@@ -7,6 +7,7 @@ mod claims;
 mod email;
 mod fields;
 mod gate;
+pub(crate) mod key_terms;
 mod keys;
 mod payments;
 mod position;

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
 use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};

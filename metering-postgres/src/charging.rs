@@ -1,5 +1,6 @@
 //! The charge path: commits a batch in at most two round trips, and packs the newest usage into the account's meter row.
 
+pub(crate) mod access;
 pub(crate) mod commit;
 pub(crate) mod entry;
 pub(crate) mod known;

@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::str::FromStr;
 
 use futures_util::TryStreamExt;
-use metering_core::access::{EmailStatus, Payer, Totals};
+use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
-use metering_core::charging::{Delivery, Fingerprint, MeterState, Remembered, StoredResult, Window};
+use metering_core::charging::{Delivery, Fingerprint, KeyMeter, MeterState, Remembered, StoredResult, Window};
 use metering_core::money::PaymentRef;
-use metering_core::{Account, Credits, RateLimits, Timestamp};
+use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
@@ -126,6 +126,31 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
     })
 }
 
+/// The columns that [`key_meter`] reads from `key_meter c`.
+pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count";
+
+/// Reads what counts against the terms of a key from [`KEY_METER_COLUMNS`], which start at `first`.
+pub(crate) fn key_meter(row: &Row, first: usize) -> Result<KeyMeter> {
+    let window =
+        |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
+    let spent = Spent { since: Day::from_unix_days(row.try_get(first)?), amount: amount(row, first + 1)? };
+    Ok(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)? })
+}
+
+/// Like [`key_meter`], for columns that are all NULL if there is no meter.
+pub(crate) fn optional_key_meter(row: &Row, first: usize) -> Result<Option<KeyMeter>> {
+    match row.try_get::<_, Option<i64>>(first)? {
+        Some(_) => key_meter(row, first).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// What counts against the terms of a key, in the order of [`KEY_METER_COLUMNS`].
+pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 6] {
+    let KeyMeter { spent, minute, day } = meter;
+    [spent.since.unix_days(), spent.amount.atoms(), minute.index, minute.count.into(), day.index, day.count.into()]
+}
+
 /// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
 fn payer(row: &Row, first: usize) -> Result<Option<Payer>> {
     match row.try_get::<_, Option<i64>>(first + 1)? {
@@ -170,6 +195,16 @@ pub(crate) fn amount(row: &Row, index: usize) -> Result<Credits> {
 pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row, index: usize) -> Result<T> {
     let number: i64 = row.try_get(index)?;
     T::try_from(number).map_err(|_| corrupt(format_args!("{number} is out of range")))
+}
+
+/// The number of a key.
+pub(crate) fn key_number(row: &Row, index: usize) -> Result<KeyNumber> {
+    unsigned(row, index).map(KeyNumber::new)
+}
+
+/// A time, or NULL.
+pub(crate) fn optional_timestamp(row: &Row, index: usize) -> Result<Option<Timestamp>> {
+    Ok(row.try_get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
 }
 
 /// A token amount, as written by [`units_column`].

@@ -8,6 +8,7 @@ mod app;
 mod audit;
 mod documents;
 mod health;
+mod keys;
 mod openapi;
 mod operators;
 mod payments;
@@ -99,6 +100,7 @@ where
     let method = if head.method == Method::HEAD && takes_head { Method::GET } else { head.method };
     let request = endpoints::Request {
         client: head.extensions.get::<ClientAddress>().copied(),
+        address: head.extensions.get().copied(),
         headers: head.headers,
         path: Vec::new(),
         query: head.uri.query().unwrap_or_default().to_owned(),

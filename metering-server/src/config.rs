@@ -71,7 +71,7 @@ pub struct Config {
     pub log: LogConfig,
     /// Timeouts and limits of HTTP connections.
     pub http: HttpConfig,
-    /// Rate limits for requests without a key.
+    /// Rate limits for requests without a key and for accounts, and the number of keys per account.
     pub limits: LimitsConfig,
     /// How requests are forwarded.
     pub gateway: GatewayConfig,

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
+use metering_core::Service;
 use tower_service::Service as _;
 
 use crate::api;
@@ -61,6 +62,11 @@ impl Front {
             metering: config.serves(Surface::Metering),
             pages_origin: PagesOrigin::new(config),
         }
+    }
+
+    /// The metering service.
+    pub(crate) fn service(&self) -> &Arc<Service> {
+        &self.app.service
     }
 
     /// The surface that a path belongs to, gateway or metering.

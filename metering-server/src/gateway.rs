@@ -1,7 +1,8 @@
 //! The metered gateway: a [`MeteringLayer`] around the upstream.
 //!
 //! The layer charges, refunds, and sets the headers, as it does for embedders. Here is what only the gateway does: it
-//! reads the body before the charge, and limits the open streams of a key.
+//! reads the body before the charge, limits the open streams of a key, and counts a request as under way until its
+//! response has been sent.
 
 mod delivery;
 mod forward;
@@ -9,6 +10,7 @@ mod headers;
 mod policy;
 mod reachable;
 mod streams;
+mod under_way;
 mod upstream;
 
 use std::collections::BTreeSet;
@@ -24,6 +26,7 @@ use tower_layer::Layer;
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::http::{Response, into_response, read_capped};
 use streams::StreamRoute;
+use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use reachable::warn_about_upstream;
@@ -81,7 +84,7 @@ impl Gateway {
             Err(problem) => return into_response(problem.into_reply()),
         };
         match self.metered.clone().oneshot(Request::from_parts(head, body)).await {
-            Ok(response) => response.map(Into::into),
+            Ok(response) => until_sent(response.map(Into::into)),
             Err(never) => match never {},
         }
     }

@@ -27,7 +27,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use metering_client::{Client, HttpTransport, ServiceUrl, Transport};
 use metering_core::wire::ErrorCode;
-use metering_core::{Catalogue, ClientSource};
+use metering_core::{Catalogue, ClientSource, Service};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
@@ -38,6 +38,7 @@ use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, into_res
 use crate::run::RunError;
 
 pub(crate) use alone::run_alone;
+use caller::Accounts;
 use guard::Guard;
 use service::{OtherProcesses, ThisProcess};
 use sessions::{CallPermit, Sessions};
@@ -55,7 +56,7 @@ const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 pub(crate) struct Mcp {
     guard: Guard,
     cross_origin: CrossOrigin,
-    service: Client,
+    accounts: Accounts,
     sessions: Arc<Sessions>,
     sse: Sse,
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
@@ -64,7 +65,7 @@ pub(crate) struct Mcp {
 
 impl std::fmt::Debug for Mcp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mcp").field("service", &self.service).finish_non_exhaustive()
+        f.debug_struct("Mcp").field("accounts", &self.accounts).finish_non_exhaustive()
     }
 }
 
@@ -80,11 +81,13 @@ impl Mcp {
         listen: SocketAddr,
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
-        let service = Client::new(transport(config, front)?, ClientSource::Mcp);
+        let (transport, service) = connect(config, front)?;
+        let client = Client::new(transport, ClientSource::Mcp);
+        let accounts = service.map_or_else(|| Accounts::Elsewhere(client.clone()), Accounts::Here);
         let toolbox = Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone());
         let toolbox = toolbox.map_err(|error| RunError::Setup(Box::new(error)))?;
         let settings = ToolSettings { stream_wait: config.mcp.stream_wait.duration() };
-        let server = McpServer::new(Arc::new(toolbox), Callers::PerRequest(service.clone()), settings);
+        let server = McpServer::new(Arc::new(toolbox), Callers::PerRequest(client), settings);
         let sessions = Arc::new(Sessions::new(&config.mcp, shutdown));
         let sse = Sse::new(Arc::clone(&sessions), server.clone(), prefix(config));
         // Host and Origin are checked here, for both transports.
@@ -101,7 +104,7 @@ impl Mcp {
         );
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
-        Ok(Self { guard, cross_origin, service, sessions, sse, streamable, limits: config.http.clone() })
+        Ok(Self { guard, cross_origin, accounts, sessions, sse, streamable, limits: config.http.clone() })
     }
 
     /// Whether a path belongs to this surface.
@@ -109,9 +112,9 @@ impl Mcp {
         matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
     }
 
-    /// Ends idle sessions and those of revoked keys, until shutdown.
+    /// Ends idle sessions and those of keys that may no longer be used, until shutdown.
     pub(crate) async fn watch(&self, interval: Duration) {
-        self.sessions.watch(&self.service, interval).await;
+        self.sessions.watch(&self.accounts, interval).await;
     }
 
     /// Responds to a request.
@@ -131,8 +134,8 @@ impl Mcp {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         self.guard.admit(request.headers())?;
-        let caller = caller::authenticate(&self.service, request.headers()).await?;
         let (head, body) = request.into_parts();
+        let caller = caller::authenticate(&self.accounts, &head).await?;
         match (head.uri.path(), &head.method) {
             ("/sse", &Method::GET) => self.sse.open(caller, head.extensions.get::<Connection>()),
             // Opens no session: it would end with the body, and HEAD sends none.
@@ -192,13 +195,17 @@ fn client_disconnected(connection: Option<&Connection>) -> impl Future<Output = 
     }
 }
 
-fn transport(config: &Config, front: Option<&Arc<Front>>) -> Result<Arc<dyn Transport>, RunError> {
+/// How tools reach the service, and the service itself if this process has it.
+fn connect(
+    config: &Config,
+    front: Option<&Arc<Front>>,
+) -> Result<(Arc<dyn Transport>, Option<Arc<Service>>), RunError> {
     let Some(gateway) = &config.mcp.gateway else {
         let front = front.ok_or_else(|| RunError::Config(crate::config::needs_gateway()))?;
-        return Ok(Arc::new(ThisProcess(Arc::clone(front))));
+        return Ok((Arc::new(ThisProcess(Arc::clone(front))), Some(Arc::clone(front.service()))));
     };
     let metering = config.mcp.metering.as_ref().unwrap_or(gateway);
-    Ok(Arc::new(OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? }))
+    Ok((Arc::new(OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? }), None))
 }
 
 /// The transport to another process.

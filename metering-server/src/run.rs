@@ -101,9 +101,9 @@ async fn run_until(
     let shutdown = Shutdown::new();
     let streams = Arc::clone(app.gateway.streams());
     let watch = {
-        let (store, shutdown, interval) =
-            (Arc::clone(&store), shutdown.clone(), config.gateway.stream_check.duration());
-        tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
+        let (store, clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let (shutdown, interval) = (shutdown.clone(), config.gateway.stream_check.duration());
+        tokio::spawn(async move { streams.watch(&*store, &*clock, interval, shutdown).await })
     };
     check_clock(&app).await;
     let (limits, metrics, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));

@@ -2,5 +2,8 @@
 
 pub(crate) mod accounts;
 pub(crate) mod challenges;
+pub(crate) mod key_changes;
+pub(crate) mod key_tree;
+pub(crate) mod keys;
 pub(crate) mod owners;
 pub(crate) mod wallets;

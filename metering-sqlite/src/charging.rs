@@ -1,4 +1,5 @@
 //! The charge path: commits a batch in one transaction, with a cache of the accounts that are charged often.
 
 pub(crate) mod cache;
+pub(crate) mod cached_keys;
 pub(crate) mod commit;

@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     },
     |connection| run(connection, include_str!("migrations/0007_receipts_links_quotes.sql")),
     |connection| run(connection, include_str!("migrations/0008_operators.sql")),
+    |connection| run(connection, include_str!("migrations/0009_keys.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

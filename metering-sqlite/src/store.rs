@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod expiry;
+pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;
 pub(crate) mod signups;
@@ -18,7 +19,7 @@ use metering_core::store::{Created, Cursor, Page, Posted, Verification};
 use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
 use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreError, Timestamp};
 
-use crate::access::accounts;
+use crate::access::{accounts, key_changes};
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
@@ -178,16 +179,6 @@ impl Store for SqliteStore {
         Ok(found.map(|(_, account)| account))
     }
 
-    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
-        let key = *key;
-        self.read(move |connection| accounts::by_key(connection, &key)).await
-    }
-
-    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
-        let keys = keys.to_vec();
-        self.read(move |connection| accounts::live_keys(connection, &keys)).await
-    }
-
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         let after = after.cloned();
         self.read(move |connection| accounts::list(connection, after.as_ref(), limit)).await
@@ -210,12 +201,12 @@ impl Store for SqliteStore {
 
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let id = id.clone();
-        self.writer.write(move |connection| accounts::replace_key(connection, &id, key, now)).await
+        self.writer.write(move |connection| key_changes::replace(connection, &id, key, now)).await
     }
 
     async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let old = *old;
-        self.writer.write(move |connection| accounts::replace_live_key(connection, &old, key, now)).await
+        self.writer.write(move |connection| key_changes::replace_live(connection, &old, key, now)).await
     }
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {

@@ -2,7 +2,7 @@
 
 use http::request::Parts;
 use metering_core::ClientSource;
-use metering_core::access::Credentials;
+use metering_core::access::{ClientAddress, Credentials};
 use rmcp::model::Extensions;
 
 use crate::client::Client;
@@ -11,7 +11,8 @@ use crate::client::Client;
 #[derive(Debug, Clone)]
 pub enum Callers {
     /// Many callers, over HTTP. Each call uses the key of its own HTTP request, whose head the transport put into the
-    /// message's extensions. The client here has no key yet.
+    /// message's extensions, and its [`ClientAddress`], if the head's own extensions have one. The client here has no key
+    /// yet.
     PerRequest(Client),
     /// One caller, on this machine. The client has that caller's key.
     One(Client),
@@ -30,10 +31,7 @@ impl Callers {
     pub(super) fn client(&self, call: &Extensions) -> Client {
         match self {
             Self::One(client) => client.clone(),
-            Self::PerRequest(client) => match call.get::<Parts>().and_then(key) {
-                Some(key) => client.with_key(key),
-                None => client.clone(),
-            },
+            Self::PerRequest(client) => call.get::<Parts>().map_or_else(|| client.clone(), |head| of(client, head)),
         }
     }
 
@@ -43,6 +41,12 @@ impl Callers {
     }
 }
 
-fn key(head: &Parts) -> Option<metering_core::ApiKey> {
-    Credentials::read(|name| head.headers.get_all(name).iter().map(|value| value.as_bytes())).key
+/// The client with the key of a request, and with the address that its receiver put into the extensions.
+fn of(client: &Client, head: &Parts) -> Client {
+    let key = Credentials::read(|name| head.headers.get_all(name).iter().map(|value| value.as_bytes())).key;
+    let client = key.map_or_else(|| client.clone(), |key| client.with_key(key));
+    match head.extensions.get::<ClientAddress>() {
+        Some(address) => client.with_address(*address),
+        None => client,
+    }
 }

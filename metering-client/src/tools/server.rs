@@ -30,9 +30,14 @@ balance after the call and what it cost. get_credit_balance and list_plans are f
 A call that fails returns a JSON error {error, message, ...}:
 - insufficient_credits (402): no credits left; nothing was charged. The error lists the plans and says where to \
 register a payment (topup_url). No tool can pay: tell the account's owner, and do not call again until they have paid.
-- rate_limited, too_many_streams (429): nothing was charged. Wait retry_after_sec seconds, then call again.
+- key_budget_exhausted (402): the budget of this key does not cover the price; nothing was charged. If there is \
+resets_at, call again after it, or call something cheaper; otherwise ask whoever gave you the key to raise its limit.
+- key_scope, key_network (403): this key may not do that, or not from here; nothing was charged. Calling again does not \
+help: use other tools, or ask whoever gave you the key.
+- rate_limited, too_many_requests_in_flight, too_many_streams (429): nothing was charged. Wait retry_after_sec seconds, \
+then call again.
 - invalid_parameter (400): correct the arguments as `fields` says. Nothing was charged, unless credits_charged says so.
-- unauthorized (401): the key was rotated or revoked. Keys are changed outside MCP; ask the owner for the new one.
+- unauthorized, key_expired (401): the key was rotated or revoked, or has expired. Keys are changed outside MCP; ask the owner for the new one.
 - upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was refunded. Try again later.
 Other errors come from the data source behind the route; the call may have been charged: see credits_charged.";
 

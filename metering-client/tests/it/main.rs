@@ -4,6 +4,7 @@
 mod calls;
 mod failures;
 mod http;
+mod keys;
 mod listing;
 mod script;
 mod session;

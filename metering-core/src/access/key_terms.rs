@@ -107,6 +107,9 @@ pub enum WiderTerms {
     /// The budget.
     #[error("must not be more than that of the key that makes or changes it")]
     Limit,
+    /// The budget's period.
+    #[error("a key cannot change the period of its own budget")]
+    LimitReset,
     /// The requests per minute.
     #[error("must not be more than those of the key that makes or changes it")]
     RequestsPerMinute,
@@ -128,6 +131,7 @@ impl WiderTerms {
             Self::Networks => "networks",
             Self::ExpiresAt => "expires_at",
             Self::Limit => "limit",
+            Self::LimitReset => "limit_reset",
             Self::RequestsPerMinute => "requests_per_minute",
             Self::RequestsPerDay => "requests_per_day",
             Self::MaxInFlight => "max_in_flight",
@@ -197,13 +201,67 @@ impl KeyTerms {
             (capped(self.limits.requests_per_day, outer.limits.requests_per_day), WiderTerms::RequestsPerDay),
             (capped(self.max_in_flight, outer.max_in_flight), WiderTerms::MaxInFlight),
         ];
-        parts.into_iter().find(|(within, _)| !within).map_or(Ok(()), |(_, wider)| Err(wider))
+        first_wider(parts)
     }
+
+    /// Checks that terms that were `before`, and are changed to these, allow nothing new that `outer` does not.
+    ///
+    /// What the change leaves as it was is not looked at: `outer` may have been narrowed since.
+    ///
+    /// # Errors
+    /// The first part that is wider.
+    pub fn check_change(&self, before: &Self, outer: &Self) -> Result<(), WiderTerms> {
+        /// What `outer` allows itself, where nothing changed.
+        fn changed<T: Clone + PartialEq>(after: &T, before: &T, outer: &T) -> T {
+            if after == before { outer.clone() } else { after.clone() }
+        }
+        let rate = |of: fn(&RateLimits) -> u32| changed(&of(&self.limits), &of(&before.limits), &of(&outer.limits));
+        let checked = Self {
+            name: self.name.clone(),
+            scopes: changed(&self.scopes, &before.scopes, &outer.scopes),
+            routes: changed(&self.routes, &before.routes, &outer.routes),
+            networks: changed(&self.networks, &before.networks, &outer.networks),
+            expires_at: changed(&self.expires_at, &before.expires_at, &outer.expires_at),
+            disabled: self.disabled,
+            limits: RateLimits {
+                requests_per_minute: rate(|limits| limits.requests_per_minute),
+                requests_per_day: rate(|limits| limits.requests_per_day),
+            },
+            max_in_flight: changed(&self.max_in_flight, &before.max_in_flight, &outer.max_in_flight),
+            budget: changed(&self.budget, &before.budget, &outer.budget),
+        };
+        checked.check_within(outer)
+    }
+
+    /// Checks that a key that changes its own terms from `before` to these only narrows them: nothing is wider, and no
+    /// budget or limit is removed. The period of a budget stays, because another one would let it spend more at once.
+    ///
+    /// # Errors
+    /// The first part that is wider.
+    pub fn check_narrows(&self, before: &Self) -> Result<(), WiderTerms> {
+        self.check_within(before)?;
+        let keeps = |own: u32, before: u32| before == 0 || own != 0;
+        let reset = |terms: &Self| terms.budget.map(|budget| budget.reset);
+        let parts = [
+            (before.budget.is_none() || self.budget.is_some(), WiderTerms::Limit),
+            (before.budget.is_none() || reset(self) == reset(before), WiderTerms::LimitReset),
+            (keeps(self.limits.requests_per_minute, before.limits.requests_per_minute), WiderTerms::RequestsPerMinute),
+            (keeps(self.limits.requests_per_day, before.limits.requests_per_day), WiderTerms::RequestsPerDay),
+            (keeps(self.max_in_flight, before.max_in_flight), WiderTerms::MaxInFlight),
+        ];
+        first_wider(parts)
+    }
+}
+
+/// The first part that is not within its bounds.
+fn first_wider(parts: impl IntoIterator<Item = (bool, WiderTerms)>) -> Result<(), WiderTerms> {
+    parts.into_iter().find(|(within, _)| !within).map_or(Ok(()), |(_, wider)| Err(wider))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::budget::BudgetReset;
     use crate::money::credits::Credits;
 
     fn changed(change: impl FnOnce(&mut KeyTerms)) -> KeyTerms {
@@ -237,6 +295,61 @@ mod tests {
         for (own, outer, expected) in table {
             assert_eq!(own.check_within(&outer), expected, "{own:?} in {outer:?}");
         }
+    }
+
+    #[test]
+    fn a_key_that_changes_itself_removes_no_limit() {
+        let budget = |atoms, reset| Some(Budget { limit: Credits::from_atoms(atoms), reset });
+        let before = changed(|t| {
+            t.budget = budget(10, Some(BudgetReset::Daily));
+            t.limits = RateLimits { requests_per_minute: 2, requests_per_day: 20 };
+            t.max_in_flight = 3;
+        });
+        let after = |change: fn(&mut KeyTerms)| {
+            let mut terms = before.clone();
+            change(&mut terms);
+            terms.check_narrows(&before)
+        };
+        assert_eq!(after(|_| {}), Ok(()));
+        assert_eq!(after(|t| t.max_in_flight = 1), Ok(()));
+        assert_eq!(after(|t| t.scopes = Scopes::ALL), Err(WiderTerms::Scopes));
+        assert_eq!(after(|t| t.budget = None), Err(WiderTerms::Limit));
+        assert_eq!(after(|t| t.limits.requests_per_minute = 0), Err(WiderTerms::RequestsPerMinute));
+        assert_eq!(after(|t| t.limits.requests_per_day = 0), Err(WiderTerms::RequestsPerDay));
+        assert_eq!(after(|t| t.max_in_flight = 0), Err(WiderTerms::MaxInFlight));
+        let budgets = [
+            (10, Some(BudgetReset::Daily), Ok(())),
+            (9, Some(BudgetReset::Daily), Ok(())),
+            (11, Some(BudgetReset::Daily), Err(WiderTerms::Limit)),
+            (10, Some(BudgetReset::Monthly), Err(WiderTerms::LimitReset)),
+            (10, None, Err(WiderTerms::LimitReset)),
+        ];
+        for (atoms, reset, expected) in budgets {
+            let terms = KeyTerms { budget: budget(atoms, reset), ..before.clone() };
+            assert_eq!(terms.check_narrows(&before), expected, "{atoms} {reset:?}");
+        }
+        let open = changed(|_| {});
+        assert_eq!(before.check_narrows(&open), Ok(()), "a key may limit itself");
+    }
+
+    #[test]
+    fn only_what_changes_is_compared_with_the_terms_above() {
+        let narrow = changed(|t| {
+            t.routes = "/a".parse().unwrap();
+            t.max_in_flight = 2;
+        });
+        let before = changed(|t| t.max_in_flight = 5);
+        let after = |change: fn(&mut KeyTerms)| {
+            let mut terms = before.clone();
+            change(&mut terms);
+            terms.check_change(&before, &narrow)
+        };
+        assert_eq!(before.check_within(&narrow), Err(WiderTerms::Routes));
+        assert_eq!(after(|t| t.disabled = true), Ok(()), "a key can be disabled after its parent was narrowed");
+        assert_eq!(after(|t| t.routes = "/b".parse().unwrap()), Err(WiderTerms::Routes));
+        assert_eq!(after(|t| t.routes = "/a".parse().unwrap()), Ok(()));
+        assert_eq!(after(|t| t.max_in_flight = 4), Err(WiderTerms::MaxInFlight));
+        assert_eq!(after(|t| t.max_in_flight = 1), Ok(()));
     }
 
     #[test]

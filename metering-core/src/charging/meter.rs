@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
 use crate::charging::charge::{Charge, Decision, Receipt, Refund, Settlement};
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::store::{Store, StoreError};
@@ -93,6 +93,8 @@ impl Default for MeterConfig {
 ///     request_path: "/quotes/7".into(),
 ///     request_id: None,
 ///     delivery: None,
+///     address: None,
+///     in_flight: None,
 /// };
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),

@@ -14,62 +14,18 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::access::key_use::{KeyRefusal, KeyUse};
-use crate::access::scope::Scope;
 use crate::charging::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 use crate::charging::delivery::{Delivery, DeliveryTerms};
-use crate::charging::in_flight::{InFlight, Slot};
-use crate::charging::key_meter::{KeyMeter, KeyState};
+use crate::charging::key_meter::KeyMeter;
+use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
-use crate::usage::UsageLine;
 
-/// One item of a batch.
-#[derive(Debug)]
-pub enum Posting {
-    /// Charge a request.
-    Charge(Charge),
-    /// Refund a charge.
-    Refund(Refund),
-    /// Record that a response was passed on.
-    Settle(Settlement),
-}
+use keys::TouchedKey;
 
-/// The result of one posting.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The decision on a charge.
-    Decided(Decision),
-    /// The balance after a refund; `None` when its account does not exist or the amount would overflow.
-    Refunded(Option<Credits>),
-    /// The settlement is done, whether or not its key was still stored.
-    Settled,
-    /// The store cannot record this posting, for this reason. It changed nothing, and the rest of its batch is not
-    /// affected.
-    Failed(String),
-}
-
-/// The stored result of a charge with a request id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredResult {
-    /// What was charged.
-    pub charged: Credits,
-    /// The balance after it.
-    pub balance: Credits,
-    /// The state of its delivery, if it has an idempotency key.
-    pub delivery: Option<Delivery>,
-}
-
-/// A stored result with its expiry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remembered {
-    /// The result.
-    pub result: StoredResult,
-    /// [`RequestId::RETENTION`] after its charge.
-    pub expires_at: Timestamp,
-}
+mod keys;
 
 /// A batch being applied.
 #[derive(Debug)]
@@ -83,12 +39,6 @@ pub struct Tally<K, L> {
 
 /// What usage of a batch is summed by.
 type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
-
-#[derive(Debug)]
-struct TouchedKey {
-    state: KeyState,
-    changed: bool,
-}
 
 #[derive(Debug)]
 struct Touched {
@@ -198,28 +148,10 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
     }
 
-    /// The next key to load before a charge or a refund of `key`: the key itself, or one above it.
-    #[must_use]
-    pub fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
-        let mut next = Some(key);
-        while let Some(number) = next {
-            match self.keys.get(&(account, number)) {
-                Some(touched) => next = touched.state.parent,
-                None => return Some(number),
-            }
-        }
-        None
-    }
-
-    /// Adds the stored state of a key, once per batch.
-    pub fn load_key(&mut self, account: K, key: KeyNumber, state: KeyState) {
-        self.keys.entry((account, key)).or_insert(TouchedKey { state, changed: false });
-    }
-
     /// Decides one charge of a loaded account with a key whose secret is known. `remembered` is the stored result for
     /// its request id.
     ///
-    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`]), requests under way, an idempotency
+    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)), requests under way, an idempotency
     /// key that is in use, the account's rate limits and balance, the key's rate limits and budget. A rule for a key
     /// holds for the keys above it too.
     ///
@@ -284,61 +216,15 @@ where
         Decision::Accepted(receipt)
     }
 
-    /// Whether the key, and each key above it, may be used for the request.
-    fn check_use(&self, account: K, key: KeyNumber, charge: &Charge) -> Result<(), Refusal> {
-        let UsageLine { route_template, http_method, .. } = &charge.line;
-        let route = Some((&**http_method, &**route_template));
-        let used_for = KeyUse { scope: Some(Scope::Call), route, address: charge.address, at: self.now };
-        for (_, touched) in self.chain(account, key) {
-            used_for.check(&touched.state.terms, touched.state.is_live).map_err(|refusal| match refusal {
-                KeyRefusal::NotLive => Refusal::UnknownKey,
-                refusal => Refusal::Key(refusal),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Counts the request as under way; `None` if none of its keys has a limit on that.
-    fn enter(&self, in_flight: &InFlight, id: &AccountId, account: K, key: KeyNumber) -> Result<Option<Slot>, Refusal> {
-        if self.chain(account, key).all(|(_, touched)| touched.state.terms.max_in_flight == 0) {
-            return Ok(None);
-        }
-        let limits: Vec<_> =
-            self.chain(account, key).map(|(number, touched)| (number, touched.state.terms.max_in_flight)).collect();
-        in_flight.enter(id, &limits).map(Some).ok_or(Refusal::TooManyInFlight)
-    }
-
     /// Takes the price from the account, and counts the request for the key and each key above it, or changes nothing.
     fn apply(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<RateStatus, Refusal> {
         let mut state = self.accounts[&account].state;
         let mut rate = charge::apply(&mut state, price, self.now)?;
-        let mut counted = Vec::new();
-        for (number, touched) in self.chain(account, key) {
-            if touched.state.terms.is_counted() {
-                let meter = touched.state.admit(price, self.now).map_err(|limit| Refusal::of_limit(limit, rate))?;
-                counted.push((number, meter));
-            }
-        }
-        for (number, meter) in counted {
-            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
-            (touched.state.meter, touched.changed) = (meter, true);
-            if number == key {
-                rate = touched.state.rate_status(self.now).unwrap_or(rate);
-            }
-        }
+        self.count_for_keys(account, key, price).map_err(|limit| Refusal::of_limit(limit, rate))?;
+        rate = self.key(account, key).state.rate_status(self.now).unwrap_or(rate);
         let touched = self.accounts.get_mut(&account).expect("the account was just read");
         (touched.state, touched.changed) = (state, true);
         Ok(rate)
-    }
-
-    fn key(&self, account: K, key: KeyNumber) -> &TouchedKey {
-        self.keys.get(&(account, key)).expect("keys are loaded before they are charged")
-    }
-
-    /// The key, and the keys above it.
-    fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
-        let at = move |number| (number, self.key(account, number));
-        std::iter::successors(Some(at(key)), move |(_, touched)| touched.state.parent.map(at))
     }
 
     /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
@@ -389,13 +275,7 @@ where
         }
         touched.changed = true;
         let balance = touched.state.totals.balance;
-        let counted: Vec<_> = self.chain(account, refund.key).map(|(number, _)| number).collect();
-        for number in counted {
-            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
-            let meter = touched.state.refunded(refund.amount, refund.day);
-            touched.changed |= meter != touched.state.meter;
-            touched.state.meter = meter;
-        }
+        self.refund_keys(account, refund);
         if let (Some(failed), Some(known)) = (delivery, known) {
             // In the past for every clock.
             let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::access::account::Totals;
 use crate::charging::charge::{Decision, Refusal};
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::money::ledger::LedgerKind;
 use crate::store::Store;

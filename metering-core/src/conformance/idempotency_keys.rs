@@ -7,8 +7,8 @@ use crate::charging::charge::{Charge, Receipt, Refusal};
 
 use crate::access::key::KeyHash;
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
+use crate::charging::posting::{Outcome, Posting};
 use crate::charging::request_id::RequestId;
-use crate::charging::tally::{Outcome, Posting};
 use crate::clock::Timestamp;
 use crate::store::Store;
 

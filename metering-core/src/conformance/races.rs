@@ -20,7 +20,7 @@ use super::scene::{
 const TASKS: usize = 64;
 
 /// Commits all `charges` at once, each in its own task.
-async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
+pub(super) async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
     let mut tasks = JoinSet::new();
     for charge in charges {
         let store = Arc::clone(store);
@@ -29,7 +29,7 @@ async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decisi
     tasks.join_all().await
 }
 
-fn accepted_count(decisions: &[Decision]) -> usize {
+pub(super) fn accepted_count(decisions: &[Decision]) -> usize {
     decisions.iter().filter(|decision| matches!(decision, Decision::Accepted(_))).count()
 }
 

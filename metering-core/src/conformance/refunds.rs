@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::access::account::Totals;
 use crate::access::key::KeyHash;
 use crate::charging::charge::{Decision, Refund};
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::store::Store;

@@ -51,7 +51,7 @@ pub fn rotate_key<K: Copy>(
 mod tests {
     use std::time::Duration;
 
-    use super::super::scene::{KEY, NOW, PAYER, account, revoked};
+    use super::super::scene::{KEY, NOW, PAYER, account, first_key, revoked};
     use super::*;
     use crate::chains::address::Address;
 
@@ -84,7 +84,7 @@ mod tests {
             (challenge(), Some((1, account())), false, NOW, Some(true)),
         ];
         for (challenge, account, key_in_use, now, rotated) in table {
-            let facts = KeyFacts { account, key_in_use };
+            let facts = KeyFacts { account, key_in_use, managers: vec![first_key()] };
             let changes = rotate_key(&challenge, facts.clone(), KEY, now).ok();
             assert_eq!(changes.as_ref().map(Option::is_some), rotated, "{challenge:?} {facts:?}");
         }

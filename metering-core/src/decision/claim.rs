@@ -104,7 +104,9 @@ pub fn claim_paid<K: Copy>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, entry, new_account, payment, purchase, quote, revoked, sold, tx};
+    use super::super::scene::{
+        NOW, account, entry, first_key, new_account, payment, purchase, quote, revoked, sold, tx,
+    };
     use super::*;
 
     fn claim(delivery: KeyDelivery) -> Claim {
@@ -185,12 +187,14 @@ mod tests {
     #[test]
     fn a_paid_quote_gives_its_account_the_new_key() {
         let claim = claim(KeyDelivery::Now);
-        let decide = |account, key_in_use| claim_paid(&claim, KeyFacts { account, key_in_use });
+        let decide =
+            |account, key_in_use| claim_paid(&claim, KeyFacts { account, key_in_use, managers: vec![first_key()] });
         assert_eq!(decide(Some((1, revoked())), true).unwrap(), Decided::Refused(Claimed::AlreadyClaimed));
         decide(Some((1, account())), true).unwrap_err();
         let Decided::Accepted(changes) = decide(Some((1, account())), false).unwrap() else {
             panic!("nothing refuses it")
         };
-        assert_eq!((changes.account, changes.key), (account(), claim.account.key));
+        let secrets: Vec<_> = changes.keys.iter().map(|write| write.secret).collect();
+        assert_eq!((changes.account, secrets), (account(), vec![Some(claim.account.key)]));
     }
 }

@@ -172,15 +172,14 @@ pub fn change_key<K>(
             if let Some(parent) = parent {
                 terms = terms.completed_from(&parent.terms);
             }
-            let outer = parent.into_iter().map(|parent| &parent.terms);
+            let within = parent.map_or(Ok(()), |parent| terms.check_change(&before, &parent.terms));
             // The first key is above all others: nothing but the account restricts it.
-            let outer = outer.chain((changes_itself && parent.is_some()).then_some(&before));
-            for outer in outer {
-                if let Err(wider) = terms.check_within(outer) {
-                    return refused(KeyChanged::Wider(wider));
-                }
+            let narrows = changes_itself && parent.is_some();
+            let within = within.and_then(|()| if narrows { terms.check_narrows(&before) } else { Ok(()) });
+            if let Err(wider) = within {
+                return refused(KeyChanged::Wider(wider));
             }
-            write.meter = meter_after(&terms, facts.meter, facts.spent, now);
+            write.meter = meter_after(before.budget, &terms, facts.meter, facts.spent, now);
             write.key.terms = terms;
         }
         KeyChange::Rotate { secret, old_until } => {
@@ -218,10 +217,21 @@ pub fn budget_period(before: &KeyTerms, change: &KeyChange, now: Timestamp) -> O
     Some(after.first_day(now.day()))
 }
 
-/// The meter after its terms changed.
-fn meter_after(terms: &KeyTerms, meter: Option<KeyMeter>, spent: Credits, now: Timestamp) -> MeterWrite {
+/// The meter after its terms changed. `before` is the budget before.
+fn meter_after(
+    before: Option<Budget>,
+    terms: &KeyTerms,
+    meter: Option<KeyMeter>,
+    spent: Credits,
+    now: Timestamp,
+) -> MeterWrite {
     if !terms.is_counted() {
         return if meter.is_some() { MeterWrite::Remove } else { MeterWrite::Keep };
+    }
+    let period = |budget: Budget| budget.reset;
+    if meter.is_some() && before.map(period) == terms.budget.map(period) {
+        // Counting again could move to another period, if this clock differs from the one that counted.
+        return MeterWrite::Keep;
     }
     let since = |budget: Budget| budget.first_day(now.day());
     let spent = terms.budget.map_or_else(Spent::default, |budget| Spent { since: since(budget), amount: spent });

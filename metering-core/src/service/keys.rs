@@ -4,23 +4,18 @@
 //! decided in the store's transaction, by [`decision`](crate::store::backend::decision).
 
 use crate::access::account::AccountId;
-use crate::access::budget::Budget;
 use crate::access::credentials::Caller;
-use crate::access::issued_key::{Key, KeyHolder, KeyStatus};
+use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
-use crate::access::key_id::{KeyId, KeyNumber};
-use crate::access::key_terms::{KeyTerms, WiderTerms};
-use crate::access::network::Networks;
-use crate::access::route_pattern::RoutePatterns;
-use crate::access::scope::{Scope, Scopes};
+use crate::access::key_id::KeyId;
+use crate::access::scope::Scope;
 use crate::access::succession::derived_key;
 use crate::charging::delivery::IdempotencyKey;
-use crate::clock::Timestamp;
 use crate::error::{Error, KeyConflict};
 use crate::service::Service;
-use crate::service::fields::Fields;
+use crate::service::key_terms::{TermsReader, end_of_grace, wider_terms};
 use crate::service::reports::within;
-use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError, TermsChange};
+use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, StoreError};
 use crate::usage::KeyLabels;
 use crate::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeysDocument,
@@ -29,8 +24,6 @@ use crate::wire::{
 
 /// The most keys in one response.
 const MAX_ENTRIES: u32 = 100;
-/// The longest time that an old secret works after a rotation: a week.
-const MAX_GRACE_SECONDS: u32 = 7 * 24 * 60 * 60;
 /// Stands for the caller's own key, in place of an id.
 const CURRENT: &str = "current";
 
@@ -72,7 +65,7 @@ impl Service {
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
         let (holder, parent) = self.manager(caller).await?;
-        let terms = self.terms(request)?;
+        let terms = self.terms_reader().terms(request)?;
         let secret = self.new_secret(CHILD, caller.key, &[], idempotency_key)?;
         let new = NewKey {
             account: holder.account.id.clone(),
@@ -107,7 +100,7 @@ impl Service {
         };
         let labels = self.key_labels(id).await?;
         let below = page.items.into_iter().filter(|status| labels.is_at_or_below(status.key.number, own.number));
-        let data = below.map(|status| document(status, &labels, now)).collect();
+        let data = below.map(|status| KeyDocument::labelled(status, &labels, now)).collect();
         Ok(KeysDocument { data, next: page.next.map(|next| next.as_str().to_owned()) })
     }
 
@@ -134,7 +127,7 @@ impl Service {
         id: &str,
         request: &ChangeKeyRequest,
     ) -> Result<KeyResponse, Error> {
-        let change = KeyChange::Terms(Box::new(self.terms_change(request)?));
+        let change = KeyChange::Terms(Box::new(self.terms_reader().change(request)?));
         let (account, key) = self.change(caller.into(), id, |_| Ok(change)).await?;
         Ok(KeyResponse { data: self.document(&account, &key.id).await? })
     }
@@ -162,11 +155,7 @@ impl Service {
         idempotency_key: Option<&IdempotencyKey>,
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
-        let grace = request.grace_seconds.unwrap_or(0);
-        if grace > MAX_GRACE_SECONDS {
-            return Err(Error::field("grace_seconds", format_args!("must be at most {MAX_GRACE_SECONDS}")));
-        }
-        let old_until = Some(self.clock.now().saturating_add(std::time::Duration::from_secs(grace.into())));
+        let old_until = end_of_grace(request.grace_seconds, self.clock.now())?;
         let secret = self.new_secret(ROTATED, caller.key, id.as_bytes(), idempotency_key)?;
         if let (Some(_), Some(again)) = (idempotency_key, self.rotated_before(&secret.hash()).await?) {
             return Ok(IssuedKeyResponse { key: secret.into(), data: again });
@@ -232,7 +221,7 @@ impl Service {
         let now = self.clock.now();
         let status = self.store.key(account, id, now.day()).await?.ok_or(Error::NoSuchKey)?;
         let labels = self.key_labels(account).await?;
-        Ok(document(status, &labels, now))
+        Ok(KeyDocument::labelled(status, &labels, now))
     }
 
     /// The key that has a secret which only the holder of a key and of an idempotency key can know.
@@ -257,99 +246,13 @@ impl Service {
         derived.map_err(|problem| Error::field("Idempotency-Key", problem))
     }
 
-    fn terms(&self, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
-        let mut fields = Fields::default();
-        let name = fields.parsed("name", request.name.as_deref());
-        let reset = fields.optional("limit_reset", request.limit_reset.as_deref());
-        let expires_at = self.expiry(&mut fields, request.expires_at.as_deref());
-        let scopes = request.scopes.as_deref().and_then(|scopes| read_scopes(&mut fields, scopes));
-        let routes = request.routes.as_deref().and_then(|routes| self.read_routes(&mut fields, routes));
-        let networks = request.networks.as_deref().and_then(|networks| read_networks(&mut fields, networks));
-        check_limit(&mut fields, request.limit);
-        if reset.is_some() && request.limit.is_none() {
-            fields.wrong("limit_reset", "needs a limit");
-        }
-        let Some(name) = name.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
-        let mut terms = KeyTerms::new(name, scopes.unwrap_or_default());
-        terms.routes = routes.unwrap_or_default();
-        terms.networks = networks.unwrap_or_default();
-        terms.expires_at = expires_at;
-        terms.limits.requests_per_minute = request.requests_per_minute.unwrap_or(0);
-        terms.limits.requests_per_day = request.requests_per_day.unwrap_or(0);
-        terms.max_in_flight = request.max_in_flight.unwrap_or(0);
-        terms.budget = request.limit.map(|limit| Budget { limit, reset });
-        Ok(terms)
-    }
-
-    fn terms_change(&self, request: &ChangeKeyRequest) -> Result<TermsChange, Error> {
-        let mut fields = Fields::default();
-        let change = TermsChange {
-            name: fields.optional("name", request.name.as_deref()),
-            scopes: request.scopes.as_deref().and_then(|scopes| read_scopes(&mut fields, scopes)),
-            routes: request.routes.as_deref().and_then(|routes| self.read_routes(&mut fields, routes)),
-            networks: request.networks.as_deref().and_then(|networks| read_networks(&mut fields, networks)),
-            expires_at: request.expires_at.as_ref().map(|text| self.expiry(&mut fields, text.as_deref())),
-            disabled: request.disabled,
-            requests_per_minute: request.requests_per_minute,
-            requests_per_day: request.requests_per_day,
-            max_in_flight: request.max_in_flight,
-            limit: request.limit,
-            limit_reset: request.limit_reset.as_ref().map(|text| fields.optional("limit_reset", text.as_deref())),
-        };
-        check_limit(&mut fields, request.limit.flatten());
-        if fields.is_empty() { Ok(change) } else { Err(fields.into_error()) }
-    }
-
-    fn expiry(&self, fields: &mut Fields, text: Option<&str>) -> Option<Timestamp> {
-        let at: Timestamp = fields.optional("expires_at", text)?;
-        if at <= self.clock.now() {
-            fields.wrong("expires_at", "must be in the future");
-        }
-        Some(at)
-    }
-
-    /// Patterns that match at least one route each. Without a catalogue, any.
-    fn read_routes(&self, fields: &mut Fields, routes: &[String]) -> Option<RoutePatterns> {
-        let patterns = RoutePatterns::parse(routes.iter().map(String::as_str));
-        let patterns = patterns.map_err(|problem| fields.wrong("routes", problem)).ok()?;
-        let known = self.catalogue.routes().iter().filter(|route| route.metered);
-        let known = known.map(|route| (&*route.method, &*route.template));
-        if known.clone().next().is_some()
-            && let Some(unmatched) = patterns.unmatched(known)
-        {
-            let path = unmatched.split(' ').next_back().unwrap_or_default();
-            let nearest = self.catalogue.nearest_template(path);
-            let hint = nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
-            fields.wrong("routes", format_args!("has {unmatched:?}, which matches no metered route{hint}"));
-        }
-        Some(patterns)
+    fn terms_reader(&self) -> TermsReader<'_> {
+        TermsReader { catalogue: Some(&self.catalogue), now: self.clock.now() }
     }
 }
 
 fn own(holder: &KeyHolder) -> Result<&Key, Error> {
     holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))
-}
-
-fn document(status: KeyStatus, labels: &KeyLabels, now: Timestamp) -> KeyDocument {
-    let parent = status.key.parent.and_then(|parent: KeyNumber| labels.get(parent)).map(|label| label.id.clone());
-    KeyDocument::new(status, parent.as_ref(), now)
-}
-
-fn read_scopes(fields: &mut Fields, names: &[String]) -> Option<Scopes> {
-    // Joined, since none of the names has a space.
-    let joined = names.join(" ");
-    joined.parse().map_err(|problem: crate::access::ScopesError| fields.wrong("scopes", problem)).ok()
-}
-
-fn read_networks(fields: &mut Fields, networks: &[String]) -> Option<Networks> {
-    let networks = Networks::parse(networks.iter().map(String::as_str));
-    networks.map_err(|problem| fields.wrong("networks", problem)).ok()
-}
-
-fn check_limit(fields: &mut Fields, limit: Option<crate::Credits>) {
-    if limit.is_some_and(crate::Credits::is_negative) {
-        fields.wrong("limit", "must not be negative");
-    }
 }
 
 /// The key that was created, or why none was.
@@ -373,8 +276,4 @@ pub(crate) fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
         KeyChanged::NoLimit => Err(Error::field("limit_reset", "needs a limit")),
         KeyChanged::Wider(wider) => Err(wider_terms(wider)),
     }
-}
-
-fn wider_terms(wider: WiderTerms) -> Error {
-    Error::field(wider.field(), wider)
 }

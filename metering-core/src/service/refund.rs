@@ -100,7 +100,8 @@ impl Service {
     /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let sent = IdempotencyKey::parse("8e03978e")?;
     /// let (key, source, idempotency_key) = (Some(&key), ClientSource::Direct, Some(Ok(&sent)));
-    /// let head = RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key };
+    /// let (method, path, address) = ("GET", "/price", None);
+    /// let head = RequestHead { key, address, method, path, query: None, source, idempotency_key };
     /// let AdmissionKind::Charged(receipt) = service.admit(head).await?.kind else { return Err("not charged".into()) };
     /// // Send the response, and then:
     /// service.delivered(&receipt);

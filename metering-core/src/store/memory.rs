@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId, RateLimits};
 use crate::access::key::KeyHash;
-use crate::charging::tally::{Outcome, Posting};
+use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};

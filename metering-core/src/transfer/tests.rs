@@ -7,7 +7,8 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId, RateLimits, Totals};
 use crate::access::key::KeyHash;
-use crate::charging::charge::Window;
+use crate::access::key_id::KeyNumber;
+use crate::charging::rate::Window;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, StoreError};
@@ -108,10 +109,10 @@ fn account(number: u8) -> Record {
 fn usage(number: u8) -> Record {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let (day, credits_used) = (Day::from_unix_days(number.into()), Credits::BASE_CALL);
-    Record::Usage(DailyTotal { account: id(1), day, line, calls: 1, credits_used })
+    Record::Usage(DailyTotal { account: id(1), day, line, key: KeyNumber::FIRST, calls: 1, credits_used })
 }
 
-fn key(number: u8) -> Record {
+fn secret(number: u8) -> Record {
     let hash = KeyHash::from_bytes([number; 32]);
     Record::Secret(SecretRecord {
         hash,
@@ -125,7 +126,7 @@ fn key(number: u8) -> Record {
 
 fn records() -> Vec<Record> {
     let accounts = (0..5).map(account);
-    accounts.chain((0..7).map(usage)).chain((0..5).map(key)).collect()
+    accounts.chain((0..7).map(usage)).chain((0..5).map(secret)).collect()
 }
 
 fn unwatched(_: Section, _: u64) {}
@@ -141,7 +142,7 @@ async fn copy_is_equal_for_every_page_size() {
         assert!(comparison.is_equal(), "{comparison:?}");
         let counts: Vec<u64> = comparison.sections.iter().map(|section| section.to.records).collect();
         let expected = Section::ALL.map(|section| match section {
-            Section::Accounts | Section::Keys => 5,
+            Section::Accounts | Section::Secrets => 5,
             Section::Usage => 7,
             _ => 0,
         });
@@ -151,8 +152,8 @@ async fn copy_is_equal_for_every_page_size() {
         assert!(written.is_sorted(), "{written:?}");
         assert_eq!(
             written.last(),
-            Some(&Section::Keys),
-            "keys must be written last, so that nothing is charged earlier"
+            Some(&Section::Secrets),
+            "secrets must be written last, so that nothing is charged earlier"
         );
     }
 }
@@ -183,12 +184,17 @@ async fn every_difference_is_found_and_named() {
         (Section::Accounts, letter, 1, "account org_00000000000000000004 differs"),
         (Section::Accounts, window, 1, "account org_00000000000000000000 differs"),
         (
-            Section::Keys,
+            Section::Secrets,
             |records| drop(records.pop()),
             1,
-            "key KeyHash(04040404…) of org_00000000000000000004 was not moved",
+            "secret KeyHash(04040404…) of org_00000000000000000004 was not moved",
         ),
-        (Section::Keys, |records| records.push(key(9)), 1, "key KeyHash(09090909…) of org_00000000000000000009 is new"),
+        (
+            Section::Secrets,
+            |records| records.push(secret(9)),
+            1,
+            "secret KeyHash(09090909…) of org_00000000000000000009 is new",
+        ),
         (Section::Usage, |records| records.swap(0, 1), 2, "expected usage of org_00000000000000000001 on 1970-01-01"),
         (
             Section::Usage,
@@ -211,7 +217,7 @@ async fn every_difference_is_found_and_named() {
 
 #[tokio::test]
 async fn many_differences_are_counted_and_few_are_shown() {
-    let (from, to) = (Lists::of(50, (0..100).map(key)), Lists::of(50, []));
+    let (from, to) = (Lists::of(50, (0..100).map(secret)), Lists::of(50, []));
     let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
     assert_eq!((comparison.differing(), comparison.differences().count()), (100, 10));
 }

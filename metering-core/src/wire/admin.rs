@@ -4,6 +4,7 @@
 
 mod accounts;
 mod audit;
+mod keys;
 mod operators;
 mod payments;
 mod plans;
@@ -15,6 +16,7 @@ pub use accounts::{
     AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
+pub use keys::{KeyChangeRequest, KeyRotationRequest, NewKeyRequest};
 pub use operators::{
     CreateOperatorRequest, CreatedOperatorDocument, IssuedToken, OperatorDocument, OperatorsDocument, ReasonRequest,
 };

@@ -85,7 +85,7 @@ pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
     use crate::access::account::RateLimits;
-    use crate::charging::charge::Window;
+    use crate::charging::rate::Window;
     use crate::clock::Timestamp;
 
     fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {

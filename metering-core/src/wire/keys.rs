@@ -3,86 +3,106 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::access::budget::BudgetReset;
 use crate::access::issued_key::KeyStatus;
 use crate::access::key_id::KeyId;
 use crate::access::scope::Scopes;
 use crate::charging::key_meter::remaining;
 use crate::clock::Timestamp;
-use crate::money::credits::Credits;
+use crate::money::credits::{Credits, printed, printed_if_any};
+use crate::usage::KeyLabels;
 use crate::wire::secret::IssuedKey;
 
 /// The body of `POST /keys`. What is left out is as for the key that makes it.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateKeyRequest {
     /// Its name, 1 to 100 characters.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Credits>,
     /// When the limit starts again: `daily`, `weekly` (on Monday) or `monthly`, all in UTC; null for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_reset: Option<String>,
     /// When it expires, as RFC 3339; null for when the key that makes it does.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<String>>,
     /// The networks that it may be used from, such as `203.0.113.0/24`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<Vec<String>>,
     /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
     /// Accepted requests per UTC day; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
     /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
 
 /// The body of `PATCH /keys/{id}`. What is left out stays as it is; null removes a restriction.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeKeyRequest {
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// How many credits may be spent with it and with the keys below it, as text or as a number; null for no limit.
-    #[serde(default, deserialize_with = "present_amount")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit: Option<Option<Credits>>,
     /// When the limit starts again; null for never.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit_reset: Option<Option<String>>,
     /// When it expires, as RFC 3339; null for when the key above it does.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Option<String>>,
     /// Whether it is switched off, and the keys below it with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
     /// What it may be used for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call; empty for all that the key above it may call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<String>>,
     /// The networks that it may be used from; empty for those of the key above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<Vec<String>>,
     /// Accepted requests per calendar minute (UTC); 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
     /// Accepted requests per UTC day; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
     /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
 
 /// The body of `POST /keys/{id}/rotate`.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotateKeyRequest {
     /// How many more seconds the old secret works, at most a week. 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_seconds: Option<u32>,
 }
 
@@ -103,7 +123,7 @@ impl std::fmt::Debug for LeakedKeyRequest {
 }
 
 /// The response to `POST /keys/leaked`.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeakedKeyResponse {
     /// Whether the key was live, and no longer is.
@@ -128,7 +148,7 @@ pub enum KeyState {
 }
 
 /// A key, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyDocument {
     /// Its public id.
@@ -142,26 +162,33 @@ pub struct KeyDocument {
     /// Whether it was switched off.
     pub disabled: bool,
     /// How many credits may be spent with it and with the keys below it; null for no limit.
+    #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
     /// What is left of the limit.
+    #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit_remaining: Option<Credits>,
     /// When the limit starts again: `daily`, `weekly`, `monthly`, or null for never.
-    pub limit_reset: Option<&'static str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub limit_reset: Option<BudgetReset>,
     /// The next time that it starts again, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub limit_resets_at: Option<Timestamp>,
     /// Credits used with the key itself, minus refunds.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage: Credits,
     /// Today (UTC).
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_daily: Credits,
     /// Since Monday.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_weekly: Credits,
     /// Since the first day of the month.
+    #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub usage_monthly: Credits,
     /// The last UTC day with an accepted request, `YYYY-MM-DD`.
@@ -189,7 +216,7 @@ pub struct KeyDocument {
 }
 
 /// The response to `GET /keys/{id}`, `GET /keys/current` and `PATCH /keys/{id}`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyResponse {
     /// The key.
@@ -197,7 +224,7 @@ pub struct KeyResponse {
 }
 
 /// The response to `GET /keys`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysDocument {
     /// The caller's key and the keys below it, oldest first. Fewer than `limit` does not mean that it is the last part.
@@ -218,7 +245,7 @@ pub struct IssuedKeyResponse {
 }
 
 /// The response to `DELETE /keys/{id}`.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeletedKeyResponse {
     /// Always true.
@@ -236,6 +263,12 @@ pub struct KeyNameDocument {
 }
 
 impl KeyDocument {
+    /// A key as it is at `now`, with the parent's id from the account's labels.
+    pub(crate) fn labelled(status: KeyStatus, labels: &KeyLabels, now: Timestamp) -> Self {
+        let parent = status.key.parent.and_then(|parent| labels.get(parent)).map(|label| label.id.clone());
+        Self::new(status, parent.as_ref(), now)
+    }
+
     /// A key as it is at `now`. `parent` is the id of the key that made it.
     #[must_use]
     pub fn new(status: KeyStatus, parent: Option<&KeyId>, now: Timestamp) -> Self {
@@ -262,7 +295,7 @@ impl KeyDocument {
             disabled: terms.disabled,
             limit: terms.budget.map(|budget| budget.limit),
             limit_remaining: left,
-            limit_reset: terms.budget.and_then(|budget| budget.reset).map(crate::access::BudgetReset::as_str),
+            limit_reset: terms.budget.and_then(|budget| budget.reset),
             limit_resets_at: terms.budget.and_then(|budget| budget.resets_at(now)),
             usage: usage.total,
             usage_daily: usage.daily,
@@ -327,6 +360,22 @@ mod tests {
         let nothing = read("{}");
         assert_eq!((nothing.limit, nothing.limit_reset, nothing.expires_at), (None, None, None));
         assert_eq!(read(r#"{"limit_reset": "daily"}"#).limit_reset, Some(Some("daily".to_owned())));
+    }
+
+    #[test]
+    fn requests_are_written_as_they_are_read() {
+        let texts = [
+            "{}",
+            r#"{"name":"x","limit":null,"limit_reset":null,"expires_at":null}"#,
+            r#"{"limit":0.5,"limit_reset":"daily","disabled":false,"routes":[],"max_in_flight":0}"#,
+        ];
+        for text in texts {
+            let request: ChangeKeyRequest = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&request).unwrap(), text);
+        }
+        let request: CreateKeyRequest =
+            serde_json::from_str(r#"{"name":"x","limit":"0.5","scopes":["call"]}"#).unwrap();
+        assert_eq!(serde_json::to_string(&request).unwrap(), r#"{"name":"x","limit":0.5,"scopes":["call"]}"#);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use metering_core::administration::{Action, AdminError, Administration, check_ca
 use metering_core::operators::{Actor, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{AuditEntryDocument, CreateAccountRequest, EntryRequest, LimitsRequest};
-use metering_core::{AccountId, Catalogue, Credits, MemoryStore, SystemRandomness};
+use metering_core::{AccountId, Catalogue, Clock, Credits, MemoryStore, SystemClock, SystemRandomness};
 
 fn administration() -> Administration {
     Administration::new(Arc::new(MemoryStore::new()))
@@ -153,7 +153,7 @@ async fn limits_keys_and_plans_are_changed() {
     let account = administration.set_limits(&action(), &id, &limits).await.unwrap();
     assert_eq!((account.limits.requests_per_minute, account.limits.requests_per_day), (5, 1_500_000));
     let (_, key) = administration.rotate_key(&action(), &id).await.unwrap();
-    assert_eq!(administration.store().live_keys(&[key.hash()], NOON, NOON).await.unwrap(), [true]);
+    assert_eq!(administration.store().live_keys(&[key.hash()], SystemClock.now()).await.unwrap(), [true]);
     let logged = serde_json::to_string(&administration.audit_log(None, None, 100).await.unwrap()).unwrap();
     assert!(!logged.contains("sk_live"), "a key is in the audit log: {logged}");
 

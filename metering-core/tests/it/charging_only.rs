@@ -41,7 +41,8 @@ async fn a_service_charges_and_refunds_on_a_store_for_charging_alone() {
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     let service = Service::start(store, catalogue, ServiceConfig::default());
     let (key, source) = (Some(&key), ClientSource::Direct);
-    let head = RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None };
+    let (method, path, address) = ("GET", "/price", None);
+    let head = RequestHead { key, address, method, path, query: None, source, idempotency_key: None };
     let AdmissionKind::Charged(receipt) = service.admit(head).await.unwrap().kind else { panic!("not charged") };
     assert_eq!(service.balance(key).await.unwrap().credit_balance, receipt.balance);
     service.refund(receipt).await.unwrap();

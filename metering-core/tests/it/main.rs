@@ -6,6 +6,7 @@ mod charging_only;
 #[cfg(feature = "conformance")]
 mod contract_list;
 mod examples;
+mod key_administration;
 #[cfg(feature = "tower")]
 mod layer;
 #[cfg(feature = "conformance")]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use metering_core::access::Totals;
+use metering_core::access::{KeyNumber, KeyTerms, Totals};
 use metering_core::chains::{Address, TokenUnits};
-use metering_core::charging::{LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
+use metering_core::charging::{KeyMeter, KeyState, LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
 use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Credits, Decision, RateLimits, Receipt, Refusal, RequestId,
@@ -13,6 +13,9 @@ use metering_core::{
 
 /// Noon of a day.
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+/// The key of every charge: an account's first.
+const KEY: KeyNumber = KeyNumber::FIRST;
 
 fn line(route: &str) -> UsageLine {
     UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Direct }
@@ -26,6 +29,8 @@ fn charge(price: i64, path: &str, request_id: Option<&str>) -> Charge {
         request_path: Arc::from(path),
         request_id: request_id.map(|id| RequestId::parse(id).unwrap()),
         delivery: None,
+        address: None,
+        in_flight: None,
     }
 }
 
@@ -39,10 +44,17 @@ fn state(balance: i64) -> MeterState {
     }
 }
 
+/// Loads an account and its first key.
+fn load(tally: &mut Tally<u32, u32>, account: u32, balance: i64) {
+    tally.load(account, AccountId::generate(&SystemRandomness), state(balance));
+    let terms = Arc::new(KeyTerms::first());
+    tally.load_key(account, KEY, KeyState { parent: None, is_live: true, terms, meter: KeyMeter::default() });
+}
+
 fn tally(accounts: &[(u32, i64)]) -> Tally<u32, u32> {
     let mut tally = Tally::new(NOON);
     for (account, balance) in accounts {
-        tally.load(*account, AccountId::generate(&SystemRandomness), state(*balance));
+        load(&mut tally, *account, *balance);
     }
     tally
 }
@@ -58,13 +70,13 @@ fn accepted(decision: Decision) -> Receipt {
 #[test]
 fn a_receipt_refunds_what_was_charged_once() {
     let mut tally = tally(&[(1, 100)]);
-    let first = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), None));
+    let first = accepted(tally.charge(1, KEY, 7, charge(10, "/a", Some("id")), None));
     assert_eq!((first.charged.atoms(), first.balance.atoms(), first.repeated), (10, 90, false));
     assert_eq!((first.rate.minute.count, first.rate.day.count), (1, 1), "the receipt counts its own request");
-    let again = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), None));
+    let again = accepted(tally.charge(1, KEY, 7, charge(10, "/a", Some("id")), None));
     assert_eq!((again.charged.atoms(), again.balance.atoms(), again.repeated), (10, 90, true));
     assert_eq!(again.into_refund(), None, "a repeated request was not charged");
-    let free = accepted(tally.charge(1, 7, charge(0, "/a", None), None));
+    let free = accepted(tally.charge(1, KEY, 7, charge(0, "/a", None), None));
     assert_eq!(free.into_refund(), None, "there is nothing to refund");
     let refund = first.into_refund().unwrap();
     assert_eq!((refund.amount.atoms(), refund.day, &*refund.request_path), (10, NOON.day(), "/a"));
@@ -78,7 +90,7 @@ fn a_remembered_charge_is_not_taken_again() {
     let result = metering_core::charging::StoredResult { charged, balance, delivery: None };
     let expires_at = NOON.saturating_add(RequestId::RETENTION);
     let remembered = metering_core::charging::Remembered { result, expires_at };
-    let receipt = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), Some(remembered)));
+    let receipt = accepted(tally.charge(1, KEY, 7, charge(10, "/a", Some("id")), Some(remembered)));
     assert_eq!((receipt.charged.atoms(), receipt.balance.atoms(), receipt.repeated), (3, 42, true));
     let changes = tally.finish();
     assert!(changes.accounts.is_empty() && changes.usage.is_empty() && changes.results.is_empty());
@@ -89,9 +101,9 @@ fn batch_writes_only_changed_rows_in_order() {
     let mut tally = tally(&[(3, 100), (1, 100), (2, 0), (4, 100)]);
     assert!(tally.is_loaded(4) && !tally.is_loaded(5));
     for account in [3, 1, 3] {
-        let _ = accepted(tally.charge(account, 7, charge(10, "/a", None), None));
+        let _ = accepted(tally.charge(account, KEY, 7, charge(10, "/a", None), None));
     }
-    let refused = tally.charge(2, 7, charge(10, "/a", Some("id")), None);
+    let refused = tally.charge(2, KEY, 7, charge(10, "/a", Some("id")), None);
     assert!(matches!(refused, Decision::Refused(Refusal::InsufficientCredits { .. })), "{refused:?}");
     // Loading an account again keeps its changes.
     tally.load(3, AccountId::generate(&SystemRandomness), state(1_000));
@@ -108,7 +120,7 @@ fn batch_writes_only_changed_rows_in_order() {
 fn results_are_stored_by_account_and_request() {
     let mut tally = tally(&[(1, 100), (2, 100)]);
     for account in [2, 1] {
-        let receipt = accepted(tally.charge(account, 7, charge(10, "/a", Some("same")), None));
+        let receipt = accepted(tally.charge(account, KEY, 7, charge(10, "/a", Some("same")), None));
         assert!(!receipt.repeated, "the same id in another account is another request");
     }
     let results = tally.finish().results;
@@ -120,10 +132,10 @@ fn results_are_stored_by_account_and_request() {
 #[test]
 fn usage_and_refunds_are_kept_apart_per_line() {
     let mut tally = tally(&[(1, 1_000), (2, 1_000)]);
-    let refund = accepted(tally.charge(1, 7, charge(10, "/a", None), None)).into_refund().unwrap();
-    let _ = accepted(tally.charge(1, 7, charge(30, "/a", None), None));
-    let _ = accepted(tally.charge(1, 8, charge(5, "/a", None), None));
-    let _ = accepted(tally.charge(2, 7, charge(7, "/a", None), None));
+    let refund = accepted(tally.charge(1, KEY, 7, charge(10, "/a", None), None)).into_refund().unwrap();
+    let _ = accepted(tally.charge(1, KEY, 7, charge(30, "/a", None), None));
+    let _ = accepted(tally.charge(1, KEY, 8, charge(5, "/a", None), None));
+    let _ = accepted(tally.charge(2, KEY, 7, charge(7, "/a", None), None));
     let _ = tally.refund(1, 7, &refund, None).unwrap();
     let changes = tally.finish();
     let kinds: Vec<_> =
@@ -140,7 +152,7 @@ fn path_is_stored_if_all_requests_share_it() {
     for (paths, kept) in table {
         let mut tally = tally(&[(1, 100)]);
         for path in paths {
-            let _ = accepted(tally.charge(1, 7, charge(1, path, None), None));
+            let _ = accepted(tally.charge(1, KEY, 7, charge(1, path, None), None));
         }
         assert_eq!(tally.finish().usage[0].request_path.as_deref(), kept, "{paths:?}");
     }
@@ -149,9 +161,9 @@ fn path_is_stored_if_all_requests_share_it() {
 #[test]
 fn a_refund_that_no_account_can_hold_changes_nothing() {
     let mut tally = tally(&[(1, 100)]);
-    let refund = accepted(tally.charge(1, 7, charge(10, "/a", None), None)).into_refund().unwrap();
+    let refund = accepted(tally.charge(1, KEY, 7, charge(10, "/a", None), None)).into_refund().unwrap();
     let mut full = Tally::new(NOON);
-    full.load(1, AccountId::generate(&SystemRandomness), state(i64::MAX));
+    load(&mut full, 1, i64::MAX);
     assert_eq!(full.refund(1, 7, &refund, None), None);
     assert!(full.finish().accounts.is_empty());
 }

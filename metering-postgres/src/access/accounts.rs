@@ -1,19 +1,19 @@
-use std::collections::HashSet;
-
-use metering_core::access::{Email, KeyHash, Totals};
-use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts};
+use metering_core::access::{Email, Key, KeyHash, KeyHolder, Scope, Totals};
+use metering_core::backend::decision::{
+    self, CreateChanges, CreateFacts, Decided, KeyChangeFacts, KeyChanges, KeyFacts, KeyWrite, MeterWrite, OldSecrets,
+};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
 use metering_core::money::NewLedgerEntry;
-use metering_core::store::{Created, Cursor, Page, Posted};
-use metering_core::{Account, AccountId, NewAccount, RateLimits, Timestamp};
+use metering_core::store::{Created, Cursor, KeyChange, Page, Posted};
+use metering_core::{Account, AccountId, Credits, NewAccount, RateLimits, Timestamp};
 
-use crate::access::owners;
+use crate::access::{keys, owners};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
 use crate::payments::quotes;
-use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, bytes, email_columns, execute, exists, first};
+use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, email_columns, execute, exists, first};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
 fn select(condition: &str) -> String {
@@ -34,13 +34,6 @@ pub(crate) async fn locked<C: GenericClient>(client: &C, id: &AccountId) -> Resu
     by_id(client, id).await
 }
 
-/// The account that a live key belongs to.
-pub(crate) async fn by_key<C: GenericClient>(client: &C, key: &KeyHash) -> Result<Option<Account>> {
-    let condition = "a.id = (SELECT account FROM api_key WHERE hash = $1 AND revoked_at IS NULL)";
-    let row = first(client, &select(condition), &[&key.as_bytes().as_slice()]).await?;
-    Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
-}
-
 /// The account that this wallet paid for, unless it is revoked.
 pub(crate) async fn by_payer<C: GenericClient>(client: &C, payer: &Address) -> Result<Option<Account>> {
     let condition = "a.payer_address = $1 AND a.revoked_at IS NULL";
@@ -57,27 +50,24 @@ pub(crate) async fn by_email<C: GenericClient>(client: &C, email: &Email) -> Res
 
 /// What is read before an account is created.
 pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount) -> Result<CreateFacts> {
-    let sql = "SELECT 1 FROM account WHERE org_id = $1 UNION ALL SELECT 1 FROM api_key WHERE hash = $2";
+    let sql = "SELECT 1 FROM account WHERE org_id = $1 UNION ALL SELECT 1 FROM key_secret WHERE hash = $2";
     let values: Values<'_> = &[&new.id.as_str(), &new.key.as_bytes().as_slice()];
     let id_or_key_in_use = exists(client, sql, values).await?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
     Ok(CreateFacts { id_or_key_in_use, owner: owners::owner_facts(client, new.email.as_ref(), payer).await? })
 }
 
-/// What is read before an account's key is replaced. Locks the account's meter.
+/// What is read before the keys of an account are replaced. Locks the account's meter.
 pub(crate) async fn key_facts<C: GenericClient>(client: &C, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
     let account = locked(client, id).await?;
-    let key_in_use = exists(client, "SELECT 1 FROM api_key WHERE hash = $1", &[&key.as_bytes().as_slice()]).await?;
-    Ok(KeyFacts { account, key_in_use })
-}
-
-/// Which of `keys` are live, in their order.
-pub(crate) async fn live_keys<C: GenericClient>(client: &C, keys: &[KeyHash]) -> Result<Vec<bool>> {
-    let hashes: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
-    let sql = "SELECT hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL";
-    let rows = all(client, sql, &[&hashes]).await?;
-    let live: HashSet<[u8; 32]> = rows.iter().map(|row| bytes(row, 0)).collect::<Result<_>>()?;
-    Ok(keys.iter().map(|key| live.contains(key.as_bytes())).collect())
+    let keys = match &account {
+        Some((row, account)) => keys::of_account(client, *row, &account.id).await?,
+        None => Vec::new(),
+    };
+    let is_manager =
+        |key: &Key| key.number.is_first() || (key.revoked_at.is_none() && key.terms.scopes.has(Scope::Manage));
+    let managers = keys.into_iter().filter(is_manager).collect();
+    Ok(KeyFacts { account, managers, key_in_use: keys::is_used(client, key).await? })
 }
 
 /// Accounts after a row number, at most `limit`.
@@ -115,7 +105,15 @@ pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges)
     let (client, row) = (write.client(), write.next_id().await?);
     insert_account(client, row, account).await?;
     insert_meter(client, row, account.limits, account.totals).await?;
-    give_key(client, row, key, account.created_at).await?;
+    let first = KeyWrite {
+        row,
+        key: Key::first(account.id.clone(), key, account.created_at),
+        old_secrets: OldSecrets::Keep,
+        secret: Some(*key),
+        meter: MeterWrite::Keep,
+        written_at: account.created_at,
+    };
+    keys::write_key(write, first).await?;
     for entry in entries {
         ledger::append(write, row, entry, account.created_at).await?;
     }
@@ -136,18 +134,10 @@ async fn insert_account<C: GenericClient>(client: &C, row: i64, account: &Accoun
     execute(client, sql, values).await.map(drop)
 }
 
-/// Gives a key to an account that has no live one.
-async fn give_key<C: GenericClient>(client: &C, account: i64, key: &KeyHash, now: Timestamp) -> Result<()> {
-    let key = key.as_bytes().as_slice();
-    let sql = "INSERT INTO api_key (hash, account, created_at) VALUES ($1, $2, $3)";
-    execute(client, sql, &[&key, &account, &now.unix_millis()]).await?;
-    execute(client, "UPDATE meter SET key = $2 WHERE account = $1", &[&account, &key]).await.map(drop)
-}
-
 async fn insert_meter<C: GenericClient>(client: &C, account: i64, limits: RateLimits, totals: Totals) -> Result<()> {
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day) \
                VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let amounts = [totals.balance, totals.purchased, totals.granted, totals.used].map(metering_core::Credits::atoms);
+    let amounts = [totals.balance, totals.purchased, totals.granted, totals.used].map(Credits::atoms);
     let limits = [i64::from(limits.requests_per_minute), i64::from(limits.requests_per_day)];
     let values: Values<'_> = &[&account, &amounts[0], &amounts[1], &amounts[2], &amounts[3], &limits[0], &limits[1]];
     execute(client, sql, values).await.map(drop)
@@ -173,17 +163,13 @@ pub(crate) async fn revoke(write: &SerializedWrite<'_>, id: &AccountId, now: Tim
         Decided::Refused(unchanged) => return Ok(unchanged),
     };
     execute(client, "UPDATE account SET revoked_at = $2 WHERE id = $1", &[&row, &now.unix_millis()]).await?;
-    revoke_keys(client, row, now).await?;
+    let sql = "UPDATE key_secret SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
+    execute(client, sql, &[&row, &now.unix_millis()]).await?;
+    keys::draw_access(client, row).await?;
     Ok(Some(account))
 }
 
-async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE api_key SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
-    execute(client, sql, &[&account, &now.unix_millis()]).await?;
-    execute(client, "UPDATE meter SET key = NULL WHERE account = $1", &[&account]).await.map(drop)
-}
-
-/// Replaces an account's key.
+/// Replaces the keys of an account that can manage keys.
 pub(crate) async fn replace_key(
     write: &SerializedWrite<'_>,
     id: &AccountId,
@@ -192,29 +178,40 @@ pub(crate) async fn replace_key(
 ) -> Result<Option<Account>> {
     let facts = key_facts(write.client(), id, &key).await?;
     match decision::replace_key(facts, key, now)? {
-        Some(changes) => write_key(write, changes).await.map(Some),
+        Some(changes) => write_keys(write, changes).await.map(Some),
         None => Ok(None),
     }
 }
 
-/// Replaces a key that is live. Other writes wait, so it stays live until then.
+/// Rotates the key that has a secret, if that is live. Other writes wait, so it stays live until then.
 pub(crate) async fn replace_live_key(
     write: &SerializedWrite<'_>,
     old: &KeyHash,
-    key: KeyHash,
+    secret: KeyHash,
     now: Timestamp,
 ) -> Result<Option<Account>> {
-    match by_key(write.client(), old).await? {
-        Some(account) => replace_key(write, &account.id, key, now).await,
-        None => Ok(None),
+    let client = write.client();
+    let holder = keys::holder(client, old).await?.filter(|holder| holder.is_live(now));
+    let Some(KeyHolder { account: Account { id, .. }, chain, .. }) = holder else { return Ok(None) };
+    let secret_in_use = keys::is_used(client, &secret).await?;
+    let account = locked(client, &id).await?;
+    let facts = KeyChangeFacts { account: account.clone(), chain, meter: None, spent: Credits::ZERO, secret_in_use };
+    match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now)? {
+        Decided::Accepted(change) => {
+            quotes::key_given_out(client, change.row).await?;
+            keys::write_key(write, change).await?;
+            Ok(account.map(|(_, account)| account))
+        }
+        Decided::Refused(_) => Ok(None),
     }
 }
 
-/// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
-pub(crate) async fn write_key(write: &SerializedWrite<'_>, changes: KeyChanges<i64>) -> Result<Account> {
-    let (client, KeyChanges { row, account, key, replaced_at }) = (write.client(), changes);
-    revoke_keys(client, row, replaced_at).await?;
-    quotes::key_given_out(client, row).await?;
-    give_key(client, row, &key, replaced_at).await?;
+/// Writes an account's new keys. This also counts as delivery of the key that the account's quote promised.
+pub(crate) async fn write_keys(write: &SerializedWrite<'_>, changes: KeyChanges<i64>) -> Result<Account> {
+    let KeyChanges { row, account, keys, replaced_at: _ } = changes;
+    quotes::key_given_out(write.client(), row).await?;
+    for change in keys {
+        keys::write_key(write, change).await?;
+    }
     Ok(account)
 }

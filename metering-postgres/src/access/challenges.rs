@@ -66,5 +66,5 @@ pub(crate) async fn rotate_key(
     let facts = accounts::key_facts(write.client(), &challenge.account, &key).await?;
     let Some(changes) = decision::rotate_key(&challenge, facts, key, now)? else { return Ok(None) };
     delete(write, nonce).await?;
-    accounts::write_key(write, changes).await.map(Some)
+    accounts::write_keys(write, changes).await.map(Some)
 }

@@ -1,10 +1,11 @@
 //! Commits a batch of charges and refunds: one transaction in at most two round trips for a batch of any size.
 //!
 //! The first round trip begins the transaction and locks the meter of every account in the batch, ordered by account
-//! number. A meter row has everything that the charge rule needs, including the live key, and every writer locks the
-//! meter before it changes any of that, so what was read stays valid until the commit. The second round trip writes the
-//! decisions, with one statement per table over arrays, and the row that records the outcome, and commits. What never
-//! changes (which account a key belongs to) is cached; unknown keys are looked up before the transaction.
+//! number. A meter row has what the charge rule needs of an account, and a version of what it needs of the account's
+//! keys. Every writer locks the meter before it changes any of that, so what was read stays valid until the commit. The
+//! second round trip writes the decisions, with one statement per table over arrays, and the row that records the
+//! outcome, and commits. Secrets and keys are cached with their version. Unknown secrets are looked up before the
+//! transaction; what has changed since is read again under the locks, which takes one more round trip.
 //!
 //! A batch without idempotency keys skips the first round trip when this node was the last to commit charges of all its
 //! accounts: it is decided with the meters as that commit left them, and the second round trip begins with the locks and
@@ -12,27 +13,27 @@
 
 mod check;
 mod columns;
+mod facts;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use futures_util::future::join3;
-use metering_core::access::KeyHash;
-use metering_core::charging::{Changes, Outcome, Posting, Remembered, Tally};
+use metering_core::access::KeyNumber;
+use metering_core::charging::{Changes, Outcome, Posting, Tally};
 use metering_core::{AccountId, Decision, Refusal, RequestId, StoreError, Timestamp, UsageLine};
-use tokio_postgres::Row;
 
+use crate::charging::access::Access;
 use crate::charging::known::{Known, Numbered};
-use crate::charging::left::{LeftMeters, Meter, Meters};
-use crate::charging::tail::{Folds, Tail};
+use crate::charging::left::{LeftMeters, Meters};
+use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
-use crate::connection::value::Value;
 use crate::connection::wait::{RESPONSE_TIMEOUT, within};
 use crate::error::Result;
-use crate::rows::{METER_COLUMNS, bytes, meter_state, stored_result};
 use crate::store::PostgresStore;
 use crate::transactions::outcome::{TransactionFailure, TransactionId};
 use crate::transactions::retry::retried;
+use facts::Facts;
 use write::{fold, write};
 
 impl PostgresStore {
@@ -85,16 +86,18 @@ impl PostgresStore {
         let client = self.pool.get().await?;
         let id = TransactionId::draw()?;
         let ended = match within(RESPONSE_TIMEOUT, Batch::resolve(&client, &self.known, postings)).await {
-            Ok(batch) => batch.run(&client, &self.left, id, now).await,
+            Ok(batch) => batch.run(&client, (&self.known, &self.left), id, now).await,
             Err(failure) => Err(TransactionFailure::NotCommitted(failure)),
         };
         self.end(client, id, now, ended).await
     }
 }
 
-/// A batch whose keys, accounts and usage lines are resolved to numbers.
+/// A batch whose secrets, accounts and usage lines are resolved to numbers.
 struct Batch<'p> {
     items: Vec<Item<'p>>,
+    /// Its secrets and keys, as far as they are known before the meters are locked.
+    access: Access,
     /// All accounts by number. They are locked in this order.
     accounts: BTreeMap<i64, AccountId>,
 }
@@ -102,25 +105,20 @@ struct Batch<'p> {
 struct Item<'p> {
     posting: &'p Posting,
     account: Option<i64>,
+    /// The key that is charged or refunded, if it is known.
+    key: Option<KeyNumber>,
     line: i64,
 }
 
 type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
 
-/// What a batch is decided with.
-#[derive(Default)]
-struct Facts {
-    meters: Meters,
-    remembered: BTreeMap<(i64, String), Remembered>,
-}
-
 impl<'p> Batch<'p> {
     async fn resolve(client: &Client, known: &Known, postings: &'p [Posting]) -> Result<Self> {
-        let (mut keys, mut ids, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut secrets, mut ids, mut lines) = (Vec::new(), Vec::new(), Vec::new());
         for posting in postings {
             match posting {
                 Posting::Charge(charge) => {
-                    keys.push(charge.key);
+                    secrets.push(charge.key);
                     lines.push(&charge.line);
                 }
                 Posting::Refund(refund) => {
@@ -133,28 +131,35 @@ impl<'p> Batch<'p> {
                 }
             }
         }
-        let mut of_keys = known.accounts_of_keys(client, &keys).await?.into_iter();
-        let mut of_ids = known.accounts(client, &ids).await?.into_iter();
-        let mut lines = known.lines(client, &lines).await?.into_iter();
+        let of_ids = known.accounts(client, &ids).await?;
+        let refunds = postings.iter().filter(|posting| !matches!(posting, Posting::Charge(_))).zip(&of_ids);
+        let keys: Vec<_> =
+            refunds.filter_map(|(posting, of)| Some((of.as_ref()?.number, refunded(posting)?))).collect();
+        let access = known.access(client, &secrets, &keys).await?;
+        let (mut of_ids, mut lines) = (of_ids.into_iter(), known.lines(client, &lines).await?.into_iter());
         let (mut items, mut accounts) = (Vec::with_capacity(postings.len()), BTreeMap::new());
         for posting in postings {
-            let account = match posting {
-                Posting::Charge(_) => of_keys.next(),
-                Posting::Refund(_) | Posting::Settle(_) => of_ids.next(),
+            let (found, key) = match posting {
+                Posting::Charge(charge) => {
+                    let secret = access.secrets.get(&charge.key);
+                    let numbered = secret.map(|secret| Numbered { number: secret.account, id: secret.id.clone() });
+                    (numbered, secret.map(|secret| secret.key))
+                }
+                Posting::Refund(_) | Posting::Settle(_) => (of_ids.next().flatten(), refunded(posting)),
             };
-            let account = account.flatten().map(|Numbered { number, id }| {
+            let account = found.map(|Numbered { number, id }| {
                 accounts.entry(number).or_insert(id);
                 number
             });
-            items.push(Item { posting, account, line: lines.next().unwrap_or_default() });
+            items.push(Item { posting, account, key, line: lines.next().unwrap_or_default() });
         }
-        Ok(Self { items, accounts })
+        Ok(Self { items, access, accounts })
     }
 
     async fn run(
         &self,
         client: &Client,
-        left: &LeftMeters,
+        (known, left): (&Known, &LeftMeters),
         id: TransactionId,
         now: Timestamp,
     ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
@@ -164,7 +169,7 @@ impl<'p> Batch<'p> {
         if let Some(ended) = self.run_unread(client, left, id, now).await {
             return ended;
         }
-        let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, now)).await?;
+        let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, known, left, now)).await?;
         let (outcomes, changes) = self.decide(&facts, now);
         if changes.is_empty() {
             // All were refused, so there is nothing to write.
@@ -191,7 +196,13 @@ impl<'p> Batch<'p> {
         if self.requests().next().is_some() {
             return None;
         }
-        let mut facts = Facts { meters: left.take(self.accounts.keys().copied())?, ..Facts::default() };
+        let meters = left.take(self.accounts.keys().copied())?;
+        let mut facts = Facts { meters, access: Cow::Borrowed(&self.access), ..Facts::default() };
+        if !self.is_known(&facts) {
+            left.put(facts.meters);
+            return None;
+        }
+        // What is decided here counts requests as under way. If it is discarded, they are no longer when this returns.
         let (outcomes, changes) = self.decide(&facts, now);
         if !outcomes.iter().all(is_accepted) {
             left.put(facts.meters);
@@ -222,50 +233,12 @@ impl<'p> Batch<'p> {
                 meter.state = *state;
             }
         }
+        for (account, key, of_key) in &changes.keys {
+            if let Some(meter) = meters.get_mut(account) {
+                meter.keys.insert(*key, *of_key);
+            }
+        }
         fold(meters, &changes.usage, &self.lines(), now)
-    }
-
-    /// The first round trip: locks and reads.
-    async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Facts> {
-        let accounts: Vec<i64> = self.accounts.keys().copied().collect();
-        let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
-        let lock = format!(
-            "SELECT m.account, m.entries, m.key, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
-             WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
-        );
-        let remembered = "SELECT r.account, r.request_id, r.charged, r.balance, r.expires_at, r.fingerprint, r.tries, \
-             r.open_until \
-             FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
-             JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
-             WHERE r.expires_at > $3";
-        // Prepared first, so that the statements themselves are pipelined.
-        let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(remembered).await?);
-        let (begin, now) = (client.begin(), now.unix_millis());
-        let accounts_values: [&dyn Value; 1] = [&accounts];
-        let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
-        let (started_at, locked, remembered) =
-            join3(client.batch_execute(&begin), client.query(&locked, &accounts_values), async {
-                if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
-            })
-            .await;
-        started_at?;
-        self.read(&locked?, &remembered?)
-    }
-
-    fn read(&self, locked: &[Row], remembered: &[Row]) -> Result<Facts> {
-        let mut facts = Facts::default();
-        for row in locked {
-            let key = match row.try_get::<_, Option<&[u8]>>(2)? {
-                Some(_) => Some(KeyHash::from_bytes(bytes(row, 2)?)),
-                None => None,
-            };
-            let (entries, tail, state) = (row.try_get(1)?, Tail::of_row(row, 3)?, meter_state(row, 5)?);
-            facts.meters.insert(row.try_get(0)?, Meter { key, state, entries, tail });
-        }
-        for row in remembered {
-            facts.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);
-        }
-        Ok(facts)
     }
 
     fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
@@ -282,33 +255,42 @@ impl<'p> Batch<'p> {
         self.items.iter().map(|item| (item.line, line(item.posting))).collect()
     }
 
-    fn decide(&self, facts: &Facts, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
+    fn decide(&self, facts: &Facts<'_>, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
         let mut tally = Tally::new(now);
         for (account, meter) in &facts.meters {
             if let Some(id) = self.accounts.get(account) {
                 tally.load(*account, id.clone(), meter.state);
             }
         }
-        let outcomes = self.items.iter().map(|item| item.decide(facts, &mut tally)).collect();
+        let outcomes = self.items.iter().map(|item| item.decide(facts, &mut tally, now)).collect();
         (outcomes, tally.finish())
     }
 }
 
 impl Item<'_> {
-    fn decide(&self, facts: &Facts, tally: &mut Tally<i64, i64>) -> Outcome {
+    fn decide(&self, facts: &Facts<'_>, tally: &mut Tally<i64, i64>, now: Timestamp) -> Outcome {
         let account = self.account.filter(|account| tally.is_loaded(*account));
         let remembered = || {
             let request = (account?, request_of(self.posting)?.as_str().to_owned());
             facts.remembered.get(&request).copied()
         };
         match self.posting {
-            Posting::Charge(charge) => match account.filter(|account| facts.is_live(*account, &charge.key)) {
-                Some(account) => Outcome::Decided(tally.charge(account, self.line, charge.clone(), remembered())),
-                None => Outcome::Decided(Decision::Refused(Refusal::UnknownKey)),
-            },
+            Posting::Charge(charge) => {
+                let works = |account: &i64| facts.secret_works(*account, &charge.key, now);
+                let Some((account, key)) = account.filter(works).zip(self.key) else {
+                    return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
+                };
+                if let Err(missing) = facts.load_chain(account, key, tally) {
+                    return Outcome::Failed(missing);
+                }
+                Outcome::Decided(tally.charge(account, key, self.line, charge.clone(), remembered()))
+            }
             Posting::Refund(refund) => {
-                let refunded = account.and_then(|account| tally.refund(account, self.line, refund, remembered()));
-                Outcome::Refunded(refunded)
+                let Some(account) = account else { return Outcome::Refunded(None) };
+                if let Err(missing) = facts.load_chain(account, refund.key, tally) {
+                    return Outcome::Failed(missing);
+                }
+                Outcome::Refunded(tally.refund(account, self.line, refund, remembered()))
             }
             Posting::Settle(settlement) => {
                 if let Some(account) = account {
@@ -329,12 +311,14 @@ fn request_of(posting: &Posting) -> Option<&RequestId> {
     }
 }
 
-fn is_accepted(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Decided(Decision::Accepted(_)) | Outcome::Refunded(Some(_)))
+/// The key that a posting refunds.
+const fn refunded(posting: &Posting) -> Option<KeyNumber> {
+    match posting {
+        Posting::Refund(refund) => Some(refund.key),
+        Posting::Charge(_) | Posting::Settle(_) => None,
+    }
 }
 
-impl Facts {
-    fn is_live(&self, account: i64, key: &KeyHash) -> bool {
-        self.meters.get(&account).is_some_and(|meter| meter.key.as_ref() == Some(key))
-    }
+fn is_accepted(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Decided(Decision::Accepted(_)) | Outcome::Refunded(Some(_)))
 }

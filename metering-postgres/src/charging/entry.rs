@@ -3,6 +3,7 @@
 //! Entries are numbered per account, together with ledger entries. Sixteen consecutive numbers form a block: those with
 //! the same quotient when divided by sixteen.
 
+use metering_core::access::KeyNumber;
 use metering_core::backend::StoredPath;
 use postcard::take_from_bytes;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub(crate) struct Entry<'b> {
     pub(crate) created_at: i64,
     #[serde(borrow)]
     pub(crate) path: Path<'b>,
+    /// The key that the requests came with. Not stored for an account's first key.
+    #[serde(skip)]
+    pub(crate) key: KeyNumber,
 }
 
 /// The path of the requests that an entry covers.
@@ -36,8 +40,11 @@ pub(crate) type Path<'b> = StoredPath<&'b str>;
 /// program refuses the whole database and does not fail on single accounts.
 #[derive(Serialize, Deserialize)]
 enum Stored<'b> {
+    /// Usage of an account's first key. The only form before there were other keys.
     #[serde(borrow)]
     First(Entry<'b>),
+    /// Usage of the key with this number.
+    OfKey(u32, Entry<'b>),
 }
 
 impl Entry<'_> {
@@ -52,7 +59,8 @@ impl Entry<'_> {
 
     /// Appends the packed entry to `to`.
     pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
-        postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
+        let stored = if self.key.is_first() { Stored::First(self) } else { Stored::OfKey(self.key.get(), self) };
+        postcard::to_extend(&stored, to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
     }
 }
 
@@ -71,6 +79,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
 pub(crate) fn unpack_first(packed: &[u8]) -> Result<(Entry<'_>, &[u8])> {
     match take_from_bytes(packed) {
         Ok((Stored::First(entry), rest)) => Ok((entry, rest)),
+        Ok((Stored::OfKey(key, entry), rest)) => Ok((Entry { key: KeyNumber::new(key), ..entry }, rest)),
         Err(error) => Err(corrupt(format_args!("cannot read {} bytes of packed usage: {error}", packed.len()))),
     }
 }
@@ -88,6 +97,7 @@ pub(crate) mod tests {
             calls: 1,
             created_at: 1_795_262_400_000,
             path: Path::Template,
+            key: KeyNumber::FIRST,
         }
     }
 
@@ -97,7 +107,8 @@ pub(crate) mod tests {
         for path in [Path::Several, Path::Template, Path::Other(""), Path::Other(&other)] {
             for number in [0, 1, i64::MAX] {
                 for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
-                    let entry = Entry { line: extreme, created_at: extreme, path, ..entry(number, extreme) };
+                    let key = KeyNumber::new(u32::try_from(number.min(extreme).max(0)).unwrap_or(u32::MAX));
+                    let entry = Entry { line: extreme, created_at: extreme, path, key, ..entry(number, extreme) };
                     let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
                     assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
                 }
@@ -112,13 +123,23 @@ pub(crate) mod tests {
         assert!(packed.len() <= 27, "{} bytes", packed.len());
     }
 
+    /// What versions 3 to 6 wrote is usage of the first key.
+    #[test]
+    fn entries_of_earlier_versions_are_those_of_the_first_key() {
+        let packed =
+            [0, 10, 0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12, 5, 0, 2, 0x80, 0xa0, 0xb6, 0xae, 0xbf, 0x68];
+        let packed = [&packed[..], &[1]].concat();
+        assert_eq!(unpack(&packed).unwrap(), [entry(5, -3)]);
+        assert_eq!(entry(5, -3).pack(Vec::new()).unwrap(), packed);
+    }
+
     #[test]
     fn invalid_entry_is_an_error() {
         let packed = entry(5, -3).pack(Vec::new()).unwrap();
         for length in 1..packed.len() {
             assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
         }
-        let of_a_later_form = [&[1], &packed[1..]].concat();
+        let of_a_later_form = [&[2], &packed[1..]].concat();
         assert!(unpack(&of_a_later_form).is_err());
         assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
     }

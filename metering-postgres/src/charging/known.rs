@@ -1,18 +1,22 @@
-//! A cache of what never changes: which account a key or an id belongs to, and the numbers of usage lines.
+//! A cache of what never changes: which account and key a secret belongs to, which account an id, and the numbers of
+//! usage lines. And of what rarely changes: the terms of keys, each with the version of its account that it was read
+//! under (`access`).
 //!
-//! It must never hold whether a key is still live.
+//! It must never hold whether a key is still live without such a version.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use metering_core::access::KeyHash;
+use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::{AccountId, ClientSource, StoreError, UsageLine};
 
+use crate::charging::access::{self, Access};
 use crate::connection::session::GenericClient;
 use crate::error::{Failure, Result, corrupt};
-use crate::rows::{all, bytes, execute, first, parsed};
+use crate::rows::{all, execute, first, parsed};
 
-/// Maximum number of cached keys, and of cached accounts. Beyond that, both are cleared, so that memory stays bounded.
+/// Maximum number of cached secrets and keys, and of cached accounts. Beyond that, all are cleared, so that memory stays
+/// bounded.
 const MAX_KEYS: usize = 262_144;
 
 /// The cache of one store.
@@ -23,7 +27,7 @@ pub(crate) struct Known {
 
 #[derive(Debug, Default)]
 struct Memory {
-    keys: foldhash::HashMap<KeyHash, Numbered>,
+    access: Access,
     accounts: HashMap<AccountId, i64>,
     lines: foldhash::HashMap<UsageLine, i64>,
     by_number: foldhash::HashMap<i64, UsageLine>,
@@ -37,37 +41,42 @@ pub(crate) struct Numbered {
 }
 
 impl Known {
-    /// The accounts that `keys` belong or belonged to, in the order of `keys`; `None` for an unknown key.
-    pub(crate) async fn accounts_of_keys<C: GenericClient>(
+    /// What is known of these secrets, of these keys, and of the keys above both. Secrets that are not known yet are
+    /// read, with their keys; a secret that does not exist is missing in the result. Use it only with the values of
+    /// `meter.access` that it was read under.
+    pub(crate) async fn access<C: GenericClient>(
         &self,
         client: &C,
-        keys: &[KeyHash],
-    ) -> Result<Vec<Option<Numbered>>> {
-        let mut found: Vec<Option<Numbered>> = {
+        secrets: &[KeyHash],
+        keys: &[(i64, KeyNumber)],
+    ) -> Result<Access> {
+        let mut known = Access::default();
+        let mut unknown: Vec<KeyHash> = {
             let memory = self.memory();
-            keys.iter().map(|key| memory.keys.get(key).cloned()).collect()
-        };
-        let missing = || keys.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(key, _)| key);
-        let unknown: Vec<&[u8]> = missing().map(|key| key.as_bytes().as_slice()).collect();
-        if unknown.is_empty() {
-            return Ok(found);
-        }
-        let sql = "SELECT k.hash, k.account, a.org_id FROM api_key k JOIN account a ON a.id = k.account \
-                   WHERE k.hash = ANY($1)";
-        let mut loaded: HashMap<KeyHash, Numbered> = HashMap::new();
-        for row in all(client, sql, &[&unknown]).await? {
-            let numbered = Numbered { number: row.try_get(1)?, id: parsed(&row, 2)? };
-            loaded.insert(KeyHash::from_bytes(bytes(&row, 0)?), numbered);
-        }
-        for (key, found) in keys.iter().zip(&mut found) {
-            if found.is_none() {
-                *found = loaded.get(key).cloned();
+            for secret in secrets {
+                let Some(access) = memory.access.secrets.get(secret) else { continue };
+                if known.secrets.insert(*secret, Arc::clone(access)).is_none() {
+                    known.take_chain(&memory.access, access.account, access.key);
+                }
             }
+            keys.iter().for_each(|(account, key)| known.take_chain(&memory.access, *account, *key));
+            secrets.iter().filter(|secret| !known.secrets.contains_key(*secret)).copied().collect()
+        };
+        if !unknown.is_empty() {
+            unknown.sort_unstable();
+            unknown.dedup();
+            let (read, _) = access::read(client, &unknown, &[]).await?;
+            self.learn(&read);
+            known.extend(&read);
         }
+        Ok(known)
+    }
+
+    /// Keeps what was read.
+    pub(crate) fn learn(&self, read: &Access) {
         let mut memory = self.memory();
         memory.make_room();
-        memory.keys.extend(loaded);
-        Ok(found)
+        memory.access.extend(read);
     }
 
     /// Accounts with their numbers, in the order of `ids`; `None` for one that does not exist.
@@ -139,8 +148,8 @@ impl Known {
 
 impl Memory {
     fn make_room(&mut self) {
-        if self.keys.len() > MAX_KEYS || self.accounts.len() > MAX_KEYS {
-            self.keys.clear();
+        if self.access.len() > MAX_KEYS || self.accounts.len() > MAX_KEYS {
+            self.access = Access::default();
             self.accounts.clear();
         }
     }

@@ -5,30 +5,46 @@
 //! rolled back, and repeated with meters that were read. What is kept here is therefore never trusted, only tried.
 
 use std::collections::BTreeMap;
-use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use metering_core::access::KeyHash;
-use metering_core::charging::MeterState;
+use metering_core::access::KeyNumber;
+use metering_core::charging::{KeyMeter, MeterState};
 
+use crate::charging::access::AccessVersion;
 use crate::charging::tail::Tail;
 
-/// How many meters are kept, at about half a kilobyte each. Beyond that, all are dropped.
+/// How many meters are kept, of accounts and of keys together, at up to half a kilobyte each. Beyond that, all are
+/// dropped.
 const MAX_METERS: usize = 131_072;
 
 /// How many commits read first after one found a meter changed. While several nodes charge the same accounts, trying
 /// costs a round trip more than it saves.
 const PAUSE: u32 = 64;
 
-/// The row of an account in `meter`.
+/// The row of an account in `meter`, and rows in `key_meter`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meter {
-    /// The live key, if any.
-    pub(crate) key: Option<KeyHash>,
+    /// Changes with the account's keys.
+    pub(crate) access: AccessVersion,
     pub(crate) state: MeterState,
     /// How many entries of activity the account ever had.
     pub(crate) entries: i64,
     pub(crate) tail: Tail,
+    /// Meters of keys whose terms are counted, as far as they were read. They need no check of their own: every commit
+    /// that changes one adds an entry, and every other write that does changes `access`.
+    pub(crate) keys: BTreeMap<KeyNumber, KeyMeter>,
+}
+
+impl Meter {
+    /// Whether both are the same row of `meter`.
+    fn is_same_row(&self, other: &Self) -> bool {
+        let row = |meter: &Self| (meter.access, meter.state, meter.entries, meter.tail.day);
+        row(self) == row(other) && self.tail.packed == other.tail.packed
+    }
+
+    fn size(&self) -> usize {
+        1 + self.keys.len()
+    }
 }
 
 /// Meters by account number.
@@ -43,6 +59,8 @@ pub(crate) struct LeftMeters {
 #[derive(Debug, Default)]
 struct Memory {
     meters: foldhash::HashMap<i64, Meter>,
+    /// The sum of the meters' sizes.
+    size: usize,
     /// How many more commits read first.
     pause: u32,
 }
@@ -60,16 +78,37 @@ impl LeftMeters {
         if !accounts.clone().all(|account| memory.meters.contains_key(&account)) {
             return None;
         }
-        Some(accounts.filter_map(|account| Some((account, memory.meters.remove(&account)?))).collect())
+        let taken: Meters = accounts.filter_map(|account| Some((account, memory.meters.remove(&account)?))).collect();
+        memory.size -= taken.values().map(Meter::size).sum::<usize>();
+        Some(taken)
+    }
+
+    /// Adds the meters of other keys to meters that were just read, if they are still as they were left here. Otherwise
+    /// an account whose keys take turns would have to be read each time.
+    pub(crate) fn complete(&self, meters: &mut Meters) {
+        let memory = self.memory();
+        for (account, meter) in meters {
+            let Some(left) = memory.meters.get(account).filter(|left| !left.keys.is_empty()) else { continue };
+            if left.is_same_row(meter) {
+                for (key, of_key) in &left.keys {
+                    meter.keys.entry(*key).or_insert(*of_key);
+                }
+            }
+        }
     }
 
     /// Keeps meters as a commit left them.
     pub(crate) fn put(&self, meters: Meters) {
         let mut memory = self.memory();
-        if memory.meters.len().saturating_add(meters.len()) > MAX_METERS {
-            drop(take(&mut memory.meters));
+        let size: usize = meters.values().map(Meter::size).sum();
+        if memory.size.saturating_add(size) > MAX_METERS {
+            (memory.meters, memory.size) = (foldhash::HashMap::default(), 0);
         }
-        memory.meters.extend(meters);
+        memory.size += size;
+        for (account, meter) in meters {
+            let replaced = memory.meters.insert(account, meter);
+            memory.size -= replaced.map_or(0, |replaced| replaced.size());
+        }
     }
 
     /// Notes that a meter was not as it was left: somebody else is writing.
@@ -94,7 +133,12 @@ mod tests {
         let window = Window { index: 0, count: 0 };
         let (totals, limits) = (Totals::default(), RateLimits::default());
         let state = MeterState { totals, limits, minute: window, day: window };
-        Meter { key: None, state, entries, tail: Tail::default() }
+        Meter { access: [0; 16], state, entries, tail: Tail::default(), keys: BTreeMap::new() }
+    }
+
+    fn with_keys(meter: Meter, keys: &[u32]) -> Meter {
+        let keys = keys.iter().map(|key| (KeyNumber::new(*key), KeyMeter::default())).collect();
+        Meter { keys, ..meter }
     }
 
     #[test]
@@ -120,5 +164,27 @@ mod tests {
             left.put(Meters::from([(account, meter(0))]));
         }
         assert_eq!(left.memory().meters.len(), 1);
+        assert_eq!(left.memory().size, 1);
+        for _ in 0..2 {
+            left.put(Meters::from([(7, with_keys(meter(0), &[0, 1, 2]))]));
+        }
+        assert_eq!(left.memory().size, 5, "the second took the place of the first");
+        assert!(left.take([7].into_iter()).is_some());
+        assert_eq!(left.memory().size, 1);
+    }
+
+    #[test]
+    fn meters_of_other_keys_are_kept_while_their_account_is_as_it_was_left() {
+        let left = LeftMeters::default();
+        left.put(Meters::from([(1, with_keys(meter(10), &[3, 4]))]));
+        let completed = |read: Meter| {
+            let mut meters = Meters::from([(1, with_keys(read, &[5])), (2, meter(1))]);
+            left.complete(&mut meters);
+            meters[&1].keys.keys().map(|key| key.get()).collect::<Vec<_>>()
+        };
+        assert_eq!(completed(meter(10)), [3, 4, 5]);
+        assert_eq!(completed(meter(11)), [5], "somebody else charged the account");
+        assert_eq!(completed(Meter { access: [1; 16], ..meter(10) }), [5], "its keys were changed");
+        assert_eq!(completed(Meter { tail: Tail { day: None, packed: vec![1] }, ..meter(10) }), [5]);
     }
 }

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
+use metering_core::access::KeyNumber;
 use metering_core::usage::ACTIVITY_KEPT;
 use tokio_postgres::Row;
 
@@ -51,17 +52,17 @@ impl Tail {
         unpack(&self.packed)
     }
 
-    /// What its entries add to the day's totals, by line: calls and atoms.
-    pub(crate) fn totals(&self) -> Result<BTreeMap<i64, (u64, i128)>> {
-        let mut totals: BTreeMap<i64, (u64, i128)> = BTreeMap::new();
+    /// What its entries add to the day's totals, by line and key: calls and atoms.
+    pub(crate) fn totals(&self) -> Result<BTreeMap<(i64, KeyNumber), (u64, i128)>> {
+        let mut totals: BTreeMap<_, (u64, i128)> = BTreeMap::new();
         for entry in self.entries()? {
-            let total = totals.entry(entry.line).or_default();
+            let total = totals.entry((entry.line, entry.key)).or_default();
             *total = (total.0 + entry.added_calls(), total.1 - i128::from(entry.amount));
         }
         Ok(totals)
     }
 
-    /// Adds new entries of one line and day, newest last, and folds what no longer fits.
+    /// Adds new entries of one line, key and day, newest last, and folds what no longer fits.
     ///
     /// They are added together because their sum fits into 64 bits, but the sum of only some of them may not.
     pub(crate) fn push(&mut self, account: i64, day: i64, entries: &[Entry<'_>], folds: &mut Folds) -> Result<()> {
@@ -98,16 +99,18 @@ pub(crate) struct Folds {
     pub(crate) usage: Vec<DailySums>,
 }
 
-/// Calls and atoms by day, account and line.
-pub(crate) type DailySums = BTreeMap<(i64, i64, i64), (i64, i64)>;
+/// Calls and atoms by day, account, line and key.
+pub(crate) type DailySums = BTreeMap<DailyTotalKey, (i64, i64)>;
+
+type DailyTotalKey = (i64, i64, i64, KeyNumber);
 
 impl Folds {
     fn fold(&mut self, account: i64, tail: &mut Tail) -> Result<()> {
         let Some(day) = tail.day else { return Ok(()) };
-        for (line, (calls, atoms)) in tail.totals()? {
+        for ((line, key), (calls, atoms)) in tail.totals()? {
             let atoms =
                 i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail are out of range")))?;
-            self.add_usage((day, account, line), i64::try_from(calls).unwrap_or(i64::MAX), atoms);
+            self.add_usage((day, account, line, key), i64::try_from(calls).unwrap_or(i64::MAX), atoms);
         }
         let packed = take(&mut tail.packed);
         let (mut rest, mut oldest_first) = (packed.as_slice(), Vec::new());
@@ -124,7 +127,7 @@ impl Folds {
         Ok(())
     }
 
-    fn add_usage(&mut self, total: (i64, i64, i64), calls: i64, atoms: i64) {
+    fn add_usage(&mut self, total: DailyTotalKey, calls: i64, atoms: i64) {
         let before = self.usage.last().map(|sums| sums.get(&total).copied().unwrap_or_default());
         match before.and_then(|before| Some((before.0 + calls, before.1.checked_add(atoms)?))) {
             Some(sum) => self.usage.last_mut().map(|sums| sums.insert(total, sum)),
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!((numbers(&tail.packed), folds), ((1..16).rev().collect(), Folds::default()));
         let (tail, folds) = pushed((1..17).map(|number| (number, -2)));
         assert_eq!(numbers(&tail.packed), [16]);
-        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line), (15, 30))])]);
+        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line, KeyNumber::FIRST), (15, 30))])]);
         let blocks: Vec<_> =
             folds.blocks.iter().map(|(place, (block, entries))| (*place, *block, numbers(entries))).collect();
         assert_eq!(blocks, [((ACCOUNT, 0), 0, (1..16).rev().collect())]);
@@ -218,7 +221,7 @@ mod tests {
         assert!(tail.packed.is_empty());
         let blocks: Vec<_> = folds.blocks.values().map(|(block, entries)| (*block, numbers(entries))).collect();
         assert_eq!(blocks, [(0, vec![15]), (1, vec![31]), (2, vec![32])]);
-        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line), (2, 1))])]);
+        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line, KeyNumber::FIRST), (2, 1))])]);
     }
 
     #[test]
@@ -240,19 +243,19 @@ mod tests {
         /// For any input, the tail and the folded entries together have every entry exactly once.
         #[test]
         fn nothing_is_lost_or_reported_twice(
-            pushes in prop::collection::vec((0_i64..3, 0_i64..4, 1_usize..3, -100_i64..100, 0_usize..500), 0..200)
+            pushes in prop::collection::vec((0_i64..3, 0_i64..8, 1_usize..3, -100_i64..100, 0_usize..500), 0..200)
         ) {
             let (mut tail, mut folds, mut number) = (Tail::default(), Folds::default(), 0);
             let (mut totals, mut all) = (BTreeMap::<_, (i64, i64)>::new(), Vec::new());
             let paths: Vec<String> = pushes.iter().map(|push| "p".repeat(push.4)).collect();
-            for ((day, line, count, amount, _), path) in pushes.iter().zip(&paths) {
+            for ((day, line_and_key, count, amount, _), path) in pushes.iter().zip(&paths) {
                 let gap = amount.rem_euclid(3);
-                let entries: Vec<Entry<'_>> = (1..=*count as i64)
-                    .map(|step| Entry { line: *line, path: Path::Other(path), ..entry(number + gap + step, *amount) })
-                    .collect();
+                let (line, key) = (line_and_key / 2, KeyNumber::new((line_and_key % 2) as u32));
+                let of_line = |number| Entry { line, key, path: Path::Other(path), ..entry(number, *amount) };
+                let entries: Vec<Entry<'_>> = (1..=*count as i64).map(|step| of_line(number + gap + step)).collect();
                 number += gap + *count as i64;
                 for entry in &entries {
-                    let total = totals.entry((*day, ACCOUNT, *line)).or_default();
+                    let total = totals.entry((*day, ACCOUNT, line, key)).or_default();
                     *total = (total.0 + i64::from(!entry.refund), total.1 - entry.amount);
                 }
                 all.extend(entries.iter().copied());
@@ -261,8 +264,8 @@ mod tests {
             }
             let mut found: BTreeMap<_, (i64, i64)> = folds.usage.first().cloned().unwrap_or_default();
             prop_assert!(folds.usage.len() <= 1);
-            for (line, (calls, atoms)) in tail.totals().unwrap() {
-                let total = found.entry((tail.day.unwrap(), ACCOUNT, line)).or_default();
+            for ((line, key), (calls, atoms)) in tail.totals().unwrap() {
+                let total = found.entry((tail.day.unwrap(), ACCOUNT, line, key)).or_default();
                 *total = (total.0 + i64::try_from(calls).unwrap(), total.1 + i64::try_from(atoms).unwrap());
             }
             prop_assert_eq!(found, totals);

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use metering_core::access::KeyNumber;
 use metering_core::usage::ACTIVITY_KEPT;
 
 use crate::charging::entry::{Entry, Path};
@@ -57,6 +58,7 @@ async fn pack<C: GenericClient>(client: &C, from: i64, to: i64) -> Result<()> {
             calls: row.try_get(5)?,
             created_at: row.try_get(6)?,
             path: Path::of(row.try_get(7)?, row.try_get(8)?),
+            key: KeyNumber::FIRST,
         };
         folds.add(row.try_get(0)?, entry.block(), entry.pack(Vec::new())?);
     }

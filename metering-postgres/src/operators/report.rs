@@ -74,7 +74,7 @@ async fn tails<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) ->
     each(client, sql, &[&days.first.unix_days(), &days.last.unix_days()], |row| {
         let (account, tail) = (row.try_get(0)?, Tail::of_row(row, 1)?);
         let Some(day) = tail.day.map(Day::from_unix_days) else { return Ok(()) };
-        for (line, (calls, atoms)) in tail.totals()? {
+        for ((line, _), (calls, atoms)) in tail.totals()? {
             sums.add_usage(day, account, line, calls, atoms);
         }
         Ok(())

@@ -21,7 +21,7 @@ pub(crate) async fn claim(write: &SerializedWrite<'_>, claim: Claim) -> Result<C
         }
     };
     match decided {
-        Decided::Accepted(changes) => accounts::write_key(write, changes).await.map(Claimed::Account),
+        Decided::Accepted(changes) => accounts::write_keys(write, changes).await.map(Claimed::Account),
         Decided::Refused(refusal) => Ok(refusal),
     }
 }

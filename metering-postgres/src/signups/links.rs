@@ -76,7 +76,7 @@ pub(crate) async fn recover(
     let facts = accounts::key_facts(write.client(), &link.account, &key).await?;
     let Some(changes) = decision::recover_key(&link, facts, key, now)? else { return Ok(None) };
     delete(write.client(), token).await?;
-    accounts::write_key(write, changes).await.map(Some)
+    accounts::write_keys(write, changes).await.map(Some)
 }
 
 async fn delete<C: GenericClient>(client: &C, token: &LinkHash) -> Result<()> {

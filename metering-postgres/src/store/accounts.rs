@@ -43,19 +43,6 @@ impl Store for PostgresStore {
         Ok(found.await?.map(|(_, account)| account))
     }
 
-    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
-        let key = *key;
-        self.read(move |client| Box::pin(async move { accounts::by_key(client, &key).await })).await
-    }
-
-    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
-        self.read(|client| {
-            let keys = keys.to_vec();
-            Box::pin(async move { accounts::live_keys(client, &keys).await })
-        })
-        .await
-    }
-
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         self.read(|client| {
             let after = after.cloned();

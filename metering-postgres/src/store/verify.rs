@@ -1,4 +1,7 @@
-//! Verifies that every balance equals the sum of ledger and usage, and that every payment counted once.
+//! Verifies that every balance equals the sum of ledger and usage, that no budget counts less than was used, and that
+//! every payment counted once.
+
+mod budgets;
 
 use std::collections::HashMap;
 
@@ -23,9 +26,9 @@ const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted
 const ORPHANS: &str =
     "SELECT count(*) FROM usage_daily u WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.id = u.account)";
 
-/// Meters whose key is not the live key of their account: charges use the meter's key, everything else uses `api_key`.
-const OTHER_KEYS: &str = "SELECT count(*) FROM meter m LEFT JOIN api_key k ON k.account = m.account \
-     AND k.revoked_at IS NULL WHERE m.key IS DISTINCT FROM k.hash";
+/// Accounts without a first key.
+const KEYLESS: &str =
+    "SELECT count(*) FROM account a WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = a.id AND k.number = 0)";
 
 /// Accounts that hold their email address although it waits for verification, or do not hold it otherwise.
 const MISHELD: &str = "SELECT count(*) FROM account \
@@ -63,9 +66,9 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage belong to no account")));
     }
-    let other_keys: i64 = one(client, OTHER_KEYS, &[]).await?.try_get(0)?;
-    if other_keys > 0 {
-        return Err(corrupt(format_args!("{other_keys} meters do not have their account's live key")));
+    let keyless: i64 = one(client, KEYLESS, &[]).await?.try_get(0)?;
+    if keyless > 0 {
+        return Err(corrupt(format_args!("{keyless} accounts do not have a first key")));
     }
     let misheld: i64 = one(client, MISHELD, &[]).await?.try_get(0)?;
     if misheld > 0 {
@@ -88,6 +91,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(org_id)?, recorded)?);
     }
+    verification.discrepancies.extend(budgets::discrepancies(client).await?);
     Ok(verification)
 }
 

@@ -8,6 +8,7 @@ mod access;
 mod books;
 mod claim;
 mod inspection;
+mod keys;
 mod operators;
 mod sales;
 mod target_state;
@@ -220,7 +221,8 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::EmailLinks => access::email_links(write, records).await?,
         Section::Operators => operators::operators(write, records).await?,
         Section::AuditLog => operators::audit_log(write, records).await?,
-        Section::Keys => access::keys(write, records).await?,
+        Section::Keys => keys::keys(write, records).await?,
+        Section::Secrets => keys::secrets(write, records).await?,
     };
     if u64::try_from(records.len()).is_ok_and(|count| count == written) {
         return Ok(());

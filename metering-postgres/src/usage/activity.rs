@@ -102,6 +102,7 @@ fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
         line: Some(line),
         calls: entry.calls.unsigned_abs(),
         payment: None,
+        key: Some(entry.key),
         created_at: Timestamp::from_unix_millis(entry.created_at),
     }
 }
@@ -124,6 +125,7 @@ fn ledger_entry(row: &Row) -> Result<(i64, Activity)> {
         request_path: None,
         calls: 0,
         payment: payment_ref(row, 5)?,
+        key: None,
         created_at: timestamp(row, 4)?,
     };
     Ok((entry, activity))

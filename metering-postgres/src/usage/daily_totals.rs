@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use metering_core::access::KeyNumber;
 use metering_core::backend::{credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
 use metering_core::transfer::{Part, Position};
@@ -14,10 +15,10 @@ use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::Result;
-use crate::rows::{all, parsed, unsigned};
+use crate::rows::{all, key_number, parsed, unsigned};
 
-/// The sort key of a daily total: day, account, and its line's route, method and source, compared as bytes.
-type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str);
+/// The sort key of a daily total: day, account, its line's route, method and source, compared as bytes, and the key.
+type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str, KeyNumber);
 
 /// Daily totals of all accounts after a cursor, at most `limit`.
 pub(crate) async fn list<C: GenericClient>(
@@ -26,17 +27,18 @@ pub(crate) async fn list<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<DailyTotal>> {
-    let position =
-        after.map(position_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
+    let start = || (i64::MIN, i64::MIN, "".into(), "".into(), "", KeyNumber::FIRST);
+    let position = after.map(position_of).transpose()?.unwrap_or_else(start);
     // The first totals overall are among the first of the table and of the tails. A total with a part in each is among
     // the first of both.
     let mut totals = folded(client, &position, limit).await?;
     in_tails(client, known, &position, limit, &mut totals).await?;
     let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
-        let (day, _, route_template, http_method, source) = key.clone();
+        let (day, _, route_template, http_method, source, number) = key.clone();
         let line = UsageLine { route_template, http_method, source: ClientSource::from_name(source) };
         let credits_used = credits(atoms)?;
-        Ok((key, DailyTotal { account, day: Day::from_unix_days(day), line, calls, credits_used }))
+        let day = Day::from_unix_days(day);
+        Ok((key, DailyTotal { account, day, line, key: number, calls, credits_used }))
     };
     let most = usize::try_from(one_more_than(limit)).unwrap_or(usize::MAX);
     let totals = totals.into_iter().take(most).map(total).collect::<Result<_>>()?;
@@ -47,19 +49,22 @@ type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
 
 async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> Result<DailyTotals> {
     // The first comparison is there so that the index can be used.
-    let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount \
+    let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount, \
+         u.key \
          FROM usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line \
          WHERE (u.day, u.account) >= ($1, $2) AND (u.day, u.account, n.route_template COLLATE \"C\", \
-         n.http_method COLLATE \"C\", n.source COLLATE \"C\") > ($1, $2, $3, $4, $5) \
+         n.http_method COLLATE \"C\", n.source COLLATE \"C\", u.key) > ($1, $2, $3, $4, $5, $6) \
          ORDER BY u.day, u.account, n.route_template COLLATE \"C\", n.http_method COLLATE \"C\", \
-         n.source COLLATE \"C\" LIMIT $6";
-    let (day, account, route, method, source) = after;
-    let values: [&dyn Value; 6] = [day, account, &route.as_ref(), &method.as_ref(), source, &one_more_than(limit)];
+         n.source COLLATE \"C\", u.key LIMIT $7";
+    let (day, account, route, method, source, key) = after;
+    let key = i64::from(key.get());
+    let values: [&dyn Value; 7] =
+        [day, account, &route.as_ref(), &method.as_ref(), source, &key, &one_more_than(limit)];
     let mut totals = DailyTotals::new();
     for row in all(client, sql, &values).await? {
         let (route, method): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);
         let source = ClientSource::from_name(row.try_get(4)?).as_str();
-        let key = (row.try_get(0)?, row.try_get(1)?, route.into(), method.into(), source);
+        let key = (row.try_get(0)?, row.try_get(1)?, route.into(), method.into(), source, key_number(&row, 8)?);
         totals.insert(key, (parsed(&row, 5)?, unsigned(&row, 6)?, row.try_get::<_, i64>(7)?.into()));
     }
     Ok(totals)
@@ -78,9 +83,10 @@ async fn in_tails<C: GenericClient>(
     // Each tail has at least one total, but the totals of the first tail may all be before the cursor.
     for row in all(client, sql, &[&after.0, &after.1, &(one_more_than(limit) + 1)]).await? {
         let (account, id, tail): (i64, AccountId, _) = (row.try_get(0)?, parsed(&row, 1)?, Tail::of_row(&row, 2)?);
-        for (line, (calls, atoms)) in tail.totals()? {
+        for ((line, number), (calls, atoms)) in tail.totals()? {
             let UsageLine { route_template, http_method, source } = known.line(client, line).await?;
-            let key = (tail.day.unwrap_or_default(), account, route_template, http_method, source.as_str());
+            let day = tail.day.unwrap_or_default();
+            let key = (day, account, route_template, http_method, source.as_str(), number);
             if key > *after {
                 let total = totals.entry(key).or_insert_with(|| (id.clone(), 0, 0));
                 (total.1, total.2) = (total.1 + calls, total.2 + atoms);
@@ -90,17 +96,21 @@ async fn in_tails<C: GenericClient>(
     Ok(())
 }
 
-fn cursor_of((day, account, route, method, source): &DailyKey) -> Cursor {
+fn cursor_of((day, account, route, method, source, key): &DailyKey) -> Cursor {
     let text = |text: &str| Part::Text(text.to_owned());
-    Position(vec![Part::Number(*day), Part::Number(*account), text(route), text(method), text(source)]).cursor()
+    let [day, account, key] = [*day, *account, key.get().into()].map(Part::Number);
+    Position(vec![day, account, text(route), text(method), text(source), key]).cursor()
 }
 
 fn position_of(cursor: &Cursor) -> Result<DailyKey> {
-    match &*Position::of(cursor, 5)?.0 {
-        [Part::Number(day), Part::Number(account), Part::Text(route), Part::Text(method), Part::Text(source)] => {
-            let source = ClientSource::from_name(source).as_str();
-            Ok((*day, *account, route.as_str().into(), method.as_str().into(), source))
-        }
-        _ => Err(unknown_cursor().into()),
-    }
+    let parts = Position::of(cursor, 6)?.0;
+    let [Part::Number(day), Part::Number(account), texts @ .., Part::Number(key)] = &*parts else {
+        return Err(unknown_cursor().into());
+    };
+    let [Part::Text(route), Part::Text(method), Part::Text(source)] = texts else {
+        return Err(unknown_cursor().into());
+    };
+    let key = KeyNumber::new(u32::try_from(*key).map_err(|_| unknown_cursor())?);
+    let source = ClientSource::from_name(source).as_str();
+    Ok((*day, *account, route.as_str().into(), method.as_str().into(), source, key))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use metering_core::access::KeyNumber;
 use metering_core::backend::{AccountDays, UsageSums};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day};
@@ -12,7 +13,7 @@ use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
-use crate::rows::{all, one, unsigned};
+use crate::rows::{all, key_number, one, unsigned};
 
 pub(crate) async fn report<C: GenericClient>(
     client: &C,
@@ -40,32 +41,47 @@ pub(crate) async fn days<C: GenericClient>(
 ) -> Result<Vec<DailyTotal>> {
     let Some((row, _)) = accounts::by_id(client, id).await? else { return Ok(Vec::new()) };
     let mut sums = AccountDays::default();
-    for (day, line, calls, atoms) in parts(client, row, days).await? {
-        sums.add(day, known.line(client, line).await?, calls, atoms);
+    for Part { day, line, key, calls, atoms } in parts(client, row, days).await? {
+        sums.add(day, known.line(client, line).await?, key, calls, atoms);
     }
     Ok(sums.totals(id)?)
 }
 
 async fn sums<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
     let mut sums = UsageSums::default();
-    for (day, line, calls, atoms) in parts(client, account, days).await? {
-        sums.add(day, line, calls, atoms);
+    for Part { day, line, key, calls, atoms } in parts(client, account, days).await? {
+        sums.add(day, line, key, calls, atoms);
     }
     Ok(sums)
 }
 
-/// The account's usage: day, line, calls and atoms. A day's usage of a line may have a part in the tail.
-async fn parts<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<Vec<(Day, i64, u64, i128)>> {
-    let sql = "SELECT day, line, calls, amount FROM usage_daily WHERE account = $1 AND day BETWEEN $2 AND $3";
+/// A part of a daily total: what is in the table, or what is in the tail.
+struct Part {
+    day: Day,
+    line: i64,
+    key: KeyNumber,
+    calls: u64,
+    atoms: i128,
+}
+
+/// The account's usage.
+async fn parts<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<Vec<Part>> {
+    let sql = "SELECT day, line, key, calls, amount FROM usage_daily WHERE account = $1 AND day BETWEEN $2 AND $3";
     let mut parts = Vec::new();
     for row in all(client, sql, &[&account, &days.first.unix_days(), &days.last.unix_days()]).await? {
-        let atoms: i64 = row.try_get(3)?;
-        parts.push((Day::from_unix_days(row.try_get(0)?), row.try_get(1)?, unsigned(&row, 2)?, atoms.into()));
+        parts.push(Part {
+            day: Day::from_unix_days(row.try_get(0)?),
+            line: row.try_get(1)?,
+            key: key_number(&row, 2)?,
+            calls: unsigned(&row, 3)?,
+            atoms: row.try_get::<_, i64>(4)?.into(),
+        });
     }
     let tail = one(client, "SELECT tail_day, tail FROM meter WHERE account = $1", &[&account]).await?;
     let tail = Tail::of_row(&tail, 0)?;
     if let Some(day) = tail.day.map(Day::from_unix_days).filter(|day| days.contains(*day)) {
-        parts.extend(tail.totals()?.into_iter().map(|(line, (calls, atoms))| (day, line, calls, atoms)));
+        let totals = tail.totals()?.into_iter();
+        parts.extend(totals.map(|((line, key), (calls, atoms))| Part { day, line, key, calls, atoms }));
     }
     Ok(parts)
 }

@@ -1,8 +1,23 @@
 //! Reads credentials from request headers.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderValue};
-use metering_core::access::Credentials;
+use metering_core::access::{Caller, Credentials};
 use metering_core::{ApiKey, Error};
+
+/// The key of a request, if it has one, and the address that it came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    pub(crate) key: Option<ApiKey>,
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl<'s> From<&'s Sender> for Caller<'s> {
+    fn from(sender: &'s Sender) -> Self {
+        Self { key: sender.key.as_ref(), address: sender.address }
+    }
+}
 
 /// The credentials of a request.
 #[must_use]

@@ -1,8 +1,9 @@
-//! Rate limits for requests without a key: signups, quotes, claims, recovery; and for an account's top-up quotes.
+//! Rate limits for requests without a key: signups, quotes, claims, recovery, leaked keys; and for an account's
+//! top-up quotes and changes of its keys.
 //!
 //! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
-//! limits protect against floods. An account's own are counted by account, since it may have many addresses. All are kept in memory, per process, and lost on restart. The rate limits of an
-//! account are different: exact, durable, shared by all processes, and enforced by the store.
+//! limits protect against floods. An account's own are counted by account, since it may have many addresses. All are
+//! kept in memory, per process, and lost on restart. The rate limits of an account are different: exact, durable, shared by all processes, and enforced by the store.
 
 mod limiter;
 mod network;
@@ -44,6 +45,8 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     quotes: Limiter<(Address, Network), C>,
     top_up_quotes: Limiter<AccountId, C>,
     top_up_polls: Limiter<AccountId, C>,
+    leak_reports: Limiter<Network, C>,
+    key_changes: Limiter<AccountId, C>,
 }
 
 impl Limits {
@@ -75,7 +78,9 @@ impl<C: Clock + Clone> Limits<C> {
             wallet: Limiter::new(config.per_wallet, clock.clone()),
             quotes: Limiter::new(config.quotes_per_wallet_and_network, clock.clone()),
             top_up_quotes: Limiter::new(config.topup_quotes_per_account, clock.clone()),
-            top_up_polls: Limiter::new(config.topup_polls_per_account, clock),
+            top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
+            leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
+            key_changes: Limiter::new(config.key_changes_per_account, clock),
         }
     }
 
@@ -206,6 +211,24 @@ impl<C: Clock + Clone> Limits<C> {
         self.top_up_polls.check(account).map_err(refused)
     }
 
+    /// Counts a client's report of a leaked key.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn leak_report(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many reports of leaked keys from your network address", seconds);
+        self.leak_reports.check(&Network::of(client.ip())).map_err(refused)
+    }
+
+    /// Counts a change of an account's keys, whichever key asks for it.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn key_changes(&self, account: &AccountId) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many changes of this account's keys", seconds);
+        self.key_changes.check(account).map_err(refused)
+    }
+
     /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
     /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
@@ -230,6 +253,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.quotes.forget_idle();
         self.top_up_quotes.forget_idle();
         self.top_up_polls.forget_idle();
+        self.leak_reports.forget_idle();
+        self.key_changes.forget_idle();
     }
 }
 

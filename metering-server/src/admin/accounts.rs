@@ -97,8 +97,10 @@ pub(super) async fn account_ledger(app: &AdminApp, request: Request) -> Result<R
 pub(super) async fn account_usage(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
     let days = usage_days(&request.query)?;
-    let report = app.administration.usage(&id(&request)?, days).await?;
-    Ok(json(StatusCode::OK, &UsageSummary::new(report, days).ok_or_else(Problem::internal)?))
+    let id = id(&request)?;
+    let report = app.administration.usage(&id, days).await?;
+    let keys = app.administration.key_labels(&id).await?;
+    Ok(json(StatusCode::OK, &UsageSummary::new(report, &keys, days).ok_or_else(Problem::internal)?))
 }
 
 /// The recent activity of an account, newest first
@@ -195,9 +197,9 @@ pub(super) async fn revoke(app: &AdminApp, request: Request) -> Result<Reply, Pr
     Ok(json(StatusCode::OK, &AccountDocument::from(&account)))
 }
 
-/// Replace an account's key
+/// Replace an account's keys
 ///
-/// The old key stops working immediately. The response has the new one, which is in no other response.
+/// The first key gets a new secret, and every other key that can manage keys stops working, all immediately. The response has the new one, which is in no other response.
 #[utoipa::path(post, path = "/admin/accounts/{id}/rotate-key", tag = "accounts", security(("operator" = [])),
     request_body = ReasonRequest, params(("id" = String, Path, description = "The account's id")), responses(
     (status = 200, description = "The account and its new key", body = CreatedAccountDocument),

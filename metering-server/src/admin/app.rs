@@ -39,7 +39,9 @@ impl AdminApp {
     pub(super) fn new(app: Arc<App>, store: Arc<dyn FullStore>, config: &Config, openapi: Document) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         Self {
-            administration: Administration::new(store).with_clock(Arc::clone(&app.clock)),
+            administration: Administration::new(store)
+                .with_clock(Arc::clone(&app.clock))
+                .with_catalogue(Arc::new(app.service.catalogue().clone())),
             sessions: Sessions::default(),
             chains: chains.collect(),
             brand: config.brand.name.as_str().to_owned(),

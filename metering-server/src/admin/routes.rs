@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{accounts, audit, documents, health, operators, payments, plans, reports, session};
+use super::{accounts, audit, documents, health, keys, operators, payments, plans, reports, session};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -24,6 +24,12 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(accounts::limits),
         endpoint!(accounts::revoke),
         endpoint!(accounts::rotate_key),
+        endpoint!(keys::keys).compressed(),
+        endpoint!(keys::create_key),
+        endpoint!(keys::key),
+        endpoint!(keys::change_key),
+        endpoint!(keys::rotate_key_by_id),
+        endpoint!(keys::delete_key),
         endpoint!(plans::plans).compressed(),
         endpoint!(plans::put_plan),
         endpoint!(plans::activate_plan),

@@ -1,9 +1,9 @@
 //! Balance and usage of the caller's account.
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use metering_core::access::Scope;
 use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary};
 
-use crate::access::credentials;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::query::number;
@@ -14,11 +14,12 @@ use crate::http::{Problem, Reply, json};
 /// Works at any balance, including zero and negative ones.
 #[utoipa::path(get, path = "/credits/balance", tag = "account", security(("bearer" = []), ("api_key" = [])), responses(
     (status = 200, description = "The account", body = BalanceDocument),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn balance(app: &App, request: Request) -> Result<Reply, Problem> {
-    let document = app.service.balance(credentials::key(&request.headers)?.as_ref()).await?;
+    let document = app.service.balance(&request.sender()?).await?;
     Ok(json(StatusCode::OK, &document))
 }
 
@@ -28,14 +29,15 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<Reply, Proble
 ), responses(
     (status = 200, description = "Recent activity", body = ActivityDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let document = match number(&request.query, "limit", 100) {
-        Ok(limit) => app.service.activity(key.as_ref(), limit).await?,
-        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
+        Ok(limit) => app.service.activity(&sender, limit).await?,
+        Err(error) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
@@ -49,14 +51,15 @@ pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem>
 ), responses(
     (status = 200, description = "The summary", body = UsageSummary),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let document = match number(&request.query, "days", 7) {
-        Ok(days) => app.service.usage_summary(key.as_ref(), days).await?,
-        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
+        Ok(days) => app.service.usage_summary(&sender, days).await?,
+        Err(error) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
@@ -68,25 +71,31 @@ pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, 
 ), responses(
     (status = 200, description = "Routes by credits", body = ByEndpointDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let document = match (number(&request.query, "days", 30), number(&request.query, "limit", 50)) {
-        (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(key.as_ref(), days, limit).await?,
-        (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &request.headers, error).await),
+        (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(&sender, days, limit).await?,
+        (Err(error), _) | (_, Err(error)) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
 
-/// Authenticates first, so that a caller without a live key gets 401 before any other error.
-pub(super) async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
-    let key = match credentials::key(headers) {
-        Ok(key) => key,
+/// Checks the key first, so that a caller without a live key that has the scope learns nothing else.
+pub(super) async fn after_authorization(
+    app: &App,
+    request: &Request,
+    scope: Scope,
+    error: impl Into<Problem>,
+) -> Problem {
+    let sender = match request.sender() {
+        Ok(sender) => sender,
         Err(refused) => return refused.into(),
     };
-    match app.service.authenticate(key.as_ref()).await {
+    match app.service.authorize(&sender, scope).await {
         Ok(_) => error.into(),
         Err(refused) => refused.into(),
     }

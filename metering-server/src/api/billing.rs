@@ -19,9 +19,9 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
     security(("billing_secret" = [], "bearer" = [])), request_body = DeductRequest, responses(
     (status = 200, description = "Charged", body = DeductResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
-    (status = 402, description = "`insufficient_credits`", body = ErrorBody),
-    (status = 403, description = "`forbidden`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 402, description = "`insufficient_credits`, `key_budget_exhausted`", body = ErrorBody),
+    (status = 403, description = "`forbidden`: the secret is wrong; `key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`not_found`: no secret is configured", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -31,7 +31,8 @@ pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem
     let charge: DeductRequest = match read(&request.body) {
         Ok(charge) => charge,
         Err(problem) => {
-            app.service.authenticate(key.as_ref()).await?;
+            // Not `authenticate`: the client's address is in the body.
+            app.service.lookup(key.as_ref()).await?;
             return Err(problem);
         }
     };

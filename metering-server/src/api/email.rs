@@ -1,14 +1,12 @@
 //! Verifies email addresses, and replaces lost keys, with links that were sent by mail.
 
 use http::StatusCode;
-use metering_core::Error;
-use metering_core::access::Email;
+use metering_core::access::{Email, Scope};
 use metering_core::wire::{
     ErrorBody, LinkRequest, RecoverByEmailRequest, RecoverByEmailResponse, SendLinkResponse, VerifiedResponse,
     VerifyResponse,
 };
 
-use crate::access::credentials;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -20,7 +18,8 @@ use crate::operations::metrics::counted;
 /// A new link replaces the one before. It is sent in the background, works once, and expires after 24 hours.
 #[utoipa::path(post, path = "/signup/email/send", tag = "signup", security(("bearer" = []), ("api_key" = [])), responses(
     (status = 202, description = "The link is on its way, or the address is already verified", body = SendLinkResponse),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`not_found`: this service sends no mail", body = ErrorBody),
     (status = 409, description = "`no_email_address`; `email_already_registered`: another account has verified the address", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -29,12 +28,12 @@ use crate::operations::metrics::counted;
 pub(crate) async fn send_link(app: &App, request: Request) -> Result<Reply, Problem> {
     let client = request.client()?;
     app.limits.recovery(&client)?;
-    let key = credentials::key(&request.headers)?;
-    let account = counted("verification_link", app.service.authenticate(key.as_ref()).await)?;
+    let sender = request.sender()?;
+    let account = counted("verification_link", app.service.authorize(&sender, Scope::Manage).await)?;
     if let Some(email) = account.email.as_ref().filter(|_| !account.email_status.is_verified()) {
         app.limits.verification_mail(&client, &account.id, email)?;
     }
-    let sent = counted("verification_link", app.service.send_verification(key.as_ref()).await)?;
+    let sent = counted("verification_link", app.service.send_verification(&sender).await)?;
     Ok(json::<SendLinkResponse>(StatusCode::ACCEPTED, &sent))
 }
 
@@ -96,8 +95,7 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Reply, 
 ))]
 pub(crate) async fn recover_by_link(app: &App, request: Request) -> Result<Reply, Problem> {
     app.limits.recovery(&request.client()?)?;
-    let recovery = credentials::of(&request.headers).idempotency_key.transpose();
-    let recovery = recovery.map_err(|problem| Error::field("Idempotency-Key", problem))?;
+    let recovery = request.idempotency_key()?;
     let link: LinkRequest = read(&request.body)?;
     let recovered: VerifyResponse =
         counted("email_recovery", app.service.recover_by_email(&link, recovery.as_ref()).await)?;

@@ -1,40 +1,214 @@
-//! Replaces a key, with the key itself as proof.
+//! Keys of the caller's account: the caller's own, and those below it.
 
 use http::StatusCode;
-use metering_core::Error;
-use metering_core::wire::{ErrorBody, VerifyResponse};
+use metering_core::access::Scope;
+use metering_core::wire::{
+    ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, ErrorBody, IssuedKeyResponse, KeyResponse, KeysDocument,
+    LeakedKeyRequest, LeakedKeyResponse, RotateKeyRequest, VerifyResponse,
+};
 
-use crate::access::credentials;
-use crate::api::account::after_authentication;
+use crate::access::credentials::Sender;
+use crate::api::account::after_authorization;
 use crate::api::app::App;
 use crate::endpoints::Request;
+use crate::endpoints::body::read;
+use crate::endpoints::query::{number, optional};
 use crate::http::{Problem, Reply, json};
 use crate::operations::metrics::counted;
+
+/// Create a key below the caller's
+///
+/// It may do at most what the caller's key may do, and stops working when that one does. The secret is shown only once.
+/// To get it again after a lost response, send an `Idempotency-Key` of at least 32 random characters, and repeat the
+/// request with it.
+#[utoipa::path(post, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
+), request_body = CreateKeyRequest, responses(
+    (status = 201, description = "The key and its secret", body = IssuedKeyResponse),
+    (status = 400, description = "`invalid_json`, `validation_failed`: also if it would allow more than the caller's key does", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 409, description = "`conflict`: the account has as many keys as it may have, or the chain of keys is too long", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn create_key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let sender = manager(app, &request).await?;
+    let idempotency_key = request.idempotency_key()?;
+    let wanted: CreateKeyRequest = read(&request.body)?;
+    let made = app.service.create_key(&sender, &wanted, idempotency_key.as_ref()).await;
+    Ok(json::<IssuedKeyResponse>(StatusCode::CREATED, &counted("key_creation", made)?))
+}
+
+/// The caller's key and the keys below it, oldest first
+///
+/// If `next` is not null, more keys follow: send it as `after`.
+#[utoipa::path(get, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("after" = Option<String>, Query, description = "The value of `next` in the previous response"),
+    ("limit" = Option<u32>, Query, description = "Maximum number of keys, 100 by default", minimum = 1, maximum = 100, example = 100),
+), responses(
+    (status = 200, description = "Keys", body = KeysDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn keys(app: &App, request: Request) -> Result<Reply, Problem> {
+    let sender = request.sender()?;
+    let document = match (optional::<String>(&request.query, "after"), number(&request.query, "limit", 100)) {
+        (Ok(after), Ok(limit)) => app.service.keys(&sender, after.as_deref(), limit).await?,
+        (Err(error), _) | (_, Err(error)) => {
+            return Err(after_authorization(app, &request, Scope::Manage, error).await);
+        }
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// One key
+///
+/// `current` stands for the key that the request is sent with, which needs no scope for this.
+#[utoipa::path(get, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("id" = String, Path, description = "The key's id, or `current`", example = "current"),
+), responses(
+    (status = 200, description = "The key", body = KeyResponse),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, except for `current`; `key_network`", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let document = app.service.key(&request.sender()?, id(&request)).await?;
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Change a key
+///
+/// What is left out stays as it is; null removes a restriction. Takes effect at once.
+#[utoipa::path(patch, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("id" = String, Path, description = "The key's id, or `current`", example = "current"),
+), request_body = ChangeKeyRequest, responses(
+    (status = 200, description = "The key as it is now", body = KeyResponse),
+    (status = 400, description = "`invalid_json`, `validation_failed`: also if it would allow more than the caller's key does", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 409, description = "`conflict`: the account's first key cannot be restricted like this, or the key leaked", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn change_key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let sender = manager(app, &request).await?;
+    let change: ChangeKeyRequest = read(&request.body)?;
+    let changed = app.service.change_key(&sender, id(&request), &change).await;
+    Ok(json::<KeyResponse>(StatusCode::OK, &counted("key_change", changed)?))
+}
+
+/// Delete a key
+///
+/// For good, and the keys below it stop working too. Their streams end within five seconds.
+#[utoipa::path(delete, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("id" = String, Path, description = "The key's id, or `current`", example = "key_0123456789abcdef0123"),
+), responses(
+    (status = 200, description = "Deleted", body = DeletedKeyResponse),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 409, description = "`conflict`: the account's first key cannot be deleted", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn delete_key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let sender = manager(app, &request).await?;
+    let deleted = app.service.delete_key(&sender, id(&request)).await;
+    Ok(json::<DeletedKeyResponse>(StatusCode::OK, &counted("key_deletion", deleted)?))
+}
 
 /// Replace the key that this request is sent with
 ///
 /// The old key stops working with this response, and its streams end within five seconds. The new key is shown only
 /// once, so send an `Idempotency-Key` of at least 32 random characters, and keep it until you have stored the new key: if
 /// the response is lost, the same request, with the old key and the same `Idempotency-Key`, returns the same new key.
-#[utoipa::path(post, path = "/keys/current/rotate", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
+#[utoipa::path(post, path = "/keys/current/rotate", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
 ), responses(
     (status = 200, description = "The new key", body = VerifyResponse),
     (status = 400, description = "`validation_failed`: the `Idempotency-Key` is too short or malformed", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn rotate_current_key(app: &App, request: Request) -> Result<Reply, Problem> {
     app.limits.recovery(&request.client()?)?;
-    let rotation = match credentials::of(&request.headers).idempotency_key.transpose() {
+    let rotation = match request.idempotency_key() {
         Ok(rotation) => rotation,
-        Err(problem) => {
-            let error = Error::field("Idempotency-Key", problem);
-            return Err(after_authentication(app, &request.headers, error).await);
+        Err(error) => return Err(after_authorization(app, &request, Scope::Manage, error).await),
+    };
+    let rotated = app.service.rotate_key(&request.sender()?, rotation.as_ref()).await;
+    Ok(json::<VerifyResponse>(StatusCode::OK, &counted("rotation", rotated)?))
+}
+
+/// Replace the secret of a key
+///
+/// The key keeps its id, its terms and its usage. With `grace_seconds`, the old secret works for that much longer. The
+/// new secret is shown only once: see `Idempotency-Key`.
+#[utoipa::path(post, path = "/keys/{id}/rotate", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
+    ("id" = String, Path, description = "The key's id", example = "key_0123456789abcdef0123"),
+    ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
+), request_body = Option<RotateKeyRequest>, responses(
+    (status = 200, description = "The key and its new secret", body = IssuedKeyResponse),
+    (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such key below the caller's", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let wanted = if request.body.is_empty() { Ok(RotateKeyRequest::default()) } else { read(&request.body) };
+    let (wanted, idempotency_key) = match (wanted, request.idempotency_key().map_err(Problem::from)) {
+        (Ok(wanted), Ok(idempotency_key)) => (wanted, idempotency_key),
+        (Err(problem), _) | (_, Err(problem)) => {
+            return Err(after_authorization(app, &request, Scope::Manage, problem).await);
         }
     };
-    let key = credentials::key(&request.headers)?;
-    let rotated = counted("rotation", app.service.rotate_key(key.as_ref(), rotation.as_ref()).await)?;
-    Ok(json(StatusCode::OK, &rotated))
+    let sender = request.sender()?;
+    match app.service.authorize(&sender, Scope::Manage).await {
+        Ok(account) => app.limits.key_changes(&account.id)?,
+        // An earlier attempt may have replaced the key that this is sent with. The service knows.
+        Err(_) if idempotency_key.is_some() => {}
+        Err(refused) => return Err(refused.into()),
+    }
+    let rotated = app.service.rotate_key_by_id(&sender, id(&request), &wanted, idempotency_key.as_ref()).await;
+    Ok(json::<IssuedKeyResponse>(StatusCode::OK, &counted("rotation", rotated)?))
+}
+
+/// Report a leaked key
+///
+/// For whoever found a key where it should not be; no other credentials are needed. The key, and all keys below it, stop
+/// working at once, until their owner rotates it.
+#[utoipa::path(post, path = "/keys/leaked", tag = "keys", request_body = LeakedKeyRequest, responses(
+    (status = 200, description = "Whether the key was live, and no longer is", body = LeakedKeyResponse),
+    (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn report_leaked(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.leak_report(&request.client()?)?;
+    let found: LeakedKeyRequest = read(&request.body)?;
+    let reported = app.service.report_leaked(&found).await;
+    Ok(json::<LeakedKeyResponse>(StatusCode::OK, &counted("leak_report", reported)?))
+}
+
+/// The id in the path.
+fn id(request: &Request) -> &str {
+    request.path.first().map(String::as_str).unwrap_or_default()
+}
+
+/// The sender, whose key may manage keys. Counts a change of the account's keys.
+async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
+    let sender = request.sender()?;
+    let account = app.service.authorize(&sender, Scope::Manage).await?;
+    app.limits.key_changes(&account.id)?;
+    Ok(sender)
 }

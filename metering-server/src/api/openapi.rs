@@ -26,6 +26,7 @@ use crate::config::{Config, Surface};
     tags(
         (name = "metered", description = "Metered routes: each accepted request is charged"),
         (name = "account", description = "Balance and usage of the caller's account"),
+        (name = "keys", description = "Keys of the account, with scopes, limits and budgets"),
         (name = "plans", description = "Plans on sale"),
         (name = "payments", description = "Buying credits on a chain: a new account, or a top-up"),
         (name = "signup", description = "Signing up without paying, as a device flow (RFC 8628)"),

@@ -1,10 +1,10 @@
 //! Receipts for the purchases of the caller's account.
 
 use http::StatusCode;
+use metering_core::access::Scope;
 use metering_core::wire::{ErrorBody, ReceiptDocument, ReceiptsDocument};
 
-use crate::access::credentials;
-use crate::api::account::after_authentication;
+use crate::api::account::after_authorization;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::query::{EntryNumber, number, optional, required};
@@ -19,14 +19,15 @@ use crate::http::{Problem, Reply, json};
 ), responses(
     (status = 200, description = "Receipts", body = ReceiptsDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn receipts(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let document = match (optional::<EntryNumber>(&request.query, "before"), number(&request.query, "limit", 20)) {
-        (Ok(before), Ok(limit)) => app.service.receipts(key.as_ref(), before.map(|entry| entry.0), limit).await?,
-        (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &request.headers, error).await),
+        (Ok(before), Ok(limit)) => app.service.receipts(&sender, before.map(|entry| entry.0), limit).await?,
+        (Err(error), _) | (_, Err(error)) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }
@@ -39,15 +40,16 @@ pub(crate) async fn receipts(app: &App, request: Request) -> Result<Reply, Probl
 ), responses(
     (status = 200, description = "The receipt", body = ReceiptDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`not_found`: the account has no such receipt", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn receipt(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let document = match required(&request.query, "number") {
-        Ok(number) => app.service.receipt(key.as_ref(), &number).await?,
-        Err(error) => return Err(after_authentication(app, &request.headers, error).await),
+        Ok(number) => app.service.receipt(&sender, &number).await?,
+        Err(error) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
     Ok(json(StatusCode::OK, &document))
 }

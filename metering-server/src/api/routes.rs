@@ -28,7 +28,14 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::ledger_csv).compressed(),
         endpoint!(api::receipts).compressed(),
         endpoint!(api::receipt),
+        endpoint!(api::create_key),
+        endpoint!(api::keys),
+        endpoint!(api::key),
+        endpoint!(api::change_key),
+        endpoint!(api::delete_key),
         endpoint!(api::rotate_current_key),
+        endpoint!(api::rotate_key),
+        endpoint!(api::report_leaked),
         endpoint!(api::top_up),
         endpoint!(api::top_up_quote),
         endpoint!(api::top_up_quote_status),
@@ -83,10 +90,18 @@ pub(crate) fn is_compressed(path: &str) -> bool {
 /// Serves every endpoint, and responds to unmatched requests. Never rejects.
 pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let request = warp::ext::optional()
+        .and(warp::ext::optional())
         .and(warp::header::headers_cloned())
         .and(warp::query::raw().or(warp::any().map(String::new)).unify())
         .and(warp::body::bytes())
-        .map(|client, headers, query, body| Request { client, headers, path: Vec::new(), query, body });
+        .map(|client, address, headers, query, body| Request {
+            client,
+            address,
+            headers,
+            path: Vec::new(),
+            query,
+            body,
+        });
     warp::method()
         .and(warp::path::full())
         .and(request)

@@ -1,10 +1,10 @@
 //! Statements of the caller's account: ledger and daily usage, as JSON and as CSV files.
 
 use http::StatusCode;
+use metering_core::access::Scope;
 use metering_core::wire::{DailyUsageDocument, ErrorBody, LedgerDocument};
 
-use crate::access::credentials;
-use crate::api::account::after_authentication;
+use crate::api::account::after_authorization;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::query::{EntryNumber, number, optional};
@@ -20,7 +20,8 @@ use crate::http::{Problem, Reply, json};
 ), responses(
     (status = 200, description = "Ledger entries", body = LedgerDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn ledger(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -37,7 +38,8 @@ pub(crate) async fn ledger(app: &App, request: Request) -> Result<Reply, Problem
 ), responses(
     (status = 200, description = "Ledger entries", body = String, content_type = "text/csv"),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn ledger_csv(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -68,7 +70,8 @@ pub(crate) async fn ledger_csv(app: &App, request: Request) -> Result<Reply, Pro
 ), responses(
     (status = 200, description = "Daily usage", body = DailyUsageDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_daily(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -77,7 +80,7 @@ pub(crate) async fn usage_daily(app: &App, request: Request) -> Result<Reply, Pr
 
 /// Usage by day, route, method and source, as a CSV file
 ///
-/// The columns are `day,route,method,source,calls,credits`. If more days follow, the `Link` header has their URL
+/// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header has their URL
 /// (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
 #[utoipa::path(get, path = "/credits/usage.csv", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
     ("from" = Option<String>, Query, description = "The first day, 29 days before the last by default", format = Date, example = "2026-11-01"),
@@ -85,7 +88,8 @@ pub(crate) async fn usage_daily(app: &App, request: Request) -> Result<Reply, Pr
 ), responses(
     (status = 200, description = "Daily usage", body = String, content_type = "text/csv"),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_csv(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -100,27 +104,27 @@ pub(crate) async fn usage_csv(app: &App, request: Request) -> Result<Reply, Prob
             Cell::Value(entry.client_source.clone()),
             Cell::Value(entry.calls.to_string()),
             Cell::Value(entry.credits_used.to_string()),
+            Cell::Text(&entry.key_id),
+            Cell::Text(&entry.key_name),
         ]
     });
-    let columns = ["day", "route", "method", "source", "calls", "credits"];
+    let columns = ["day", "route", "method", "source", "calls", "credits", "key_id", "key_name"];
     Ok(csv(&format!("usage-{org_id}-{from}-{to}"), columns, rows, next))
 }
 
 /// A part of the ledger, and the maximum number of entries that was asked for.
 async fn entries(app: &App, request: &Request, default: u32) -> Result<(LedgerDocument, u32), Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     match (optional::<EntryNumber>(&request.query, "after"), number(&request.query, "limit", default)) {
-        (Ok(after), Ok(limit)) => {
-            Ok((app.service.ledger(key.as_ref(), after.map(|entry| entry.0), limit).await?, limit))
-        }
-        (Err(error), _) | (_, Err(error)) => Err(after_authentication(app, &request.headers, error).await),
+        (Ok(after), Ok(limit)) => Ok((app.service.ledger(&sender, after.map(|entry| entry.0), limit).await?, limit)),
+        (Err(error), _) | (_, Err(error)) => Err(after_authorization(app, request, Scope::Read, error).await),
     }
 }
 
 async fn days(app: &App, request: &Request) -> Result<DailyUsageDocument, Problem> {
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     match (optional(&request.query, "from"), optional(&request.query, "to")) {
-        (Ok(from), Ok(to)) => Ok(app.service.daily_usage(key.as_ref(), from, to).await?),
-        (Err(error), _) | (_, Err(error)) => Err(after_authentication(app, &request.headers, error).await),
+        (Ok(from), Ok(to)) => Ok(app.service.daily_usage(&sender, from, to).await?),
+        (Err(error), _) | (_, Err(error)) => Err(after_authorization(app, request, Scope::Read, error).await),
     }
 }

@@ -1,9 +1,9 @@
 //! Top-up quotes: an exact amount that any wallet may pay to the caller's account.
 
 use http::StatusCode;
+use metering_core::access::Scope;
 use metering_core::wire::{ErrorBody, TopUpQuoteDocument, TopUpQuoteRequest};
 
-use crate::access::credentials;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -21,18 +21,19 @@ use crate::operations::metrics::counted;
     request_body = TopUpQuoteRequest, responses(
     (status = 201, description = "The quote", body = TopUpQuoteDocument),
     (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `quotes_exhausted`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, Problem> {
     app.limits.signup(&request.client()?)?;
-    let key = credentials::key(&request.headers)?;
-    let account = counted("topup_quote", app.service.authenticate(key.as_ref()).await)?;
+    let sender = request.sender()?;
+    let account = counted("topup_quote", app.service.authorize(&sender, Scope::TopUp).await)?;
     app.limits.top_up_quote(&account.id)?;
     let wanted: TopUpQuoteRequest = read(&request.body)?;
-    let quoted = counted("topup_quote", app.service.top_up_quote(key.as_ref(), &wanted).await)?;
+    let quoted = counted("topup_quote", app.service.top_up_quote(&sender, &wanted).await)?;
     Ok(json(StatusCode::CREATED, &quoted))
 }
 
@@ -46,15 +47,16 @@ pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, P
 ), responses(
     (status = 200, description = "The quote", body = TopUpQuoteDocument),
     (status = 400, description = "`validation_failed`, `unsupported_chain`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`not_found`: the account has no such quote", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn top_up_quote_status(app: &App, request: Request) -> Result<Reply, Problem> {
-    let key = credentials::key(&request.headers)?;
-    let account = app.service.authenticate(key.as_ref()).await?;
+    let sender = request.sender()?;
+    let account = app.service.authorize(&sender, Scope::Read).await?;
     app.limits.top_up_poll(&account.id)?;
     let id = required(&request.query, "quote_id")?;
-    Ok(json(StatusCode::OK, &app.service.top_up_quote_by_id(key.as_ref(), &id).await?))
+    Ok(json(StatusCode::OK, &app.service.top_up_quote_by_id(&sender, &id).await?))
 }

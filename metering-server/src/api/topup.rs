@@ -1,9 +1,9 @@
 //! Tops up an existing account with a payment.
 
 use http::StatusCode;
+use metering_core::access::Scope;
 use metering_core::wire::{ErrorBody, TopUpRequest, TopUpResponse};
 
-use crate::access::credentials;
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
@@ -19,8 +19,8 @@ use crate::operations::metrics::counted;
     request_body = TopUpRequest, responses(
     (status = 200, description = "Credited, now or earlier", body = TopUpResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`, `payment_predates_service`", body = ErrorBody),
-    (status = 401, description = "`unauthorized`", body = ErrorBody),
-    (status = 403, description = "`payer_proof_required`: `message` is the text that the payer must sign", body = ErrorBody),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`; `payer_proof_required`: `message` is the text that the payer must sign", body = ErrorBody),
     (status = 404, description = "`tx_not_found`", body = ErrorBody),
     (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -29,13 +29,13 @@ use crate::operations::metrics::counted;
 ))]
 pub(crate) async fn top_up(app: &App, request: Request) -> Result<Reply, Problem> {
     app.limits.signup(&request.client()?)?;
-    let key = credentials::key(&request.headers)?;
+    let sender = request.sender()?;
     let payment: TopUpRequest = match read(&request.body) {
         Ok(payment) => payment,
         Err(problem) => {
-            app.service.authenticate(key.as_ref()).await?;
+            app.service.authorize(&sender, Scope::TopUp).await?;
             return Err(problem);
         }
     };
-    Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(key.as_ref(), &payment).await)?))
+    Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(&sender, &payment).await)?))
 }

@@ -1,10 +1,12 @@
-//! Rate limits for requests without a key, and for top-up quotes.
+//! Rate limits for requests without a key, and for what accounts do; and how many keys an account may have.
+
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Quota, Span};
 
-/// Rate limits for requests without a key, and for top-up quotes. Each process counts by itself.
+/// Rate limits for requests without a key, and for what accounts do. Each process counts by itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
@@ -40,6 +42,12 @@ pub struct LimitsConfig {
     pub topup_quotes_per_account: Quota,
     /// Status polls of top-up quotes per account, from all clients together.
     pub topup_polls_per_account: Quota,
+    /// Reports of leaked keys per client address.
+    pub leak_reports_per_ip: Quota,
+    /// Keys created, changed, rotated and deleted per account, from all clients together.
+    pub key_changes_per_account: Quota,
+    /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
+    pub max_keys_per_account: NonZeroU32,
 }
 
 impl Default for LimitsConfig {
@@ -73,6 +81,10 @@ impl Default for LimitsConfig {
             topup_quotes_per_account: quota(60, ten_minutes),
             // The page polls at most every two seconds, so four of them may be open.
             topup_polls_per_account: quota(120, minute),
+            leak_reports_per_ip: quota(60, minute),
+            // Deleted keys stay in the database, so this bounds how fast an account can fill it.
+            key_changes_per_account: quota(300, minute),
+            max_keys_per_account: NonZeroU32::new(1_000).expect("not zero"),
         }
     }
 }

@@ -7,15 +7,20 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method};
 use metering_core::Error;
+use metering_core::access::ClientAddress as Address;
+use metering_core::charging::IdempotencyKey;
 use percent_encoding::percent_decode_str;
 use utoipa::openapi::OpenApi;
 
+use crate::access::credentials::{self, Sender};
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// A request, as handlers see it.
 pub(crate) struct Request {
     /// `None` if the request comes from within the process.
     pub(crate) client: Option<ClientAddress>,
+    /// The address of the client that the request is made for, also if it comes from within the process.
+    pub(crate) address: Option<Address>,
     pub(crate) headers: HeaderMap,
     /// The values of the path's parameters, in order, decoded.
     pub(crate) path: Vec<String>,
@@ -31,6 +36,23 @@ impl Request {
     /// 500 for a request from within the process. Only MCP tools send those, and to no endpoint that needs the address.
     pub(crate) fn client(&self) -> Result<ClientAddress, Problem> {
         self.client.ok_or_else(Problem::internal)
+    }
+
+    /// The caller's key and address.
+    ///
+    /// # Errors
+    /// 401 when the credentials are not a well-formed key.
+    pub(crate) fn sender(&self) -> Result<Sender, Error> {
+        Ok(Sender { key: credentials::key(&self.headers)?, address: self.address.map(|client| client.0) })
+    }
+
+    /// The idempotency key, if there is one.
+    ///
+    /// # Errors
+    /// 400 when it is malformed or sent twice.
+    pub(crate) fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Error> {
+        let key = credentials::of(&self.headers).idempotency_key.transpose();
+        key.map_err(|problem| Error::field("Idempotency-Key", problem))
     }
 
     /// The parameter at `index` of the path; `name` is its name in errors.

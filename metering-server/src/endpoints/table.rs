@@ -20,9 +20,12 @@ impl<A> Table<A> {
     }
 
     /// The endpoints at a path, one per method, with the values of the path's parameters. A trailing slash makes no
-    /// difference.
+    /// difference. Endpoints whose own path is this one hide those that match it with a parameter: `/keys/leaked` is not
+    /// a `/keys/{id}`.
     pub(crate) fn at(&self, path: &str) -> impl Iterator<Item = (&Endpoint<A>, Vec<String>)> {
-        self.0.iter().filter_map(move |endpoint| Some((endpoint, endpoint.parameters(path)?)))
+        let at = move |endpoint| Some((endpoint, Endpoint::parameters(endpoint, path)?));
+        let is_literal = self.0.iter().filter_map(at).any(|(_, parameters)| parameters.is_empty());
+        self.0.iter().filter_map(at).filter(move |(_, parameters)| parameters.is_empty() || !is_literal)
     }
 
     /// Calls the endpoint of a request. `request.path` is filled in here.

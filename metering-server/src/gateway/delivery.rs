@@ -17,7 +17,7 @@ use metering_core::Charged;
 
 use crate::http::Response;
 
-type BodyError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
 
 /// Whether the head must be sent without waiting for the body: event streams, and other content that is read piece by

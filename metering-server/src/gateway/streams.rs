@@ -1,4 +1,4 @@
-//! Limits the open streams of each key, and ends them when the key is revoked.
+//! Limits the open streams of each key, and ends them when the key is no longer live.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use http::header;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use metering_core::access::KeyHash;
-use metering_core::{Error, Store};
+use metering_core::{Clock, Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,13 @@ impl Streams {
 
     /// Checks the keys of open streams every `interval` and ends the streams of keys that are no longer live. On
     /// shutdown, ends all streams.
-    pub(crate) async fn watch(self: &Arc<Self>, store: &dyn Store, interval: Duration, shutdown: Shutdown) {
+    pub(crate) async fn watch(
+        self: &Arc<Self>,
+        store: &dyn Store,
+        clock: &dyn Clock,
+        interval: Duration,
+        shutdown: Shutdown,
+    ) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(interval) => {}
@@ -87,7 +93,7 @@ impl Streams {
             if keys.is_empty() {
                 continue;
             }
-            match store.live_keys(&keys).await {
+            match store.live_keys(&keys, clock.now()).await {
                 Ok(live) => {
                     let dead = keys.iter().zip(live).filter(|(_, live)| !live);
                     let ended: Vec<KeyHash> = dead.filter(|(key, _)| self.end(key)).map(|(key, _)| *key).collect();
@@ -100,11 +106,11 @@ impl Streams {
         self.cut_later(keys);
     }
 
-    /// Ends the streams of a revoked key. Returns `false` if they were ended before.
+    /// Ends the streams of a key that is no longer live. Returns `false` if they were ended before.
     fn end(&self, key: &KeyHash) -> bool {
         let open = self.lock();
         let Some(streams) = open.get(key).filter(|streams| !streams.end.is_cancelled()) else { return false };
-        tracing::info!(?key, streams = streams.count, "ended the streams of a revoked key");
+        tracing::info!(?key, streams = streams.count, "ended the streams of a key that is no longer live");
         streams.end.cancel();
         true
     }

@@ -95,6 +95,7 @@ impl Listener {
             let handler = move |mut request: Request<Incoming>| {
                 let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
                 request.extensions_mut().insert(address);
+                request.extensions_mut().insert(metering_core::access::ClientAddress(address.ip()));
                 request.extensions_mut().insert(connection.clone());
                 handler(request)
             };

@@ -1,17 +1,18 @@
-//! Authenticates callers: looks up the key's account at the service, and whether it has credit.
+//! Authenticates callers: looks up the key's account, in this process or at the service, and whether it has credit.
 
 use std::sync::Arc;
 
-use http::HeaderMap;
+use http::StatusCode;
+use http::request::Parts;
 use metering_client::{Client, ClientError};
-use metering_core::access::KeyFault;
+use metering_core::access::{ClientAddress, KeyFault};
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, Error};
+use metering_core::{ApiKey, Credits, Error, Service};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::shares::AccountKey;
-use crate::access::credentials;
+use crate::access::credentials::{self, Sender};
 use crate::http::Problem;
 
 /// `Retry-After` when the service cannot look up a key, in seconds.
@@ -21,6 +22,8 @@ const RETRY_SECONDS: u64 = 1;
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key: ApiKey,
+    /// Where the caller's requests come from.
+    pub(crate) address: Option<ClientAddress>,
     pub(crate) account: AccountKey,
     pub(crate) has_credit: bool,
 }
@@ -33,16 +36,35 @@ struct Balance {
     credit_balance: Box<RawValue>,
 }
 
-/// The caller of a request, if its key is live. Asks the service for every request.
+/// Where accounts are looked up.
+#[derive(Debug, Clone)]
+pub(crate) enum Accounts {
+    /// In this process.
+    Here(Arc<Service>),
+    /// At the service that the tools call, over the network.
+    Elsewhere(Client),
+}
+
+/// Why there is no caller.
+#[derive(Debug)]
+pub(crate) enum NoCaller {
+    /// The key is not live, or may not be used from there.
+    Refused(Problem),
+    /// Nobody can tell at the moment. The text says why, without secrets.
+    Unknown(String),
+}
+
+/// The caller of a request, if its key is live and may be used from there. Looked up for every request.
 ///
 /// # Errors
-/// 401 if there is no key, or it is malformed or not live; 502 when the service cannot tell.
-pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let key = credentials::key(headers)?.ok_or(Error::Unauthorized)?;
-    match look_up(service, &key).await {
-        Ok(Some(caller)) => Ok(caller),
-        Ok(None) => Err(Error::KeyRefused(KeyFault::NotLive).into()),
-        Err(error) => {
+/// 401 if there is no key, or it is malformed or not live; 403 when it may not be used from this address; 502 when the
+/// service cannot tell.
+pub(crate) async fn authenticate(accounts: &Accounts, head: &Parts) -> Result<Caller, Problem> {
+    let key = credentials::key(&head.headers)?.ok_or(Error::Unauthorized)?;
+    match look_up(accounts, &key, head.extensions.get().copied()).await {
+        Ok(caller) => Ok(caller),
+        Err(NoCaller::Refused(problem)) => Err(problem),
+        Err(NoCaller::Unknown(error)) => {
             tracing::warn!(%error, "could not check whether a key is live");
             let message = "The service behind the tools cannot be reached at the moment; try again.";
             Err(Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS))
@@ -50,18 +72,54 @@ pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Resul
     }
 }
 
-/// Looks up the account of a key; `None` when the key is not live.
+/// Looks up the account of a key that is used from this address.
 ///
 /// # Errors
-/// When the service cannot tell.
-pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Caller>, ClientError> {
-    // This endpoint is free and works at any balance.
-    let response = match service.with_key(key.clone()).get("/credits/balance").await {
-        Ok(response) => response,
-        Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => return Ok(None),
-        Err(error) => return Err(error),
+/// When the key may not be used, or nobody can tell.
+pub(crate) async fn look_up(
+    accounts: &Accounts,
+    key: &ApiKey,
+    address: Option<ClientAddress>,
+) -> Result<Caller, NoCaller> {
+    match accounts {
+        Accounts::Here(service) => {
+            let sender = Sender { key: Some(key.clone()), address: address.map(|client| client.0) };
+            let account = service.authenticate(&sender).await.map_err(NoCaller::from)?;
+            let has_credit = account.totals.balance > Credits::ZERO;
+            Ok(Caller { key: key.clone(), address, account: account.id.as_str().into(), has_credit })
+        }
+        Accounts::Elsewhere(client) => ask(client, key, address).await,
+    }
+}
+
+/// Looks up the account of a key at another service. This endpoint is free and works at any balance.
+async fn ask(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> Result<Caller, NoCaller> {
+    let client = client.with_key(key.clone());
+    let client = address.map_or_else(|| client.clone(), |address| client.with_address(address));
+    let refusal = match client.get("/credits/balance").await {
+        Ok(response) => return Ok(Caller { address, ..caller(key, &response.body) }),
+        Err(ClientError::Refused(refusal)) => refusal,
+        Err(error) => return Err(NoCaller::Unknown(error.to_string())),
     };
-    Ok(Some(caller(key, &response.body)))
+    let refused = |code| Err(NoCaller::Refused(Problem::new(code, refusal.message.clone())));
+    match refusal.code.as_str() {
+        // Live, but without the scope to read the balance. It counts as an account of its own without credit, so that
+        // an account cannot take more than its share with many such keys.
+        "key_scope" => Ok(Caller { key: key.clone(), address, account: stand_in(key), has_credit: false }),
+        "key_expired" => refused(ErrorCode::KeyExpired),
+        "key_network" => refused(ErrorCode::KeyNetwork),
+        _ if refusal.status == StatusCode::UNAUTHORIZED => Err(Error::KeyRefused(KeyFault::NotLive).into()),
+        _ => Err(NoCaller::Unknown(ClientError::Refused(refusal).to_string())),
+    }
+}
+
+impl From<Error> for NoCaller {
+    fn from(error: Error) -> Self {
+        match error.code().status() {
+            401 | 403 => Self::Refused(error.into()),
+            _ => Self::Unknown(error.to_string()),
+        }
+    }
 }
 
 /// The caller with this key, read from the service's balance document. If a service sends another format, the key is
@@ -69,9 +127,14 @@ pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Cal
 fn caller(key: &ApiKey, document: &[u8]) -> Caller {
     let (account, has_credit) = match serde_json::from_slice::<Balance>(document) {
         Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),
-        Err(_) => (hex::encode(key.hash().as_bytes()).into(), true),
+        Err(_) => (stand_in(key), true),
     };
-    Caller { key: key.clone(), account, has_credit }
+    Caller { key: key.clone(), address: None, account, has_credit }
+}
+
+/// The key's hash, in place of an account that is not known.
+fn stand_in(key: &ApiKey) -> AccountKey {
+    hex::encode(key.hash().as_bytes()).into()
 }
 
 /// Whether a JSON number is above zero.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use http::Request;
+use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 use metering_client::{BodyStream, HttpTransport, Transport, Unreachable};
+use metering_core::access::ClientAddress;
 
 use crate::front::Front;
 
@@ -40,7 +41,13 @@ pub(crate) struct OtherProcesses {
 
 #[async_trait]
 impl Transport for OtherProcesses {
-    async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
+    async fn send(&self, mut request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
+        // The other process believes this if it trusts this one as a proxy.
+        if let Some(address) = request.extensions_mut().remove::<ClientAddress>()
+            && let Ok(address) = HeaderValue::try_from(address.0.to_string())
+        {
+            request.headers_mut().insert("x-forwarded-for", address);
+        }
         // Tools call the account API only under this prefix; everything else they call is a route of the catalogue.
         let of_account = request.uri().path().starts_with("/credits/");
         if of_account { self.metering.send(request).await } else { self.gateway.send(request).await }

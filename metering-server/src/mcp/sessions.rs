@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
-use metering_client::Client;
-use metering_core::access::KeyHash;
+use metering_core::access::{ClientAddress, KeyHash};
 use metering_core::wire::ErrorCode;
 use metering_core::{ApiKey, Randomness, SystemRandomness};
 use metrics::gauge;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::Backlog;
-use super::caller::{self, Caller};
+use super::caller::{self, Accounts, Caller, NoCaller};
 use super::shares::{AccountKey, Holding, Refused, Shares};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
@@ -63,6 +63,7 @@ pub(crate) struct Inbox {
 #[derive(Debug)]
 struct Session {
     key: ApiKey,
+    address: Option<ClientAddress>,
     account: AccountKey,
     inbox: Inbox,
     last_request: Instant,
@@ -135,7 +136,7 @@ impl Sessions {
     /// Opens a session for a caller, and returns its id and slot.
     pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, SessionPermit), Problem> {
         let (id, end) = (SessionId::draw(), self.shutdown.child_token());
-        let Caller { key, account, has_credit } = caller;
+        let Caller { key, address, account, has_credit } = caller;
         let mut open = self.lock();
         let count = open.holdings.get(&account).map_or(0, |holding| holding.count);
         let own = Holding { count, has_credit };
@@ -146,7 +147,7 @@ impl Sessions {
         // Count again: the session that was ended may have been the caller's own.
         let holding = open.holdings.entry(Arc::clone(&account)).or_insert(Holding { count: 0, has_credit });
         *holding = Holding { count: holding.count + 1, has_credit };
-        let session = Session { key, account, inbox, last_request: Instant::now(), end: end.clone() };
+        let session = Session { key, address, account, inbox, last_request: Instant::now(), end: end.clone() };
         open.sessions.insert(id.clone(), session);
         drop(open);
         self.update_gauge();
@@ -163,13 +164,14 @@ impl Sessions {
         Some(session.inbox.clone())
     }
 
-    /// Ends idle sessions and sessions of keys that are no longer live. Returns at shutdown, which ends all sessions.
-    pub(crate) async fn watch(&self, service: &Client, interval: Duration) {
+    /// Ends idle sessions, and sessions of keys that are no longer live or may no longer be used from where the session
+    /// was opened. Returns at shutdown, which ends all sessions.
+    pub(crate) async fn watch(&self, accounts: &Accounts, interval: Duration) {
         self.update_gauge();
         let watching = async {
             loop {
                 tokio::time::sleep(interval).await;
-                self.check_keys(service).await;
+                self.check_keys(accounts).await;
             }
         };
         // A check in progress must not delay the shutdown.
@@ -180,16 +182,15 @@ impl Sessions {
     }
 
     /// Checks every session once.
-    async fn check_keys(&self, service: &Client) {
-        let lookups = self.end_idle().into_iter().map(|key| async move {
-            let lookup = tokio::time::timeout(LOOKUP_TIMEOUT, caller::look_up(service, &key)).await;
-            match &lookup {
-                Ok(Ok(None)) => self.end_of(&key.hash()),
-                Ok(Ok(Some(caller))) => self.record_credit(caller),
-                Ok(Err(_)) | Err(_) => {}
+    async fn check_keys(&self, accounts: &Accounts) {
+        let lookups = self.end_idle().into_iter().map(|(key, address)| async move {
+            match tokio::time::timeout(LOOKUP_TIMEOUT, caller::look_up(accounts, &key, address)).await {
+                Ok(Ok(caller)) => self.record_credit(&caller),
+                Ok(Err(NoCaller::Refused(_))) => self.end_of(&key.hash(), address),
+                // Checked again next time.
+                Ok(Err(NoCaller::Unknown(_))) | Err(_) => return 1,
             }
-            // A key that cannot be checked now is checked again next time.
-            usize::from(!matches!(lookup, Ok(Ok(_))))
+            0
         });
         let lookups = stream::iter(lookups).buffer_unordered(MAX_LOOKUPS);
         let unknown = lookups.fold(0, |sum, unknown| std::future::ready(sum + unknown)).await;
@@ -198,15 +199,16 @@ impl Sessions {
         }
     }
 
-    /// Ends idle sessions, and returns the keys of the others.
-    fn end_idle(&self) -> Vec<ApiKey> {
+    /// Ends idle sessions, and returns the keys of the others, with the addresses that they are used from.
+    fn end_idle(&self) -> Vec<(ApiKey, Option<ClientAddress>)> {
         let open = self.lock();
-        let mut keys: HashMap<KeyHash, ApiKey> = HashMap::new();
+        let mut keys: HashMap<(KeyHash, Option<IpAddr>), (ApiKey, Option<ClientAddress>)> = HashMap::new();
         for session in open.sessions.values() {
             if session.last_request.elapsed() >= self.idle_timeout {
                 session.end.cancel();
             } else {
-                keys.entry(session.key.hash()).or_insert_with(|| session.key.clone());
+                let place = (session.key.hash(), session.address.map(|client| client.0));
+                keys.entry(place).or_insert_with(|| (session.key.clone(), session.address));
             }
         }
         keys.into_values().collect()
@@ -218,10 +220,11 @@ impl Sessions {
         }
     }
 
-    fn end_of(&self, key: &KeyHash) {
+    fn end_of(&self, key: &KeyHash, address: Option<ClientAddress>) {
         let open = self.lock();
-        let sessions: Vec<_> = open.sessions.values().filter(|session| session.key.hash() == *key).collect();
-        tracing::info!(?key, sessions = sessions.len(), "ended the MCP sessions of a revoked key");
+        let is_ended = |session: &&Session| session.key.hash() == *key && session.address == address;
+        let sessions: Vec<_> = open.sessions.values().filter(is_ended).collect();
+        tracing::info!(?key, sessions = sessions.len(), "ended the MCP sessions of a key that may no longer be used");
         sessions.iter().for_each(|session| session.end.cancel());
     }
 

@@ -16,6 +16,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, StreamBody};
 use metering_client::tools::McpServer;
 use metering_core::ApiKey;
+use metering_core::access::ClientAddress;
 use metering_core::wire::ErrorCode;
 use metrics::counter;
 use rmcp::model::{GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
@@ -102,8 +103,12 @@ impl Sse {
         let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
         let mut message = message::read(body)?;
         inbox.backlog.record(&message)?;
-        // The tools read the caller's key from the request head.
+        // The tools read the caller's key and address from the request head.
+        let address = head.extensions.remove::<ClientAddress>();
         head.extensions = http::Extensions::new();
+        if let Some(address) = address {
+            head.extensions.insert(address);
+        }
         let mut call = None;
         match &mut message {
             JsonRpcMessage::Request(request) => {

@@ -33,7 +33,10 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
     describe_counter!("metering_commit_postings_total", "Charges and refunds included in commits");
     describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
-    describe_counter!("metering_purchases_total", "Steps of signups, purchases and key rotations, by step and outcome");
+    describe_counter!(
+        "metering_purchases_total",
+        "Steps of signups, purchases and changes of keys, by step and outcome"
+    );
     describe_counter!("metering_mails_total", "Mail sent, or given up on, by kind and outcome");
     describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
     describe_counter!(
@@ -67,7 +70,7 @@ impl RequestTimes {
     }
 }
 
-/// Counts one step of a signup, purchase or key rotation, and returns its result.
+/// Counts one step of a signup, a purchase or a change of keys, and returns its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
@@ -113,10 +116,14 @@ pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: u
         counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
     };
     let MeterStats { accepted, unknown_key, rate_limited, insufficient, overloaded, .. } = stats;
+    let MeterStats { not_allowed, too_many_in_flight, budget_exhausted, .. } = stats;
     charges("accepted", accepted);
     charges("unauthorized", unknown_key);
     charges("rate_limited", rate_limited);
     charges("insufficient_credits", insufficient);
+    charges("key_not_allowed", not_allowed);
+    charges("key_budget_exhausted", budget_exhausted);
+    charges("too_many_requests_in_flight", too_many_in_flight);
     charges("overloaded", overloaded);
     counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));
     counter!("metering_commits_total").absolute(stats.commits.load(Ordering::Relaxed));

@@ -50,7 +50,9 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     // The response head and the first byte of the body may take upstream_timeout each.
     let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
     let seller = config.operator.seller(&config.brand);
-    ServiceConfig { public_url: public.clone(), links, terms_url, terms_version, chains, delivery_lease, seller }
+    let max_keys_per_account = config.limits.max_keys_per_account.get();
+    let public_url = public.clone();
+    ServiceConfig { public_url, links, terms_url, terms_version, chains, delivery_lease, seller, max_keys_per_account }
 }
 
 pub(super) fn payments(config: &Config) -> PaymentSettings {

@@ -1,18 +1,17 @@
-use metering_core::access::{Email, KeyHash, Totals};
-use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyChanges, KeyFacts};
+use metering_core::access::{Email, Key, KeyHash, Totals};
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
 use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, Page, Posted};
-use metering_core::{Account, AccountId, NewAccount, RateLimits, Timestamp};
+use metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
 use rusqlite::{Connection, Params, params};
 
-use crate::access::owners;
+use crate::access::{keys, owners};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::payments::quotes;
 use crate::rows::{ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
 
 fn select(condition: &str) -> String {
@@ -28,13 +27,17 @@ pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: &AccountId) -> Result<Option<(i
 pub(crate) fn id_of(connection: &Connection, row: i64) -> Result<AccountId> {
     let mut statement = connection.prepare_cached("SELECT org_id FROM account WHERE id = ?1").map_err(store_error)?;
     let found = first(&mut statement, [row], |row| Ok(parse(&row.get::<_, String>(0)?)))?;
-    found.ok_or_else(|| corrupt(format_args!("account {row} is missing")))
+    found.ok_or_else(|| missing(row))
 }
 
-/// The account that a live key belongs to.
-pub(crate) fn by_key(snapshot: &Snapshot<'_>, key: &KeyHash) -> Result<Option<Account>> {
-    let condition = "a.id = (SELECT account FROM api_key WHERE hash = ?1 AND revoked_at IS NULL)";
-    Ok(one(snapshot, condition, [key.as_bytes()])?.map(|(_, account)| account))
+/// The account with this row number, which another row names.
+pub(crate) fn by_row(snapshot: &Snapshot<'_>, row: i64) -> Result<Account> {
+    let found = one(snapshot, "a.id = ?1", [row])?;
+    found.map(|(_, account)| account).ok_or_else(|| missing(row))
+}
+
+fn missing(row: i64) -> StoreError {
+    corrupt(format_args!("account {row} is missing"))
 }
 
 /// The account that this wallet paid for, unless it is revoked.
@@ -62,24 +65,11 @@ fn with_unfolded(snapshot: &Snapshot<'_>, (row, account): (i64, Account)) -> Res
 
 /// What is read before an account is created.
 pub(crate) fn create_facts(connection: &Connection, new: &NewAccount) -> Result<CreateFacts> {
-    let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM api_key WHERE hash = ?2";
+    let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM key_secret WHERE hash = ?2";
     let values = params![new.id.as_str(), new.key.as_bytes()];
     let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists(values)).map_err(store_error)?;
     let payer = new.payer.as_ref().map(|payer| &payer.address);
     Ok(CreateFacts { id_or_key_in_use: in_use, owner: owners::owner_facts(connection, new.email.as_ref(), payer)? })
-}
-
-/// What is read before an account's key is replaced.
-pub(crate) fn key_facts(connection: &Snapshot<'_>, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
-    let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
-    let in_use = connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)?;
-    Ok(KeyFacts { account: by_id(connection, id)?, key_in_use: in_use })
-}
-
-pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec<bool>> {
-    let sql = "SELECT 1 FROM api_key WHERE hash = ?1 AND revoked_at IS NULL";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    keys.iter().map(|key| statement.exists([key.as_bytes()]).map_err(store_error)).collect()
 }
 
 /// Accounts after a row number, at most `limit`.
@@ -118,12 +108,18 @@ pub(crate) fn insert(connection: &Connection, changes: &CreateChanges) -> Result
     let CreateChanges { account, key, entries } = changes;
     insert_account(connection, account).map_err(store_error)?;
     let row = connection.last_insert_rowid();
-    insert_key(connection, row, key, account.created_at).map_err(store_error)?;
+    keys::write_key(connection, &first_key(row, account, key))?;
     insert_meter(connection, row, account.limits, account.totals).map_err(store_error)?;
     for entry in entries {
         ledger::append(connection, row, entry, account.created_at)?;
     }
     Ok(row)
+}
+
+fn first_key(row: i64, account: &Account, secret: &KeyHash) -> KeyWrite<i64> {
+    let key = Key::first(account.id.clone(), secret, account.created_at);
+    let (old_secrets, meter) = (OldSecrets::Keep, MeterWrite::Keep);
+    KeyWrite { row, key, old_secrets, secret: Some(*secret), meter, written_at: account.created_at }
 }
 
 fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
@@ -138,11 +134,6 @@ fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Resul
     let (id, name) = (account.id.as_str(), account.agent_name.as_str());
     let values = params![id, name, email, folded, payer, chain_id, created_at, credits, verified_at];
     connection.prepare_cached(sql)?.execute(values).map(drop)
-}
-
-fn insert_key(connection: &Connection, account: i64, key: &KeyHash, now: Timestamp) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO api_key (hash, account, created_at) VALUES (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![key.as_bytes(), account, now.unix_millis()]).map(drop)
 }
 
 fn insert_meter(connection: &Connection, account: i64, limits: RateLimits, totals: Totals) -> rusqlite::Result<()> {
@@ -177,45 +168,8 @@ pub(crate) fn revoke(snapshot: &Snapshot<'_>, id: &AccountId, now: Timestamp) ->
     };
     let sql = "UPDATE account SET revoked_at = ?2 WHERE id = ?1";
     snapshot.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
-    revoke_keys(snapshot, row, now)?;
+    let sql = "UPDATE key_secret SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
+    snapshot.execute(sql, [row, now.unix_millis()]).map_err(store_error)?;
+    record_settings(snapshot, row)?;
     Ok(Some(account))
-}
-
-fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE api_key SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
-    connection.execute(sql, [account, now.unix_millis()]).map_err(store_error)?;
-    record_settings(connection, account)
-}
-
-/// Replaces an account's key.
-pub(crate) fn replace_key(
-    connection: &Snapshot<'_>,
-    id: &AccountId,
-    key: KeyHash,
-    now: Timestamp,
-) -> Result<Option<Account>> {
-    let changes = decision::replace_key(key_facts(connection, id, &key)?, key, now)?;
-    changes.map(|changes| write_key(connection, changes)).transpose()
-}
-
-/// Replaces a key that is live.
-pub(crate) fn replace_live_key(
-    connection: &Snapshot<'_>,
-    old: &KeyHash,
-    key: KeyHash,
-    now: Timestamp,
-) -> Result<Option<Account>> {
-    match by_key(connection, old)? {
-        Some(account) => replace_key(connection, &account.id, key, now),
-        None => Ok(None),
-    }
-}
-
-/// Writes an account's new key. It also counts as delivery of the key that the account's quote promised.
-pub(crate) fn write_key(connection: &Connection, changes: KeyChanges<i64>) -> Result<Account> {
-    let KeyChanges { row, account, key, replaced_at } = changes;
-    revoke_keys(connection, row, replaced_at)?;
-    quotes::key_given_out(connection, row)?;
-    insert_key(connection, row, &key, replaced_at).map_err(store_error)?;
-    Ok(account)
 }

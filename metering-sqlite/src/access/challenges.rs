@@ -4,7 +4,7 @@ use metering_core::payments::Challenge;
 use metering_core::{Account, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::accounts;
+use crate::access::key_changes;
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::rows::{address, first, parse, timestamp};
@@ -57,11 +57,11 @@ pub(crate) fn rotate_key(
     now: Timestamp,
 ) -> Result<Option<Account>> {
     let Some(challenge) = by_nonce(connection, nonce)? else { return Ok(None) };
-    let facts = accounts::key_facts(connection, &challenge.account, &key)?;
+    let facts = key_changes::replace_facts(connection, &challenge.account, &key)?;
     match decision::rotate_key(&challenge, facts, key, now)? {
         Some(changes) => {
             delete(connection, nonce)?;
-            accounts::write_key(connection, changes).map(Some)
+            key_changes::write_all(connection, changes).map(Some)
         }
         None => Ok(None),
     }

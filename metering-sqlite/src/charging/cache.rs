@@ -8,18 +8,21 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use metering_core::access::KeyHash;
-use metering_core::charging::MeterState;
+use metering_core::access::{KeyHash, KeyNumber};
+use metering_core::charging::{KeyMeter, KeyState, MeterState};
 use metering_core::{AccountId, Timestamp, UsageLine};
 use rusqlite::{Connection, params};
 
+use crate::access::keys::{self, Secret};
+use crate::charging::cached_keys::CachedKeys;
 use crate::error::{Result, store_error};
 use crate::journal::fold::{Amount, Round};
 use crate::journal::sequence::{insert, newest_in_sequence};
 use crate::journal::{Change, Row, Touched, Unfolded};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 
-/// Maximum number of cached accounts. Beyond that, the cache is cleared, so that its memory stays bounded.
+/// Maximum number of cached accounts, and of cached secrets. Beyond that, the cache is cleared, so that its memory stays
+/// bounded.
 const MAX_ACCOUNTS: usize = 262_144;
 
 /// The parts of an account that the charge path needs.
@@ -27,6 +30,7 @@ const MAX_ACCOUNTS: usize = 262_144;
 pub(crate) struct CachedAccount {
     pub(crate) id: AccountId,
     pub(crate) state: MeterState,
+    keys: CachedKeys,
 }
 
 /// The cache of the writer thread.
@@ -34,9 +38,9 @@ pub(crate) struct CachedAccount {
 pub(crate) struct Cache {
     /// `None` until the journal was read.
     data_version: Option<i64>,
-    keys: HashMap<KeyHash, i64>,
-    /// The inverse of `keys`: an account has at most one live key.
-    key_of: HashMap<i64, KeyHash>,
+    secrets: HashMap<KeyHash, Secret>,
+    /// The inverse of `secrets`.
+    secrets_of: HashMap<i64, Vec<KeyHash>>,
     accounts: HashMap<i64, CachedAccount>,
     lines: HashMap<UsageLine, i64>,
     templates: HashMap<i64, Arc<str>>,
@@ -53,7 +57,7 @@ impl Cache {
     pub(crate) fn sync(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection.prepare_cached("PRAGMA data_version").map_err(store_error)?;
         let version: i64 = statement.query_row([], |row| row.get(0)).map_err(store_error)?;
-        if self.accounts.len() > MAX_ACCOUNTS {
+        if self.accounts.len().max(self.secrets.len()) > MAX_ACCOUNTS {
             self.forget_accounts();
         }
         if self.data_version != Some(version) {
@@ -115,39 +119,55 @@ impl Cache {
 
     fn forget_accounts(&mut self) {
         self.accounts.clear();
-        self.keys.clear();
-        self.key_of.clear();
+        self.secrets.clear();
+        self.secrets_of.clear();
     }
 
     fn forget(&mut self, account: i64) {
         self.accounts.remove(&account);
-        if let Some(key) = self.key_of.remove(&account) {
-            self.keys.remove(&key);
+        for secret in self.secrets_of.remove(&account).unwrap_or_default() {
+            self.secrets.remove(&secret);
         }
     }
 
-    /// The account of a live key.
-    pub(crate) fn account_of_key(&mut self, connection: &Connection, key: &KeyHash) -> Result<Option<i64>> {
-        if let Some(account) = self.keys.get(key) {
-            return Ok(Some(*account));
+    /// What a secret that is not revoked belongs to.
+    pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
+        if let Some(known) = self.secrets.get(hash) {
+            return Ok(Some(*known));
         }
-        let sql = "SELECT account FROM api_key WHERE hash = ?1 AND revoked_at IS NULL";
-        let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-        let account = first(&mut statement, [key.as_bytes()], |row| row.get(0).map(Ok))?;
-        if let Some(account) = account {
-            self.keys.insert(*key, account);
-            self.key_of.insert(account, *key);
+        let found = keys::secret(connection, hash)?;
+        if let Some(secret) = found {
+            self.secrets.insert(*hash, secret);
+            self.secrets_of.entry(secret.account).or_insert_with(|| Vec::with_capacity(1)).push(*hash);
         }
-        Ok(account)
+        Ok(found)
+    }
+
+    /// The state of a key of an account that [`Cache::account`] loaded in this transaction.
+    pub(crate) fn key(&mut self, connection: &Connection, account: i64, key: KeyNumber) -> Result<KeyState> {
+        let CachedAccount { id, keys, .. } = self.known_account(account);
+        keys.get(connection, account, id, key)
+    }
+
+    /// Writes the meter of a key that [`Cache::key`] returned in this transaction.
+    pub(crate) fn write_key_meter(
+        &mut self,
+        connection: &Connection,
+        account: i64,
+        key: KeyNumber,
+        meter: KeyMeter,
+    ) -> Result<()> {
+        self.known_account(account).keys.set_meter(key, meter);
+        keys::write_meter(connection, account, key, &meter).map_err(store_error)
     }
 
     pub(crate) fn account(&mut self, connection: &Connection, row: i64) -> Result<Option<&CachedAccount>> {
         Ok(match self.accounts.entry(row) {
             Entry::Occupied(known) => Some(known.into_mut()),
             Entry::Vacant(entry) => match read_account(connection, row)? {
-                Some(CachedAccount { id, state }) => {
-                    let state = self.unfolded.state(row, state)?;
-                    Some(&*entry.insert(CachedAccount { id, state }))
+                Some(read) => {
+                    let state = self.unfolded.state(row, read.state)?;
+                    Some(&*entry.insert(CachedAccount { state, ..read }))
                 }
                 None => None,
             },
@@ -213,6 +233,6 @@ fn read_account(connection: &Connection, row: i64) -> Result<Option<CachedAccoun
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     first(&mut statement, [row], |row| {
         let (org_id, state): (String, _) = (row.get(0)?, meter_state(row, 1)?);
-        Ok(parse(&org_id).map(|id| CachedAccount { id, state }))
+        Ok(parse(&org_id).map(|id| CachedAccount { id, state, keys: CachedKeys::default() }))
     })
 }

@@ -1,11 +1,13 @@
 //! Commits a batch of charges and refunds: one transaction and one row of the journal per batch.
 
+use metering_core::access::KeyNumber;
 use metering_core::charging::{
     Changes, Delivery, Fingerprint, Outcome, Posting, Refund, Remembered, Settlement, StoredResult, Tally,
 };
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, RequestId, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
 use crate::error::{Result, commit_error, store_error};
 use crate::journal::fold::Amount;
@@ -54,8 +56,9 @@ impl Batch<'_> {
     }
 
     fn charge(&mut self, charge: Charge) -> Result<Decision> {
-        let account = match self.cache.account_of_key(self.transaction, &charge.key)? {
-            Some(account) if self.load(account)? => account,
+        let secret = self.cache.secret(self.transaction, &charge.key)?.filter(|secret| secret.works(self.now));
+        let (account, key) = match secret {
+            Some(Secret { account, key, .. }) if self.load(account, key)? => (account, key),
             _ => return Ok(Decision::Refused(Refusal::UnknownKey)),
         };
         let line = self.line(&charge.line)?;
@@ -63,12 +66,12 @@ impl Batch<'_> {
             Some(request) => remembered(self.transaction, account, request, self.now)?,
             None => None,
         };
-        Ok(self.tally.charge(account, line, charge, remembered))
+        Ok(self.tally.charge(account, key, line, charge, remembered))
     }
 
     fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
         match self.account(&refund.account)? {
-            Some(account) if self.load(account)? => {
+            Some(account) if self.load(account, refund.key)? => {
                 let line = self.line(&refund.line)?;
                 let remembered = match &refund.delivery {
                     Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
@@ -94,12 +97,15 @@ impl Batch<'_> {
         first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))
     }
 
-    fn load(&mut self, account: i64) -> Result<bool> {
-        if self.tally.is_loaded(account) {
-            return Ok(true);
+    /// Loads an account, and a key with the keys above it. `false` if there is no such account.
+    fn load(&mut self, account: i64, key: KeyNumber) -> Result<bool> {
+        if !self.tally.is_loaded(account) {
+            let Some(cached) = self.cache.account(self.transaction, account)? else { return Ok(false) };
+            self.tally.load(account, cached.id.clone(), cached.state);
         }
-        let Some(cached) = self.cache.account(self.transaction, account)? else { return Ok(false) };
-        self.tally.load(account, cached.id.clone(), cached.state);
+        while let Some(missing) = self.tally.missing_key(account, key) {
+            self.tally.load_key(account, missing, self.cache.key(self.transaction, account, missing)?);
+        }
         Ok(true)
     }
 
@@ -144,6 +150,9 @@ pub(crate) fn stored_result(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::R
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
     for (account, state) in &changes.accounts {
         cache.known_account(*account).state = *state;
+    }
+    for (account, key, meter) in &changes.keys {
+        cache.write_key_meter(connection, *account, *key, *meter)?;
     }
     write_stored_results(connection, &changes.results).map_err(store_error)?;
     let usage = changes.usage.iter().map(|change| {

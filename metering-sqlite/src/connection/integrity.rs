@@ -19,20 +19,53 @@ pub(crate) enum Depth {
     Full,
 }
 
-/// Accounts without the key they should have: one that is live, unless the account is revoked. Each key is looked up
-/// through both of its trees, as a charge and a revocation do.
-///
-/// The accounts of all keys are read once into a list. No index has those of revoked keys, so looking for each account's
-/// keys would read all keys for each account: minutes at 100,000.
+/// Accounts without the key that they were created with.
 const WITHOUT_KEY: &str = "
     SELECT count(*) FROM account a
-    WHERE a.id NOT IN (SELECT account FROM api_key)
-       OR (a.revoked_at IS NULL) <> EXISTS (
-         SELECT 1 FROM api_key k INDEXED BY api_key_live WHERE k.account = a.id AND k.revoked_at IS NULL
-           AND EXISTS (SELECT 1 FROM api_key found WHERE found.hash = k.hash AND found.account = a.id))";
+    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = a.id AND k.number = 0)";
 
-/// Keys that belong to no account.
-const WITHOUT_ACCOUNT: &str = "SELECT count(*) FROM api_key WHERE account NOT IN (SELECT id FROM account)";
+/// Keys without the secret they should have: one that is not revoked, unless the key is revoked or leaked, or its account
+/// revoked. Each secret is looked up through both of its trees, as a charge and a rotation do.
+///
+/// The keys of all secrets are read once into a list. No index has those of revoked secrets, so looking for each key's
+/// secrets would read all secrets for each key: minutes at 100,000.
+const WITHOUT_SECRET: &str = "
+    SELECT count(*) FROM api_key k CROSS JOIN account a ON a.id = k.account
+    WHERE (k.account, k.number) NOT IN (SELECT account, key FROM key_secret)
+       OR (a.revoked_at IS NULL AND k.revoked_at IS NULL AND k.leaked_at IS NULL) <> EXISTS (
+         SELECT 1 FROM key_secret s INDEXED BY key_secret_live
+         WHERE s.account = k.account AND s.key = k.number AND s.revoked_at IS NULL
+           AND EXISTS (SELECT 1 FROM key_secret found
+             WHERE found.hash = s.hash AND found.account = k.account AND found.key = k.number))";
+
+/// Keys that belong to no account, or whose parent does not exist.
+const WITHOUT_ACCOUNT: &str = "
+    SELECT count(*) FROM api_key k
+    WHERE k.account NOT IN (SELECT id FROM account)
+       OR k.parent IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM api_key p WHERE p.account = k.account AND p.number = k.parent AND p.number < k.number)";
+
+/// Secrets that belong to no key.
+const SECRET_WITHOUT_KEY: &str = "
+    SELECT count(*) FROM key_secret s
+    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = s.account AND k.number = s.key)";
+
+/// Keys with a budget or rate limits and without a meter, keys with a meter for nothing, and meters of no key.
+const MISCOUNTED: &str = "
+    SELECT (SELECT count(*) FROM api_key k
+        WHERE (k.budget_limit IS NOT NULL OR k.requests_per_minute <> 0 OR k.requests_per_day <> 0) <> EXISTS (
+          SELECT 1 FROM key_meter m WHERE m.account = k.account AND m.key = k.number))
+      + (SELECT count(*) FROM key_meter m
+        WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = m.account AND k.number = m.key))";
+
+/// Each check of the keys: a query that counts what is wrong, and what that is.
+const KEY_CHECKS: [(&str, &str); 5] = [
+    (WITHOUT_KEY, "accounts do not have the key they should have"),
+    (WITHOUT_ACCOUNT, "keys belong to no account or to no parent"),
+    (SECRET_WITHOUT_KEY, "secrets belong to no key"),
+    (WITHOUT_SECRET, "keys do not have the secret they should have"),
+    (MISCOUNTED, "keys or meters lack the other"),
+];
 
 /// Checks the file and the keys.
 pub(crate) fn check(connection: &Connection, depth: Depth) -> Result<()> {
@@ -65,12 +98,13 @@ pub(crate) fn check_pages(connection: &Connection, depth: Depth) -> Result<()> {
 
 /// Checks that every key resolves.
 fn check_keys(connection: &Connection) -> Result<()> {
-    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(store_error);
-    match (count(WITHOUT_KEY)?, count(WITHOUT_ACCOUNT)?) {
-        (0, 0) => Ok(()),
-        (0, keys) => Err(corrupt(format_args!("{keys} keys belong to no account"))),
-        (accounts, _) => Err(corrupt(format_args!("{accounts} accounts do not have the key they should have"))),
+    for (sql, problem) in KEY_CHECKS {
+        let count: i64 = connection.query_row(sql, [], |row| row.get(0)).map_err(store_error)?;
+        if count > 0 {
+            return Err(corrupt(format_args!("{count} {problem}")));
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -79,18 +113,20 @@ mod tests {
     use crate::migrations::migrate;
 
     #[test]
-    fn no_table_is_read_for_each_account() {
+    fn no_table_is_read_for_each_row_of_another() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {WITHOUT_KEY}")).unwrap();
-        // id, parent, detail
-        let step = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(3)?));
-        let steps: Vec<(i64, i64, String)> = statement.query_map([], step).unwrap().map(Result::unwrap).collect();
-        let for_each_account =
-            |id: i64| steps.iter().any(|(own, _, detail)| *own == id && detail.starts_with("CORRELATED"));
-        assert!(steps.iter().any(|(id, ..)| for_each_account(*id)), "{steps:?}");
-        for (_, parent, detail) in &steps {
-            assert!(!(detail.starts_with("SCAN") && for_each_account(*parent)), "{steps:?}");
+        for (sql, problem) in KEY_CHECKS {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            // id, parent, detail
+            let step = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(3)?));
+            let steps: Vec<(i64, i64, String)> = statement.query_map([], step).unwrap().map(Result::unwrap).collect();
+            let for_each_row =
+                |id: i64| steps.iter().any(|(own, _, detail)| *own == id && detail.starts_with("CORRELATED"));
+            assert!(steps.iter().any(|(id, ..)| for_each_row(*id)), "{problem}: {steps:?}");
+            for (_, parent, detail) in &steps {
+                assert!(!(detail.starts_with("SCAN") && for_each_row(*parent)), "{problem}: {steps:?}");
+            }
         }
     }
 }

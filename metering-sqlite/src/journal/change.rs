@@ -1,11 +1,12 @@
 //! The packed rows of the charge journal.
 
-use metering_core::access::Totals;
+use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::StoredPath;
-use metering_core::charging::{UsageChange, UsageKind};
+use metering_core::charging::UsageChange;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Result, corrupt};
 
@@ -19,14 +20,14 @@ pub(crate) struct Row {
     pub(crate) changes: Vec<(i64, Change)>,
 }
 
-/// A change of one account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A change of one account. [`Packed`] is how it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Charged or refunded requests.
     Usage(Usage),
     /// A new entry of the ledger.
     Entry(Added),
-    /// The account's key or rate limits changed. They are in the tables already; other processes must read them again.
+    /// The account's keys or rate limits changed. They are in the tables already; other processes must read them again.
     Settings,
 }
 
@@ -38,16 +39,15 @@ pub(crate) struct Added {
     pub(crate) granted: i64,
 }
 
-/// Charged or refunded requests of one line and day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Charged or refunded requests of one line, day and key.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
-    pub(crate) line: u32,
-    /// How many days before the commit the requests were charged: usually none, but a refund may come later.
-    pub(crate) days_before: i32,
-    pub(crate) refund: bool,
-    pub(crate) calls: u32,
-    /// Their price in atoms, zero or more.
-    pub(crate) amount: i64,
+    line: u32,
+    days_before: i32,
+    calls: u32,
+    pub(crate) key: KeyNumber,
+    /// Negative for refunds. A refund is of at least one atom.
+    atoms: i64,
     pub(crate) path: Path,
 }
 
@@ -62,9 +62,9 @@ impl Usage {
         Ok(Self {
             line: change.line.try_into().map_err(|_| too_large(&change.line))?,
             days_before: days_before.try_into().map_err(|_| too_large(&days_before))?,
-            refund: change.kind == UsageKind::Refunded,
             calls: change.calls.try_into().map_err(|_| too_large(&change.calls))?,
-            amount: change.amount.atoms(),
+            key: change.key,
+            atoms: change.added_credits().atoms(),
             path: Path::of(change.request_path.as_deref(), template),
         })
     }
@@ -79,14 +79,24 @@ impl Usage {
         Day::from_unix_days(at.day().unix_days().saturating_sub(self.days_before.into()))
     }
 
+    /// Whether it is a refund.
+    pub(crate) const fn is_refund(&self) -> bool {
+        self.atoms < 0
+    }
+
+    /// How many requests were charged or refunded.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.into()
+    }
+
     /// Calls to add to the day; refunded calls still count.
     pub(crate) fn added_calls(&self) -> u64 {
-        if self.refund { 0 } else { self.calls.into() }
+        if self.is_refund() { 0 } else { self.calls() }
     }
 
     /// Atoms to add to the day; negative for refunds.
     pub(crate) const fn added_atoms(&self) -> i64 {
-        if self.refund { -self.amount } else { self.amount }
+        self.atoms
     }
 }
 
@@ -99,6 +109,63 @@ impl Change {
             purchased: added.purchased.atoms(),
             granted: added.granted.atoms(),
         })
+    }
+}
+
+/// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
+/// such usage is still stored like that.
+#[derive(Serialize, Deserialize)]
+enum Packed<P> {
+    Usage(PackedUsage<P>),
+    Entry(Added),
+    Settings,
+    /// Usage of another key than the account's first, and the key's number.
+    KeyUsage(u32, PackedUsage<P>),
+}
+
+/// Usage as it is stored, without its key.
+#[derive(Serialize, Deserialize)]
+struct PackedUsage<P> {
+    line: u32,
+    /// How many days before the commit the requests were charged: usually none, but a refund may come later.
+    days_before: i32,
+    refund: bool,
+    calls: u32,
+    /// Their price in atoms, zero or more.
+    amount: i64,
+    path: P,
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let packed = match self {
+            Self::Usage(usage) => {
+                let Usage { line, days_before, calls, key, atoms, ref path } = *usage;
+                let (refund, amount) = (usage.is_refund(), atoms.saturating_abs());
+                let packed = PackedUsage { line, days_before, refund, calls, amount, path };
+                if key.is_first() { Packed::Usage(packed) } else { Packed::KeyUsage(key.get(), packed) }
+            }
+            Self::Entry(added) => Packed::Entry(*added),
+            Self::Settings => Packed::Settings,
+        };
+        packed.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (key, packed) = match Packed::<Path>::deserialize(deserializer)? {
+            Packed::Usage(packed) => (KeyNumber::FIRST, packed),
+            Packed::KeyUsage(number, packed) => (KeyNumber::new(number), packed),
+            Packed::Entry(added) => return Ok(Self::Entry(added)),
+            Packed::Settings => return Ok(Self::Settings),
+        };
+        let PackedUsage { line, days_before, refund, calls, amount, path } = packed;
+        if amount < i64::from(refund) {
+            return Err(D::Error::custom("an amount is too small"));
+        }
+        let atoms = if refund { -amount } else { amount };
+        Ok(Self::Usage(Usage { line, days_before, calls, key, atoms, path }))
     }
 }
 
@@ -138,7 +205,11 @@ mod tests {
     use super::*;
 
     fn usage(path: Path) -> Change {
-        Change::Usage(Usage { line: 7, days_before: 0, refund: false, calls: 1, amount: 1_000_000, path })
+        Change::Usage(usage_of(KeyNumber::FIRST, path))
+    }
+
+    fn usage_of(key: KeyNumber, path: Path) -> Usage {
+        Usage { line: 7, days_before: 0, calls: 1, key, atoms: 1_000_000, path }
     }
 
     fn row(changes: Vec<(i64, Change)>) -> Row {
@@ -154,11 +225,12 @@ mod tests {
             Change::Usage(Usage {
                 line: u32::MAX,
                 days_before: -1,
-                refund: true,
                 calls: u32::MAX,
-                amount: i64::MAX,
+                key: KeyNumber::new(u32::MAX),
+                atoms: -i64::MAX,
                 path: Path::Other("".into()),
             }),
+            Change::Usage(usage_of(KeyNumber::new(1), Path::Template)),
             Change::Entry(Added { balance: i64::MIN, purchased: i64::MAX, granted: 0 }),
             Change::Settings,
         ];
@@ -166,11 +238,39 @@ mod tests {
         assert_eq!(Row::unpack(&row.pack().unwrap()).unwrap(), row);
     }
 
+    /// Two charges and a refund that a program of schema 8 wrote, without the checksum.
+    #[test]
+    fn a_row_of_schema_8_is_read_and_would_be_written_again() {
+        let written = "00 02 8098d2dfbf68 03 02 00 01 00 00 02 8092f401 01 02 00 01 00 01 01 80897a 02 03 2f793f 04 02";
+        let written: String = written.split(' ').collect();
+        let mut bytes: Vec<u8> = (0..written.len())
+            .step_by(2)
+            .map(|place| u8::from_str_radix(&written[place..place + 2], 16).unwrap())
+            .collect();
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        let first = |calls, atoms, path| {
+            Change::Usage(Usage { line: 1, days_before: 0, calls, key: KeyNumber::FIRST, atoms, path })
+        };
+        let changes = [
+            (1, first(2, 2_000_000, Path::Template)),
+            (1, first(1, -1_000_000, Path::Other("/y?".into()))),
+            (2, Change::Settings),
+        ];
+        let expected = row(changes.into());
+        assert_eq!(Row::unpack(&bytes).unwrap(), expected);
+        assert_eq!(expected.pack().unwrap(), bytes);
+    }
+
     #[test]
     fn a_typical_charge_takes_few_bytes() {
-        let charges = (100_000..100_064).map(|account| (account, usage(Path::Template))).collect();
-        let bytes = row(charges).pack().unwrap().len();
-        assert!(bytes <= 64 * 13, "{bytes} bytes for 64 charges");
+        let of_key = |key| {
+            let usage = Change::Usage(usage_of(KeyNumber::new(key), Path::Template));
+            let charges = (100_000..100_064).map(|account| (account, usage.clone())).collect();
+            row(charges).pack().unwrap().len()
+        };
+        let (first, other) = (of_key(0), of_key(100));
+        assert!(first <= 64 * 13, "{first} bytes for 64 charges");
+        assert_eq!(other, first + 64, "the number of the key");
     }
 
     #[test]

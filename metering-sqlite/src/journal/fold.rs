@@ -186,19 +186,20 @@ fn add_to_days<'n>(
     account: i64,
     usage: impl Iterator<Item = (&'n Noted, &'n Usage)>,
 ) -> Result<()> {
-    let sql = "INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5) \
+    let sql = "INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
                ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut days: BTreeMap<(i64, i64), (u64, i128)> = BTreeMap::new();
+    let mut days: BTreeMap<(i64, i64, u32), (u64, i128)> = BTreeMap::new();
     for (noted, usage) in usage {
-        let (calls, atoms) = days.entry((usage.day(noted.at).unix_days(), usage.line())).or_default();
+        let row = (usage.day(noted.at).unix_days(), usage.line(), usage.key.get());
+        let (calls, atoms) = days.entry(row).or_default();
         (*calls, *atoms) = (*calls + usage.added_calls(), *atoms + i128::from(usage.added_atoms()));
     }
-    for ((day, line), (calls, atoms)) in days {
+    for ((day, line, key), (calls, atoms)) in days {
         let calls = i64::try_from(calls).unwrap_or(i64::MAX);
         let out_of_range = |_| corrupt(format_args!("{atoms} atoms of account {account} are out of range"));
         let atoms = i64::try_from(atoms).map_err(out_of_range)?;
-        statement.execute((day, account, line, calls, atoms)).map_err(store_error)?;
+        statement.execute((day, account, line, key, calls, atoms)).map_err(store_error)?;
     }
     Ok(())
 }

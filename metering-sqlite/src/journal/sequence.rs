@@ -29,7 +29,7 @@ pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Cha
     insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })
 }
 
-/// Records that an account's key or rate limits changed.
+/// Records that an account's keys or rate limits changed.
 pub(crate) fn record_settings(connection: &Connection, account: i64) -> Result<()> {
     let id = newest_in_sequence(connection)? + 1;
     record(connection, account, id, Change::Settings, Timestamp::from_unix_millis(0))

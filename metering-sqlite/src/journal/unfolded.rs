@@ -258,9 +258,9 @@ pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState>
     let mut state = MeterState { totals: totals(before.totals, changes)?, ..before };
     for noted in changes {
         if let Change::Usage(usage) = &noted.change
-            && !usage.refund
+            && !usage.is_refund()
         {
-            state.count_accepted(usage.calls.into(), noted.at);
+            state.count_accepted(usage.calls(), noted.at);
         }
     }
     Ok(state)

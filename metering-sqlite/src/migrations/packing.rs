@@ -1,5 +1,6 @@
 //! Packs the recent activity of a database of version 5, which has a row for each entry.
 
+use metering_core::access::KeyNumber;
 use rusqlite::{Connection, Row};
 
 use crate::error::{Result, store_error};
@@ -35,6 +36,6 @@ fn entry(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Result<Entr
     let (calls, created_at) = (row.get::<_, i64>(4)?.unsigned_abs(), row.get(5)?);
     Ok(usage_line(connection, line).map(|of| {
         let path = Path::of(path.as_deref(), &of.route_template);
-        Entry { id, line, amount, refund, calls, created_at, path }
+        Entry { id, line, amount, refund, calls, created_at, path, key: KeyNumber::FIRST }
     }))
 }

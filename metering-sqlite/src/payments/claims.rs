@@ -4,7 +4,7 @@ use metering_core::backend::decision::{self, ClaimChanges, ClaimStep, Decided};
 use metering_core::store::{Claim, Claimed};
 use rusqlite::Connection;
 
-use crate::access::accounts;
+use crate::access::{accounts, key_changes};
 use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::payments::{quotes, records};
@@ -16,9 +16,9 @@ pub(crate) fn claim(connection: &Snapshot<'_>, claim: Claim) -> Result<Claimed> 
         ClaimStep::Refused(refusal) => Ok(refusal),
         ClaimStep::CreateAccount => create_account(connection, claim),
         ClaimStep::ReplaceKey(account) => {
-            let facts = accounts::key_facts(connection, &account, &claim.account.key)?;
+            let facts = key_changes::replace_facts(connection, &account, &claim.account.key)?;
             match decision::claim_paid(&claim, facts)? {
-                Decided::Accepted(changes) => accounts::write_key(connection, changes).map(Claimed::Account),
+                Decided::Accepted(changes) => key_changes::write_all(connection, changes).map(Claimed::Account),
                 Decided::Refused(refusal) => Ok(refusal),
             }
         }

@@ -7,7 +7,7 @@ use metering_core::store::EmailVerified;
 use metering_core::{Account, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::{accounts, owners};
+use crate::access::{accounts, key_changes, owners};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::money::ledger;
@@ -69,11 +69,11 @@ pub(crate) fn recover(
     now: Timestamp,
 ) -> Result<Option<Account>> {
     let Some(link) = by_token(connection, token)? else { return Ok(None) };
-    let facts = accounts::key_facts(connection, &link.account, &key)?;
+    let facts = key_changes::replace_facts(connection, &link.account, &key)?;
     match decision::recover_key(&link, facts, key, now)? {
         Some(changes) => {
             delete(connection, token)?;
-            accounts::write_key(connection, changes).map(Some)
+            key_changes::write_all(connection, changes).map(Some)
         }
         None => Ok(None),
     }

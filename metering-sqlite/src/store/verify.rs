@@ -1,6 +1,7 @@
-//! Verifies that the file is sound, that every balance equals the sum of ledger and usage, and that every payment
-//! counted once.
+//! Verifies that the file is sound, that every balance equals the sum of ledger and usage, that budgets counted what was
+//! used, and that every payment counted once.
 
+mod keys;
 mod payments;
 
 use std::collections::HashMap;
@@ -53,7 +54,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     }
     payments::verify(connection)?;
     activity::verify(connection)?;
-    let books = books(connection)?;
+    let (books, mut budgets) = (books(connection)?, keys::discrepancies(connection)?);
     let unfolded = connection.unfolded()?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
@@ -67,6 +68,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
+        verification.discrepancies.extend(budgets.remove(&id).unwrap_or_default());
     }
     Ok(verification)
 }

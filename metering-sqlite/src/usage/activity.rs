@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use metering_core::access::KeyNumber;
 use metering_core::money::LedgerKind;
 use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
@@ -43,13 +44,19 @@ pub(crate) struct Entry {
     /// In milliseconds since the Unix epoch.
     pub(crate) created_at: i64,
     pub(crate) path: Path,
+    /// The key that the requests came with; [`Stored`] has it.
+    #[serde(skip)]
+    pub(crate) key: KeyNumber,
 }
 
 /// An entry with a format version. A new format also needs a new schema version, so that an older program refuses the
 /// whole database.
 #[derive(Serialize, Deserialize)]
 enum Stored<E> {
+    /// An entry of the account's first key. Those of schema 8 and earlier all are.
     First(E),
+    /// An entry of another key, and the key's number.
+    OfKey(u32, E),
 }
 
 impl Entry {
@@ -59,10 +66,11 @@ impl Entry {
             id: noted.id,
             line: usage.line(),
             amount: -usage.added_atoms(),
-            refund: usage.refund,
-            calls: usage.calls.into(),
+            refund: usage.is_refund(),
+            calls: usage.calls(),
             created_at: noted.at.unix_millis(),
             path: usage.path.clone(),
+            key: usage.key,
         }
     }
 
@@ -76,6 +84,7 @@ impl Entry {
             line: Some(line),
             calls: self.calls,
             payment: None,
+            key: Some(self.key),
             created_at: Timestamp::from_unix_millis(self.created_at),
         }
     }
@@ -83,8 +92,8 @@ impl Entry {
 
 fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
     entries.iter().try_fold(Vec::with_capacity(32 * entries.len()), |packed, entry| {
-        let stored = postcard::to_extend(&Stored::First(entry), packed);
-        stored.map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
+        let stored = if entry.key.is_first() { Stored::First(entry) } else { Stored::OfKey(entry.key.get(), entry) };
+        postcard::to_extend(&stored, packed).map_err(|error| corrupt(format_args!("{error}: {entry:?}")))
     })
 }
 
@@ -92,10 +101,12 @@ fn pack(entries: &[Entry]) -> Result<Vec<u8>> {
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry>> {
     let (mut entries, mut rest) = (Vec::new(), packed);
     while !rest.is_empty() {
-        let unpacked = postcard::take_from_bytes(rest);
-        let (Stored::First(entry), after) = unpacked
+        let (stored, after) = postcard::take_from_bytes(rest)
             .map_err(|error| corrupt(format_args!("cannot read {} bytes of recent activity: {error}", packed.len())))?;
-        entries.push(entry);
+        entries.push(match stored {
+            Stored::First(entry) => entry,
+            Stored::OfKey(number, entry) => Entry { key: KeyNumber::new(number), ..entry },
+        });
         rest = after;
     }
     Ok(entries)
@@ -213,6 +224,7 @@ fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result
                 request_path: None,
                 calls: 0,
                 payment,
+                key: None,
                 created_at,
             };
             (id, activity)
@@ -231,7 +243,8 @@ mod tests {
 
     fn entry(id: i64) -> Entry {
         let path = Path::Template;
-        Entry { id, line: 3, amount: -1_000_000, refund: false, calls: 1, created_at: 1_795_262_400_000, path }
+        let (created_at, key) = (1_795_262_400_000, KeyNumber::FIRST);
+        Entry { id, line: 3, amount: -1_000_000, refund: false, calls: 1, created_at, path, key }
     }
 
     #[test]
@@ -239,7 +252,7 @@ mod tests {
         for path in [Path::Several, Path::Template, Path::Other("/mpp/gas/%C3%84".repeat(100).into())] {
             for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
                 let entry = Entry { amount: extreme, created_at: extreme, path: path.clone(), ..entry(extreme) };
-                let both = [entry.clone(), entry];
+                let both = [Entry { key: KeyNumber::new(u32::MAX), ..entry.clone() }, entry];
                 assert_eq!(unpack(&pack(&both).unwrap()).unwrap(), both);
             }
         }
@@ -257,6 +270,6 @@ mod tests {
         for length in 1..packed.len() {
             assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
         }
-        assert!(unpack(&[&[1], &packed[1..]].concat()).is_err(), "a later format");
+        assert!(unpack(&[&[2], &packed[1..]].concat()).is_err(), "a later format");
     }
 }

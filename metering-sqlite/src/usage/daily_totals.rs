@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
+use metering_core::access::KeyNumber;
 use metering_core::backend::{AccountDays, UsageSums, credits, one_more_than, page, unknown_cursor};
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
@@ -10,7 +11,7 @@ use metering_core::{AccountId, Day, UsageLine};
 use rusqlite::{Connection, Row};
 
 use crate::access::accounts;
-use crate::error::{Result, store_error};
+use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
 use crate::rows::all;
@@ -30,28 +31,38 @@ pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) 
 pub(crate) fn of_account(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
     let Some((row, _)) = accounts::by_id(connection, id)? else { return Ok(Vec::new()) };
     let (mut sums, mut lines) = (AccountDays::default(), HashMap::new());
-    for (day, number, calls, atoms) in parts(connection, row, days)? {
-        let line = match lines.entry(number) {
+    for Part { day, line, key, calls, atoms } in parts(connection, row, days)? {
+        let line = match lines.entry(line) {
             Entry::Occupied(known) => UsageLine::clone(known.get()),
-            Entry::Vacant(place) => place.insert(usage_line(connection, number)?).clone(),
+            Entry::Vacant(place) => place.insert(usage_line(connection, line)?).clone(),
         };
-        sums.add(day, line, calls, atoms);
+        sums.add(day, line, key, calls, atoms);
     }
     sums.totals(id)
 }
 
-/// The account's usage by day and by line.
+/// The account's usage by day, by line and by key.
 fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
     let mut sums = UsageSums::default();
-    for (day, line, calls, atoms) in parts(connection, account, days)? {
-        sums.add(day, line, calls, atoms);
+    for Part { day, line, key, calls, atoms } in parts(connection, account, days)? {
+        sums.add(day, line, key, calls, atoms);
     }
     Ok(sums)
 }
 
-/// The account's usage: day, line, calls and atoms. A day's usage of a line may have several parts. Takes one seek per
-/// day of the range, no matter how much other usage those days have.
-fn parts(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Vec<(Day, i64, u64, i128)>> {
+/// A part of what an account used on one day, by line and key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) day: Day,
+    pub(crate) line: i64,
+    pub(crate) key: KeyNumber,
+    pub(crate) calls: u64,
+    pub(crate) atoms: i128,
+}
+
+/// The account's usage. That of a day, line and key may have several parts. Takes one seek per day of the range that has
+/// usage of any account, no matter how much other usage those days have.
+pub(crate) fn parts(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Vec<Part>> {
     // Two separate subqueries: for min and max in one query, SQLite would read the whole table.
     let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
                 min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
@@ -59,24 +70,31 @@ fn parts(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Vec<
     let window = [days.first.unix_days(), days.last.unix_days()];
     let (first, last) =
         statement.query_row(window, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).map_err(store_error)?;
-    let sql = "SELECT line, calls, amount FROM usage_daily WHERE day = ?1 AND account = ?2";
+    let sql = "SELECT line, key, calls, amount FROM usage_daily WHERE day = ?1 AND account = ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut parts: Vec<(Day, i64, u64, i128)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for day in (first..=last).rev() {
         let total = |row: &Row<'_>| {
-            let (line, calls, atoms) = (row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs(), row.get::<_, i64>(2)?);
-            Ok(Ok((Day::from_unix_days(day), line, calls, atoms.into())))
+            let (key, calls) = (KeyNumber::new(row.get(1)?), row.get::<_, i64>(2)?.unsigned_abs());
+            let (day, atoms) = (Day::from_unix_days(day), row.get::<_, i64>(3)?.into());
+            Ok(Ok(Part { day, line: row.get(0)?, key, calls, atoms }))
         };
         parts.extend(all(&mut statement, [day, account], total)?);
     }
     let unfolded = connection.unfolded()?;
     let newer = unfolded.usage_of(account).filter(|(day, _)| days.contains(*day));
-    parts.extend(newer.map(|(day, usage)| (day, usage.line(), usage.added_calls(), usage.added_atoms().into())));
+    parts.extend(newer.map(|(day, usage)| Part {
+        day,
+        line: usage.line(),
+        key: usage.key,
+        calls: usage.added_calls(),
+        atoms: usage.added_atoms().into(),
+    }));
     Ok(parts)
 }
 
-/// A day, and the row numbers of an account and a line.
-type DailyKey = [i64; 3];
+/// A day, the row numbers of an account and a line, and the number of a key.
+type DailyKey = [i64; 4];
 
 /// Daily totals of all accounts after a cursor, at most `limit`.
 pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
@@ -94,22 +112,25 @@ pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) 
         let total = totals.entry(key).or_default();
         *total = (total.0 + calls, total.1 + atoms);
     }
-    let total = |(key, (calls, atoms)): (DailyKey, _)| {
-        let [day, account, line] = key;
+    let total = |(position, (calls, atoms)): (DailyKey, _)| {
+        let [day, account, line, key] = position;
         let (account, line) = (accounts::id_of(snapshot, account)?, usage_line(snapshot, line)?);
-        Ok((key, DailyTotal { account, day: Day::from_unix_days(day), line, calls, credits_used: credits(atoms)? }))
+        let key = KeyNumber::new(u32::try_from(key).map_err(|_| corrupt(format_args!("{key} is no key's number")))?);
+        let (day, credits_used) = (Day::from_unix_days(day), credits(atoms)?);
+        Ok((position, DailyTotal { account, day, line, key, calls, credits_used }))
     };
     let rows = totals.into_iter().take(most).map(total).collect::<Result<_>>()?;
-    Ok(page(rows, limit, |[day, account, line]| Cursor::new(format!("{day}/{account}/{line}"))))
+    Ok(page(rows, limit, |[day, account, line, key]| Cursor::new(format!("{day}/{account}/{line}/{key}"))))
 }
 
-fn folded(connection: &Connection, [day, account, line]: DailyKey, limit: u32) -> Result<Vec<(DailyKey, u64, i64)>> {
-    let sql = "SELECT day, account, line, calls, amount FROM usage_daily \
-               WHERE (day, account, line) > (?1, ?2, ?3) ORDER BY day, account, line LIMIT ?4";
+fn folded(connection: &Connection, after: DailyKey, limit: u32) -> Result<Vec<(DailyKey, u64, i64)>> {
+    let sql = "SELECT day, account, line, key, calls, amount FROM usage_daily \
+               WHERE (day, account, line, key) > (?1, ?2, ?3, ?4) ORDER BY day, account, line, key LIMIT ?5";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    all(&mut statement, [day, account, line, one_more_than(limit)], |row| {
-        let key = [row.get(0)?, row.get(1)?, row.get(2)?];
-        Ok(Ok((key, row.get::<_, i64>(3)?.unsigned_abs(), row.get(4)?)))
+    let [day, account, line, key] = after;
+    all(&mut statement, [day, account, line, key, one_more_than(limit)], |row| {
+        let key = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+        Ok(Ok((key, row.get::<_, i64>(4)?.unsigned_abs(), row.get(5)?)))
     })
 }
 
@@ -126,7 +147,7 @@ fn unfolded(
     }
     for (account, _) in unfolded.accounts() {
         for (day, usage) in unfolded.usage_of(account) {
-            let key = [day.unix_days(), account, usage.line()];
+            let key = [day.unix_days(), account, usage.line(), usage.key.get().into()];
             if key > after {
                 let total = totals.entry(key).or_default();
                 *total = (total.0 + usage.added_calls(), total.1 + i128::from(usage.added_atoms()));
@@ -141,8 +162,8 @@ fn unfolded(
 }
 
 fn position_of(cursor: Option<&Cursor>) -> Result<DailyKey> {
-    let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0]) };
+    let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0, 0]) };
     let parts: Option<Vec<i64>> = cursor.as_str().split('/').map(|part| part.parse().ok()).collect();
-    let key = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());
+    let key = parts.and_then(|parts| <[i64; 4]>::try_from(parts).ok());
     key.ok_or_else(unknown_cursor)
 }

@@ -77,15 +77,31 @@ async fn verify_and_backup_detect_every_zeroed_page() {
     assert!(trees.len() > 30 && missed.is_empty(), "{} B-trees: {missed:?}", trees.len());
 }
 
+/// A key of an account that does not exist.
+const OTHER_ACCOUNT: &str = "
+    INSERT INTO api_key (account, number, public_id, name, scopes, routes, networks, disabled, requests_per_minute,
+      requests_per_day, max_in_flight, created_at)
+    SELECT 99, 0, 'key_0', name, scopes, routes, networks, 0, 0, 0, 0, 1 FROM api_key WHERE account = 7";
+
 #[tokio::test]
 async fn unresolvable_keys_are_detected() {
     // damage, expected fragment of the message
     let table = [
         ("DELETE FROM api_key", "do not have the key"),
         ("DELETE FROM api_key WHERE account = 7", "1 accounts do not have the key"),
-        ("UPDATE api_key SET revoked_at = 1 WHERE account = 7", "1 accounts do not have the key"),
-        ("UPDATE account SET revoked_at = 1 WHERE id = 7", "1 accounts do not have the key"),
-        ("INSERT INTO api_key (hash, account, created_at) VALUES (x'00', 99, 1)", "belong to no account"),
+        ("UPDATE api_key SET account = 99 WHERE account = 7", "1 accounts do not have the key"),
+        ("DELETE FROM key_secret", "do not have the secret"),
+        ("DELETE FROM key_secret WHERE account = 7", "1 keys do not have the secret"),
+        ("UPDATE key_secret SET revoked_at = 1 WHERE account = 7", "1 keys do not have the secret"),
+        ("UPDATE account SET revoked_at = 1 WHERE id = 7", "1 keys do not have the secret"),
+        ("UPDATE api_key SET revoked_at = 1 WHERE account = 7", "1 keys do not have the secret"),
+        ("UPDATE api_key SET leaked_at = 1 WHERE account = 7", "1 keys do not have the secret"),
+        ("INSERT INTO key_secret (hash, account, created_at) VALUES (x'00', 99, 1)", "1 secrets belong to no key"),
+        ("UPDATE key_secret SET key = 1 WHERE account = 7", "1 secrets belong to no key"),
+        (OTHER_ACCOUNT, "1 keys belong to no account"),
+        ("UPDATE api_key SET requests_per_day = 1 WHERE account = 7", "1 keys or meters lack the other"),
+        ("INSERT INTO key_meter VALUES (7, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
+        ("INSERT INTO key_meter VALUES (7, 1, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
     ];
     for (damage, expected) in table {
         let folder = fast_folder();
@@ -135,7 +151,7 @@ async fn damaged_store_is_not_ready_until_repaired() {
     let file = folder.path().join("metering.db");
     filled(&file).await;
     let intact = std::fs::read(&file).unwrap();
-    let page = page_of(&file, "api_key");
+    let page = page_of(&file, "key_secret");
     zero(&file, page);
     let store = SqliteStore::open(&file).unwrap();
     assert!(is_corrupt(store.account_by_key(&crate::scene::new_key()).await));

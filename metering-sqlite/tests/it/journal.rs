@@ -26,7 +26,16 @@ fn at(second: u64) -> Timestamp {
 fn posting(key: KeyHash, path: &str) -> Posting {
     let line = UsageLine { route_template: "/{n}".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let price = Credits::BASE_CALL;
-    Posting::Charge(Charge { key, price, line, request_path: path.into(), request_id: None, delivery: None })
+    Posting::Charge(Charge {
+        key,
+        price,
+        line,
+        request_path: path.into(),
+        request_id: None,
+        delivery: None,
+        address: None,
+        in_flight: None,
+    })
 }
 
 fn receipt(outcome: Outcome) -> Receipt {
@@ -236,7 +245,10 @@ async fn damage_to_the_journal_is_detected() {
         ("UPDATE charge_journal SET entries = zeroblob(9)", "checksum"),
         ("UPDATE charge_journal SET entries = x''", "too short"),
         ("DELETE FROM fold", "not recorded"),
-        ("DELETE FROM api_key; DELETE FROM meter; DELETE FROM ledger; DELETE FROM account", "is missing"),
+        (
+            "DELETE FROM key_secret; DELETE FROM api_key; DELETE FROM meter; DELETE FROM ledger; DELETE FROM account",
+            "is missing",
+        ),
     ];
     for (damage, expected) in table {
         let (_folder, file) = database_path();

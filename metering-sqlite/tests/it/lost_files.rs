@@ -15,8 +15,16 @@ fn named(file: &Path, suffix: &str) -> PathBuf {
 
 async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, StoreError> {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge =
-        Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None, delivery: None };
+    let charge = Charge {
+        key,
+        price: Credits::BASE_CALL,
+        line,
+        request_path: "/x".into(),
+        request_id: None,
+        delivery: None,
+        address: None,
+        in_flight: None,
+    };
     store.commit(vec![Posting::Charge(charge)], NOON).await
 }
 

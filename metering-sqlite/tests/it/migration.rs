@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use metering_core::access::{KeyHash, Totals};
+use metering_core::access::{Key, KeyHash, KeyNumber, KeyTerms, Totals};
 use metering_core::money::LedgerKind;
 use metering_core::payments::PaymentSettlement;
-use metering_core::store::{PaymentCredited, QuoteOpened};
-use metering_core::{AccountId, Credits, PaymentStore, Refusal, Store};
+use metering_core::store::{KeyStore, PaymentCredited, QuoteOpened};
+use metering_core::usage::DayRange;
+use metering_core::{AccountId, Credits, PaymentStore, Refusal, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, credit, database_path, quote, tx};
@@ -119,6 +120,87 @@ async fn payments_of_version_4_are_final() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
+/// The scripts of versions 5 to 8, but for the activity of version 5, of which there is none here.
+const VERSIONS_5_TO_8: [&str; 5] = [
+    include_str!("../../src/migrations/0005_hardening.sql"),
+    include_str!("../../src/migrations/0006_journal.sql"),
+    include_str!("../../src/migrations/0006_packed.sql"),
+    include_str!("../../src/migrations/0007_receipts_links_quotes.sql"),
+    include_str!("../../src/migrations/0008_operators.sql"),
+];
+
+/// An account that was granted 10 base calls, has used 3, and replaced its key once; and a revoked one. The journal has
+/// two more calls of the first account and a refund of one, and a change of the second one's settings.
+const ROWS_8: &str = "
+    INSERT INTO account (id, org_id, agent_name, created_at, revoked_at) VALUES
+      (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 1795262000000, NULL),
+      (2, 'org_bbbbbbbbbbbbbbbbbbbb', 'second', 1795262100000, 1795262200000);
+    INSERT INTO api_key (hash, account, created_at, revoked_at) VALUES
+      (x'1111111111111111111111111111111111111111111111111111111111111111', 1, 1795262000000, 1795262000500),
+      (x'2222222222222222222222222222222222222222222222222222222222222222', 2, 1795262100000, 1795262200000),
+      (x'3333333333333333333333333333333333333333333333333333333333333333', 1, 1795262000500, NULL);
+    INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, activity_count)
+      VALUES (1, 7000000, 0, 10000000, 3000000, 0, 0, 1), (2, 0, 0, 0, 0, 240, 1500, 0);
+    INSERT INTO ledger (id, account, kind, amount, description, created_at) VALUES
+      (1, 1, 'adjustment', 10000000, 'Granted', 1795262000000);
+    INSERT INTO usage_line (id, route_template, http_method, source) VALUES (1, '/y', 'GET', 'direct');
+    INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (20777, 1, 1, 1, 1000000), (20778, 1, 1, 2, 2000000);
+    INSERT INTO recent_activity (account, slot, block, entries) VALUES (1, 0, 0, x'000602ff9aee02000384aea1dfbf6801');
+    INSERT INTO charge_journal (id, entries) VALUES
+      (5, x'00068098d2dfbf68020200010000028092f4010102000100010180897a02032f793fbf9ce4dc'),
+      (6, x'000a000104021d77d270');
+    UPDATE fold SET floor = 3, upto = 3, paid = 3;
+    PRAGMA application_id = 0x4d747231;
+    PRAGMA user_version = 8;";
+
+#[tokio::test]
+async fn version_8_keys_and_usage_become_those_of_first_keys() {
+    let (_folder, file) = database_path();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8) {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(ROWS_8).unwrap();
+    drop(connection);
+    let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let [replaced, of_revoked, live] = [0x11, 0x22, 0x33].map(|byte| KeyHash::from_bytes([byte; 32]));
+    // The first time the journal is read as it was written, then it is folded.
+    for balance in [5, 4] {
+        let store = SqliteStore::open(&file).unwrap();
+        assert_eq!(store.verify().await.unwrap().discrepancies, []);
+        let keys = store.keys(&first, None, 10, NOON.day()).await.unwrap().items;
+        let [only] = &keys[..] else { panic!("{keys:?}") };
+        let key = Key {
+            id: only.key.id.clone(),
+            number: KeyNumber::FIRST,
+            account: first.clone(),
+            parent: None,
+            terms: KeyTerms::first(),
+            created_at: Timestamp::from_unix_millis(1_795_262_000_000),
+            leaked_at: None,
+            revoked_at: None,
+        };
+        assert_eq!((&only.key, only.spent, only.parents_are_live), (&key, None, true));
+        let used = 9 - balance;
+        assert_eq!(only.usage.total, Credits::from_atoms(used * 1_000_000));
+        assert_eq!(only.usage.daily, Credits::from_atoms((used - 1) * 1_000_000));
+        assert_eq!(store.key_holder(&live).await.unwrap().unwrap().chain, [key]);
+        assert_eq!(store.live_keys(&[replaced, of_revoked, live], NOON).await.unwrap(), [false, false, true]);
+        let activity = store.activity(&first, 10).await.unwrap();
+        let usage: Vec<_> = activity.iter().filter(|entry| entry.line.is_some()).map(|entry| entry.key).collect();
+        assert!(usage.len() >= 3 && usage.iter().all(|key| *key == Some(KeyNumber::FIRST)), "{activity:?}");
+        let days = DayRange::last_days(NOON, 2);
+        let report = store.usage_report(&first, days).await.unwrap().unwrap();
+        let by_key: Vec<_> = report.by_key.iter().map(|total| (total.key, total.credits_used)).collect();
+        assert_eq!(by_key, [(KeyNumber::FIRST, only.usage.total)]);
+        assert_eq!(charge(&store, replaced).await, Err(Refusal::UnknownKey));
+        assert_eq!(charge(&store, of_revoked).await, Err(Refusal::UnknownKey));
+        assert_eq!(charge(&store, live).await, Ok(balance));
+    }
+}
+
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
     let (_folder, file) = database_path();
@@ -131,7 +213,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 8);
+    assert_eq!(migrated.0, 9);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }
@@ -152,7 +234,7 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     let recipient = |byte| metering_core::chains::Address::from_bytes([byte; 20]);
     let configured = vec![(8453, recipient(1)), (1, recipient(1))];
     let found = store.register_recipients(configured, NOON).await.unwrap();
-    let began = metering_core::Timestamp::from_unix_millis(5_000);
+    let began = Timestamp::from_unix_millis(5_000);
     assert_eq!((found[0].since, found[0].other_store), (began, None));
     assert_eq!(found[1].since, NOON, "a chain that was never used");
     // A recipient that is configured later counts from then on.

@@ -6,7 +6,7 @@ use metering_core::access::{KeyHash, Payer};
 use metering_core::chains::TxRef;
 use metering_core::money::LedgerKind;
 use metering_core::payments::{PaymentUse, Quote, QuoteState};
-use metering_core::store::{Claimed, KeyDelivery, PaymentCredited, QuoteOpened};
+use metering_core::store::{Claimed, KeyDelivery, KeyStore, PaymentCredited, QuoteOpened};
 use metering_core::{AccountId, PaymentStore, Refusal, Store};
 use metering_sqlite::SqliteStore;
 
@@ -104,7 +104,7 @@ async fn two_openers_claiming_a_quote_create_one_account() {
     let made = results.iter().filter(|result| matches!(result, Claimed::Account(_))).count();
     let late = results.iter().filter(|result| **result == Claimed::AlreadyClaimed).count();
     assert_eq!((made, late), (1, 49));
-    assert_eq!(["account", "api_key", "ledger", "payment"].map(|table| count(&file, table)), [1, 1, 1, 1]);
+    assert_eq!(["account", "api_key", "key_secret", "ledger", "payment"].map(|table| count(&file, table)), [1; 5]);
     assert_eq!(openers[1].verify().await.unwrap().discrepancies, []);
 }
 

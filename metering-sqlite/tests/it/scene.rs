@@ -65,8 +65,16 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
 /// Charges one base call. Returns how many the balance still covers, or why the charge was refused.
 pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge =
-        Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None, delivery: None };
+    let charge = Charge {
+        key,
+        price: Credits::BASE_CALL,
+        line,
+        request_path: "/x".into(),
+        request_id: None,
+        delivery: None,
+        address: None,
+        in_flight: None,
+    };
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
         Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),

@@ -14,7 +14,7 @@ use tokio::time::sleep_until;
 
 use super::lanes::{Batch, Lanes};
 use super::{MeterEnd, MeterError, MeterStats, Request};
-use crate::charging::tally::Posting;
+use crate::charging::posting::Posting;
 use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 

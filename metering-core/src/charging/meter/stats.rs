@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::charging::charge::{Decision, Refusal};
-use crate::charging::tally::Outcome;
+use crate::charging::posting::Outcome;
 
 /// What a meter has done since it started.
 ///

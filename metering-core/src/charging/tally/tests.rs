@@ -6,7 +6,7 @@ const TODAY: Day = Day::from_unix_days(20_000);
 
 fn change(account: u8, line: &'static str, kind: UsageKind, calls: u64, atoms: i64) -> UsageChange<u8, &'static str> {
     let amount = Credits::from_atoms(atoms);
-    UsageChange { account, day: TODAY, line, kind, calls, amount, request_path: None }
+    UsageChange { account, day: TODAY, line, key: KeyNumber::FIRST, kind, calls, amount, request_path: None }
 }
 
 #[test]
@@ -20,7 +20,8 @@ fn refunds_take_credits_back_and_keep_the_calls() {
 
 #[test]
 fn batch_is_empty_only_if_nothing_is_to_be_written() {
-    let nothing = || Changes::<u8, &str> { accounts: Vec::new(), usage: Vec::new(), results: Vec::new() };
+    let nothing =
+        || Changes::<u8, &str> { accounts: Vec::new(), keys: Vec::new(), usage: Vec::new(), results: Vec::new() };
     assert!(nothing().is_empty());
     let usage = vec![change(1, "/a", UsageKind::Charged, 1, 1)];
     assert!(!Changes { usage, ..nothing() }.is_empty());

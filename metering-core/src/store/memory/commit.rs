@@ -3,8 +3,9 @@
 use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Decision, Refusal};
 use crate::charging::key_meter::KeyState;
+use crate::charging::posting::{Outcome, Posting, Remembered};
 use crate::charging::request_id::RequestId;
-use crate::charging::tally::{Changes, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
+use crate::charging::tally::{Changes, Tally, UsageChange, UsageKind};
 use crate::clock::Timestamp;
 use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
 

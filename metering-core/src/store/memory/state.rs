@@ -9,9 +9,9 @@ use crate::access::key_id::KeyNumber;
 use crate::chains::address::Address;
 use crate::charging::charge::MeterState;
 use crate::charging::key_meter::KeyMeter;
+use crate::charging::posting::Remembered;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
-use crate::charging::tally::Remembered;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
     self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts,

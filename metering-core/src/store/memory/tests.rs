@@ -6,7 +6,7 @@ use super::MemoryStore;
 use crate::access::account::{AccountId, Totals};
 use crate::access::key::KeyHash;
 use crate::charging::charge::Charge;
-use crate::charging::tally::Posting;
+use crate::charging::posting::Posting;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
@@ -38,6 +38,8 @@ fn charge(atoms: i64) -> Posting {
         request_path: "/a".into(),
         request_id: None,
         delivery: None,
+        address: None,
+        in_flight: None,
     })
 }
 

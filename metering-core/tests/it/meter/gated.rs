@@ -4,12 +4,14 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use metering_core::access::KeyHash;
+use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
 use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
-use metering_core::store::{Created, Cursor, Page, Posted, Verification};
-use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
-use metering_core::{Account, AccountId, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp};
+use metering_core::store::{
+    Created, Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
+};
+use metering_core::usage::{Activity, DailyTotal, DayRange, KeyLabel, UsageReport};
+use metering_core::{Account, AccountId, Day, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp};
 use tokio::sync::Semaphore;
 
 /// A memory store behind a gate.
@@ -74,12 +76,6 @@ impl Store for Gated {
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
         self.store.account(id).await
     }
-    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
-        self.store.account_by_key(key).await
-    }
-    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
-        self.store.live_keys(keys, NOON, NOON).await
-    }
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         self.store.accounts(after, limit).await
     }
@@ -127,5 +123,40 @@ impl Store for Gated {
     }
     fn commit_lanes(&self) -> NonZeroUsize {
         self.lanes
+    }
+}
+
+#[async_trait]
+impl KeyStore for Gated {
+    async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
+        self.store.key_holder(secret).await
+    }
+    async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
+        self.store.live_keys(secrets, now).await
+    }
+    async fn keys(&self, id: &AccountId, after: Option<&Cursor>, limit: u32, today: Day) -> Result<Page<KeyStatus>> {
+        self.store.keys(id, after, limit, today).await
+    }
+    async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>> {
+        self.store.key(account, id, today).await
+    }
+    async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>> {
+        self.store.key_labels(account).await
+    }
+    async fn create_key(&self, new: NewKey) -> Result<KeyCreated> {
+        self.store.create_key(new).await
+    }
+    async fn change_key(
+        &self,
+        account: &AccountId,
+        id: &KeyId,
+        actor: Option<&KeyId>,
+        change: KeyChange,
+        now: Timestamp,
+    ) -> Result<KeyChanged> {
+        self.store.change_key(account, id, actor, change, now).await
+    }
+    async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>> {
+        self.store.report_leaked(secret, now).await
     }
 }

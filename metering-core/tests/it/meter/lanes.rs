@@ -54,6 +54,8 @@ impl Scene {
                 request_path: "/x".into(),
                 request_id: None,
                 delivery: None,
+                address: None,
+                in_flight: None,
             };
             let meter = Arc::clone(&self.meter);
             tokio::spawn(async move { meter.charge(charge).await })

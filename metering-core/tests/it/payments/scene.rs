@@ -13,8 +13,8 @@ use metering_core::wire::{
     TopUpQuoteRequest, TopUpRequest, TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
-    AccountId, ApiKey, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, NewAccount, PaymentStore, Service,
-    ServiceConfig, Store, SystemRandomness, Timestamp,
+    AccountId, ApiKey, Catalogue, Clock, Error, KeyStore, MemoryStore, Meter, MeterConfig, NewAccount, PaymentStore,
+    Service, ServiceConfig, Store, SystemRandomness, Timestamp,
 };
 
 use super::chain::FakeChain;
@@ -204,7 +204,7 @@ impl Scene {
     }
 
     pub(super) async fn is_live(&self, key: &ApiKey) -> bool {
-        self.store.live_keys(&[key.hash()], NOON, NOON).await.unwrap()[0]
+        self.store.live_keys(&[key.hash()], self.clock.now()).await.unwrap()[0]
     }
 
     /// Asserts that no account was created and no payment was used.

@@ -16,12 +16,12 @@ const CHECK: &str = "SELECT 1 / (count(*) = cardinality($1::BIGINT[]))::INT FROM
      JOIN unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \
      $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BYTEA[], $14::BIGINT[], $15::BYTEA[]) \
      AS seen (account, requests_per_minute, requests_per_day, balance, purchased, granted, used, minute, minute_count, \
-     day, day_count, entries, key, tail_day, tail) \
+     day, day_count, entries, access, tail_day, tail) \
      ON m.account = seen.account AND m.requests_per_minute = seen.requests_per_minute \
      AND m.requests_per_day = seen.requests_per_day AND m.balance = seen.balance AND m.purchased = seen.purchased \
      AND m.granted = seen.granted AND m.used = seen.used AND m.minute = seen.minute \
      AND m.minute_count = seen.minute_count AND m.day = seen.day AND m.day_count = seen.day_count \
-     AND m.entries = seen.entries AND m.key IS NOT DISTINCT FROM seen.key \
+     AND m.entries = seen.entries AND m.access = seen.access \
      AND m.tail_day IS NOT DISTINCT FROM seen.tail_day AND m.tail = seen.tail";
 
 /// The columns of the meters, as arrays.
@@ -29,7 +29,7 @@ pub(super) struct Check<'s> {
     statement: Prepared<'s>,
     begin: String,
     numbers: [Vec<i64>; 12],
-    keys: Vec<Option<&'s [u8]>>,
+    versions: Vec<&'s [u8]>,
     tail_days: Vec<Option<i64>>,
     tails: Vec<&'s [u8]>,
 }
@@ -38,8 +38,9 @@ impl<'s> Check<'s> {
     /// Prepares the statement, so that running it can be pipelined with what follows.
     pub(super) async fn prepare(client: &'s Client, seen: &'s Meters) -> Result<Self> {
         let statement = client.prepare(CHECK).await?;
-        let (keys, tail_days, tails) = (Vec::new(), Vec::new(), Vec::new());
-        let mut check = Self { statement, begin: client.begin(), numbers: Default::default(), keys, tail_days, tails };
+        let (versions, tail_days, tails) = (Vec::new(), Vec::new(), Vec::new());
+        let (begin, numbers) = (client.begin(), Default::default());
+        let mut check = Self { statement, begin, numbers, versions, tail_days, tails };
         for (account, meter) in seen {
             let (limits, totals) = (&meter.state.limits, &meter.state.totals);
             let values = [
@@ -59,7 +60,7 @@ impl<'s> Check<'s> {
             for (column, value) in check.numbers.iter_mut().zip(values) {
                 column.push(value);
             }
-            check.keys.push(meter.key.as_ref().map(|key| key.as_bytes().as_slice()));
+            check.versions.push(&meter.access);
             check.tail_days.push(meter.tail.day);
             check.tails.push(&meter.tail.packed);
         }
@@ -73,7 +74,8 @@ impl<'s> Check<'s> {
     /// that are on their way already.
     pub(super) async fn run(&self, client: &Client) -> Result<()> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = &self.numbers;
-        let values: [&dyn Value; 15] = [a, b, c, d, e, f, g, h, i, j, k, l, &self.keys, &self.tail_days, &self.tails];
+        let values: [&dyn Value; 15] =
+            [a, b, c, d, e, f, g, h, i, j, k, l, &self.versions, &self.tail_days, &self.tails];
         let (began, checked) = join(client.batch_execute(&self.begin), client.query(&self.statement, &values)).await;
         began?;
         checked?;

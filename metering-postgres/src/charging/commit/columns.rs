@@ -1,15 +1,17 @@
 //! The rows that a batch writes, as arrays: one statement per table for a batch of any size.
 
 use metering_core::RequestId;
-use metering_core::charging::{Changes, Remembered};
+use metering_core::access::KeyNumber;
+use metering_core::charging::{Changes, KeyMeter, Remembered};
 
 use crate::charging::left::{Meter, Meters};
 use crate::charging::tail::DailySums;
 use crate::connection::value::Value;
+use crate::rows::key_meter_columns;
 
-pub(super) const DAILY: &str = "INSERT INTO usage_daily AS total (account, day, line, calls, amount) \
-     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
-     ON CONFLICT (account, day, line) \
+pub(super) const DAILY: &str = "INSERT INTO usage_daily AS total (account, day, line, key, calls, amount) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) \
+     ON CONFLICT (account, day, line, key) \
      DO UPDATE SET calls = total.calls + excluded.calls, amount = total.amount + excluded.amount";
 
 #[derive(Default)]
@@ -17,6 +19,7 @@ pub(super) struct DailyRows {
     accounts: Vec<i64>,
     days: Vec<i64>,
     lines: Vec<i64>,
+    keys: Vec<i64>,
     calls: Vec<i64>,
     amounts: Vec<i64>,
 }
@@ -27,18 +30,19 @@ pub(super) type ArrayValues<'v, const N: usize> = [&'v dyn Value; N];
 impl DailyRows {
     pub(super) fn new(sums: &DailySums) -> Self {
         let mut rows = Self::default();
-        for ((day, account, line), (calls, amount)) in sums {
+        for ((day, account, line, key), (calls, amount)) in sums {
             rows.accounts.push(*account);
             rows.days.push(*day);
             rows.lines.push(*line);
+            rows.keys.push(key.get().into());
             rows.calls.push(*calls);
             rows.amounts.push(*amount);
         }
         rows
     }
 
-    pub(super) fn values(&self) -> ArrayValues<'_, 5> {
-        [&self.accounts, &self.days, &self.lines, &self.calls, &self.amounts]
+    pub(super) fn values(&self) -> ArrayValues<'_, 6> {
+        [&self.accounts, &self.days, &self.lines, &self.keys, &self.calls, &self.amounts]
     }
 }
 
@@ -84,6 +88,35 @@ impl<'r> MeterRows<'r> {
     pub(super) fn values(&self) -> ArrayValues<'_, 10> {
         let [account, balance, used, minute, minute_count, day, day_count, entries] = &self.numbers;
         [account, balance, used, minute, minute_count, day, day_count, entries, &self.tail_days, &self.tails]
+    }
+}
+
+pub(super) const KEY_METERS: &str = "INSERT INTO key_meter \
+     (account, key, spent_since, spent, minute, minute_count, day, day_count) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
+     $7::BIGINT[], $8::BIGINT[]) \
+     ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
+     minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
+     day_count = excluded.day_count";
+
+pub(super) struct KeyMeterRows {
+    numbers: [Vec<i64>; 8],
+}
+
+impl KeyMeterRows {
+    pub(super) fn new(meters: &[(i64, KeyNumber, KeyMeter)]) -> Self {
+        let mut numbers: [Vec<i64>; 8] = Default::default();
+        for (account, key, meter) in meters {
+            let values = key_meter_columns(meter);
+            for (column, value) in numbers.iter_mut().zip([*account, key.get().into()].into_iter().chain(values)) {
+                column.push(value);
+            }
+        }
+        Self { numbers }
+    }
+
+    pub(super) fn values(&self) -> ArrayValues<'_, 8> {
+        self.numbers.each_ref().map(|column| column as &dyn Value)
     }
 }
 

@@ -6,7 +6,7 @@ use metering_core::charging::{Changes, UsageChange, UsageKind};
 
 use super::Lines;
 use super::check::Check;
-use super::columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
+use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 use crate::charging::entry::{Entry, Path};
 use crate::charging::left::Meters;
 use crate::charging::tail::Folds;
@@ -40,6 +40,11 @@ pub(super) async fn write(
     let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
     let (daily, blocks, meters, remembered_results, outcome) =
         (daily?, blocks?, meters?, remembered_results?, outcome?);
+    // Most batches change no meter of a key, and do not prepare the statement.
+    let key_meters = match changes.keys.is_empty() {
+        true => None,
+        false => Some((client.prepare(KEY_METERS).await?, KeyMeterRows::new(&changes.keys))),
+    };
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
     let stored_result_rows = StoredResultRows::new(&changes.results);
@@ -55,10 +60,16 @@ pub(super) async fn write(
             None => Ok(()),
         }
     };
+    let writing_key_meters = async {
+        match &key_meters {
+            Some((statement, rows)) => client.execute(statement, &rows.values()).await,
+            None => Ok(0),
+        }
+    };
     let writing = join4(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
-        client.execute(&meters, &meter_values),
+        join(client.execute(&meters, &meter_values), writing_key_meters),
         join3(
             async {
                 if stored_result_rows.is_empty() {
@@ -71,12 +82,14 @@ pub(super) async fn write(
             client.batch_execute("COMMIT"),
         ),
     );
-    let (checked, (daily, blocks, meters, (remembered_results, outcome, committed))) = join(checked, writing).await;
+    let (checked, (daily, blocks, (meters, key_meters), (remembered_results, outcome, committed))) =
+        join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
     daily?;
     blocks?;
     meters?;
+    key_meters?;
     remembered_results?;
     outcome?;
     Ok(committed?)
@@ -92,8 +105,8 @@ pub(super) fn fold(
 ) -> Result<Folds> {
     let mut folds = Folds::default();
     // Usage is sorted, so entries of the same daily total are adjacent.
-    for same in usage.chunk_by(|a, b| (a.account, a.day, a.line) == (b.account, b.day, b.line)) {
-        let UsageChange { account, day, line, .. } = same[0];
+    for same in usage.chunk_by(|a, b| (a.account, a.day, a.line, a.key) == (b.account, b.day, b.line, b.key)) {
+        let UsageChange { account, day, line, key, .. } = same[0];
         let Some(meter) = meters.get_mut(&account) else { continue };
         let template = lines.get(&line).map_or("", |line| &line.route_template);
         let entry = |(change, number): (_, i64)| {
@@ -106,6 +119,7 @@ pub(super) fn fold(
                 calls: i64::try_from(*calls).unwrap_or(i64::MAX),
                 created_at: now.unix_millis(),
                 path: Path::of(request_path.as_deref(), template),
+                key,
             }
         };
         let entries: Vec<Entry<'_>> = same.iter().zip(meter.entries + 1..).map(entry).collect();

@@ -101,6 +101,7 @@ async fn record<C: GenericClient>(client: &C, known: &Known, owner: &Owner, entr
         calls: entry.calls.unsigned_abs(),
         request_path: entry.path.get(line.route_template.clone()),
         line,
+        key: entry.key,
         created_at: Timestamp::from_unix_millis(entry.created_at),
     }))
 }

@@ -2,21 +2,26 @@
 //!
 //! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
 
+use metering_core::RequestId;
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::transfer::{
-    AccountRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
+    AccountRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section, SolutionRecord,
+    WalletLink,
 };
 use metering_core::usage::ACTIVITY_KEPT;
-use metering_core::{RequestId, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::challenges;
+use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
-use crate::rows::{ACCOUNT_COLUMNS, account, address, bytes, parsed, stored_result, timestamp, unsigned};
+use crate::rows::{
+    ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter, optional_timestamp,
+    parsed, stored_result, timestamp, unsigned,
+};
 use crate::signups::{links, sessions};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
@@ -142,11 +147,21 @@ fn rest(section: Section) -> Source {
         Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
             Ok(Record::AuditEntry(Box::new(audit::entry(row)?)))
         }),
+        Section::Keys => Source {
+            indexed: 2,
+            ..Source::new(
+                format!("a.org_id, {KEY_COLUMNS}, {KEY_METER_COLUMNS}"),
+                "api_key k JOIN account a ON a.id = k.account \
+                 LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number",
+                &["k.account", "k.number"],
+                key_record,
+            )
+        },
         _ => Source::new(
-            "k.hash, a.org_id, k.created_at, k.revoked_at",
-            "api_key k JOIN account a ON a.id = k.account",
-            &["k.hash"],
-            key_record,
+            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at",
+            "key_secret s JOIN account a ON a.id = s.account",
+            &["s.hash"],
+            secret_record,
         ),
     }
 }
@@ -181,7 +196,17 @@ fn mark_record(row: &Row) -> Result<Record> {
 }
 
 fn key_record(row: &Row) -> Result<Record> {
-    let (hash, account) = (KeyHash::from_bytes(bytes(row, 0)?), parsed(row, 1)?);
-    let revoked_at = row.try_get::<_, Option<i64>>(3)?.map(Timestamp::from_unix_millis);
-    Ok(Record::Key(KeyRecord { hash, account, created_at: timestamp(row, 2)?, revoked_at }))
+    let meter = optional_key_meter(row, 1 + KEY_WIDTH)?;
+    Ok(Record::Key(Box::new(KeyRecord { key: key(row, 1, &parsed(row, 0)?)?, meter })))
+}
+
+fn secret_record(row: &Row) -> Result<Record> {
+    Ok(Record::Secret(SecretRecord {
+        hash: KeyHash::from_bytes(bytes(row, 0)?),
+        account: parsed(row, 1)?,
+        key: key_number(row, 2)?,
+        created_at: timestamp(row, 3)?,
+        expires_at: optional_timestamp(row, 4)?,
+        revoked_at: optional_timestamp(row, 5)?,
+    }))
 }

@@ -1,8 +1,8 @@
-//! Imports keys, and the challenges, signups, used solutions and links that may lead to one.
+//! Imports the challenges, signups, used solutions and links that may lead to a key.
 
 use metering_core::payments::Challenge;
 use metering_core::signups::{EmailLink, SignupSession};
-use metering_core::transfer::{KeyRecord, Record, SolutionRecord};
+use metering_core::transfer::{Record, SolutionRecord};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -23,16 +23,6 @@ const EMAIL_LINKS: &str = "INSERT INTO email_link (token, account, purpose, expi
 
 const SOLUTIONS: &str =
     "INSERT INTO used_solution (solution, expires_at) SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[])";
-
-const KEYS: &str = "INSERT INTO api_key (hash, account, created_at, revoked_at) \
-     SELECT new.hash, a.id, new.created_at, new.revoked_at \
-     FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[]) AS new (hash, org_id, created_at, revoked_at) \
-     JOIN account a ON a.org_id = new.org_id";
-
-/// Charges use the key in the meter row.
-const LIVE_KEYS: &str = "UPDATE meter SET key = live.hash \
-     FROM (SELECT account, hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL) live \
-     WHERE live.account = meter.account";
 
 pub(super) async fn challenges(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&Challenge> = of_kind!(records, Challenge);
@@ -89,22 +79,4 @@ pub(super) async fn email_links(write: &SerializedWrite<'_>, records: &[Record])
         ],
     )
     .await
-}
-
-pub(super) async fn keys(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&KeyRecord> = of_kind!(records, Key);
-    let hashes = column!(records, key => key.hash.as_bytes().as_slice());
-    let written = execute(
-        write.client(),
-        KEYS,
-        &[
-            &hashes,
-            &column!(records, key => key.account.as_str()),
-            &column!(records, key => key.created_at.unix_millis()),
-            &column!(records, key => key.revoked_at.map(|at| at.unix_millis())),
-        ],
-    )
-    .await?;
-    execute(write.client(), LIVE_KEYS, &[&hashes]).await?;
-    Ok(written)
 }

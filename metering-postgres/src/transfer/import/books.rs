@@ -40,10 +40,10 @@ const LEDGER: &str = "INSERT INTO ledger \
      AS new (id, org_id, newer, kind, amount, description, created_at, chain_id, hash, plan_id) \
      JOIN account a ON a.org_id = new.org_id JOIN meter m ON m.account = a.id";
 
-const USAGE: &str = "INSERT INTO usage_daily (account, day, line, calls, amount) \
-     SELECT a.id, new.day, new.line, new.calls, new.amount \
-     FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
-     AS new (org_id, day, line, calls, amount) JOIN account a ON a.org_id = new.org_id";
+const USAGE: &str = "INSERT INTO usage_daily (account, day, line, key, calls, amount) \
+     SELECT a.id, new.day, new.line, new.key, new.calls, new.amount \
+     FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) \
+     AS new (org_id, day, line, key, calls, amount) JOIN account a ON a.org_id = new.org_id";
 
 const STORED_RESULTS: &str = "INSERT INTO request_id \
      (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
@@ -155,6 +155,7 @@ pub(super) async fn usage(write: &SerializedWrite<'_>, records: &[Record], lines
             &column!(records, total => total.account.as_str()),
             &column!(records, total => total.day.unix_days()),
             &lines,
+            &column!(records, total => i64::from(total.key.get())),
             &column!(records, total => number(total.calls)),
             &column!(records, total => total.credits_used.atoms()),
         ],
@@ -182,6 +183,7 @@ pub(super) async fn activity(write: &SerializedWrite<'_>, records: &[Record], li
             calls: number(record.calls),
             created_at: record.created_at.unix_millis(),
             path: Path::of(record.request_path.as_deref(), &record.line.route_template),
+            key: record.key,
         };
         folds.add(*account, entry.block(), entry.pack(Vec::new())?);
         written += 1;

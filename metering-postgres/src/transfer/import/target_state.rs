@@ -5,10 +5,12 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 20] = [
+pub(super) const TABLES: [&str; 22] = [
     "account",
     "meter",
     "api_key",
+    "key_secret",
+    "key_meter",
     "ledger",
     "usage_daily",
     "activity",

@@ -85,11 +85,12 @@ fn operation(route: &Route, id: String) -> Operation {
         operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
-            ("401", "`unauthorized`"),
-            ("402", "`insufficient_credits`, with the plans"),
+            ("401", "`unauthorized`, `key_expired`; nothing was charged"),
+            ("402", "`insufficient_credits`, with the plans; `key_budget_exhausted`; nothing was charged"),
+            ("403", "`key_scope`, `key_network`; nothing was charged"),
             ("409", "`request_in_progress`, `idempotency_key_used`; not charged again"),
             ("422", "`idempotency_key_reused`; nothing was charged"),
-            ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
+            ("429", "`rate_limited`, `too_many_requests_in_flight`, `too_many_streams`; nothing was charged"),
             ("502", "`upstream_unreachable`; refunded"),
             (
                 "503",

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use metering_client::{BodyStream, Transport, Unreachable};
+use metering_client::{BodyStream, Client, Transport, Unreachable};
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn sessions() -> Arc<Sessions> {
 fn caller() -> Caller {
     let key = ApiKey::generate(&SystemRandomness);
     let account = hex::encode(key.hash().as_bytes()).into();
-    Caller { key, account, has_credit: true }
+    Caller { key, address: None, account, has_credit: true }
 }
 
 fn inbox() -> Inbox {
@@ -67,8 +67,8 @@ async fn sessions_of_a_revoked_key_end_but_not_on_service_failures() {
     let permits = callers.each_ref().map(|caller| sessions.open(caller.clone(), inbox()).unwrap().1);
     let [dead, hangs, poor, other] = callers;
     let service = Service { dead: dead.key, hangs: hangs.key, poor: poor.clone() };
-    let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
-    sessions.check_keys(&service).await;
+    let accounts = Accounts::Elsewhere(Client::new(Arc::new(service), metering_core::ClientSource::Mcp));
+    sessions.check_keys(&accounts).await;
     assert_eq!(permits.each_ref().map(|permit| permit.end().is_cancelled()), [true, false, false, false]);
     let has_credit = |caller: &Caller| sessions.lock().holdings[&caller.account].has_credit;
     assert_eq!((has_credit(&poor), has_credit(&other)), (false, true), "the credit was spent after the session began");
@@ -80,9 +80,9 @@ async fn shutdown_ends_all_sessions_including_later_ones() {
     let sessions = Arc::new(Sessions::new(&McpConfig::default(), &shutdown));
     let (_, permit) = sessions.open(hanging.clone(), inbox()).unwrap();
     let service = Service { dead: caller().key, hangs: hanging.key.clone(), poor: caller() };
-    let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
+    let accounts = Accounts::Elsewhere(Client::new(Arc::new(service), metering_core::ClientSource::Mcp));
     let (watched, second) = (Arc::clone(&sessions), Duration::from_secs(1));
-    let watch = tokio::spawn(async move { watched.watch(&service, second).await });
+    let watch = tokio::spawn(async move { watched.watch(&accounts, second).await });
     // By then the watch is waiting for a response that never comes.
     tokio::time::sleep(2 * second).await;
     shutdown.cancel();

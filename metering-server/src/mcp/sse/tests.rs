@@ -54,7 +54,7 @@ impl Scene {
 }
 
 fn caller(key: &ApiKey) -> Caller {
-    Caller { key: key.clone(), account: "org_1".into(), has_credit: true }
+    Caller { key: key.clone(), address: None, account: "org_1".into(), has_credit: true }
 }
 
 async fn next(stream: &mut Response) -> Option<String> {

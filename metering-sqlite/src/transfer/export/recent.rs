@@ -17,7 +17,8 @@ const TABLES: &str = "
     DROP TABLE IF EXISTS temp.unpacked;
     CREATE TEMP TABLE unpacked (
       id INTEGER PRIMARY KEY, account INTEGER NOT NULL, line INTEGER NOT NULL, amount INTEGER NOT NULL,
-      refund INTEGER NOT NULL, calls INTEGER NOT NULL, request_path TEXT, created_at INTEGER NOT NULL
+      refund INTEGER NOT NULL, calls INTEGER NOT NULL, request_path TEXT, created_at INTEGER NOT NULL,
+      key INTEGER NOT NULL
     ) STRICT;
     CREATE TEMP TABLE recent (
       id INTEGER PRIMARY KEY, account INTEGER NOT NULL, newer INTEGER NOT NULL, is_usage INTEGER NOT NULL
@@ -78,21 +79,22 @@ fn fill(connection: &Connection) -> Result<()> {
 
 fn unpack_activity(connection: &Connection) -> Result<()> {
     let mut blocks = connection.prepare("SELECT account, entries FROM recent_activity").map_err(store_error)?;
-    let sql = "INSERT INTO temp.unpacked (id, account, line, amount, refund, calls, request_path, created_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let sql = "INSERT INTO temp.unpacked (id, account, line, amount, refund, calls, request_path, created_at, key) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut insert = connection.prepare(sql).map_err(store_error)?;
     let mut templates: HashMap<i64, Arc<str>> = HashMap::new();
     let mut rows = blocks.query([]).map_err(store_error)?;
     while let Some(row) = rows.next().map_err(store_error)? {
         let account: i64 = row.get(0).map_err(store_error)?;
         for entry in unpack(row.get_ref(1).and_then(|blob| Ok(blob.as_blob()?)).map_err(store_error)?)? {
-            let Entry { id, line, amount, refund, calls, created_at, path } = entry;
+            let Entry { id, line, amount, refund, calls, created_at, path, key } = entry;
             let template = match templates.get(&line) {
                 Some(known) => Arc::clone(known),
                 None => Arc::clone(templates.entry(line).or_insert(usage_line(connection, line)?.route_template)),
             };
             let calls = i64::try_from(calls).unwrap_or(i64::MAX);
-            let values = params![id, account, line, amount, refund, calls, path.get(template), created_at];
+            let path = path.get(template);
+            let values = params![id, account, line, amount, refund, calls, path, created_at, key.get()];
             insert.execute(values).map_err(store_error)?;
         }
     }

@@ -1,16 +1,19 @@
 //! The query behind each export section, and how its rows become records.
 
-use metering_core::access::KeyHash;
+use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::transfer::{
-    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section,
+    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
     SolutionRecord, WalletLink,
 };
 use metering_core::usage::DailyTotal;
-use metering_core::{ClientSource, Credits, Day, RequestId, Timestamp, UsageLine};
+use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
 use rusqlite::Row;
 
 use crate::access::challenges;
+use crate::access::keys::{
+    KEY_COLUMN_COUNT, KEY_COLUMNS, METER_COLUMN_COUNT, METER_COLUMNS, key, meter, optional_time,
+};
 use crate::charging::commit::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
@@ -81,9 +84,9 @@ fn books(section: Section) -> Source {
         Section::Usage => Source {
             indexed: 2,
             ..Source::new(
-                "a.org_id, n.route_template, n.http_method, n.source, u.day, u.calls, u.amount",
+                "a.org_id, n.route_template, n.http_method, n.source, u.day, u.key, u.calls, u.amount",
                 "usage_daily u CROSS JOIN account a ON a.id = u.account CROSS JOIN usage_line n ON n.id = u.line",
-                &["u.day", "u.account", "n.route_template", "n.http_method", "n.source"],
+                &["u.day", "u.account", "n.route_template", "n.http_method", "n.source", "u.key"],
                 usage_record,
             )
         },
@@ -92,7 +95,7 @@ fn books(section: Section) -> Source {
             indexed: 2,
             ..Source::new(
                 "a.org_id, n.route_template, n.http_method, n.source, r.newer, x.amount, x.refund, x.calls, \
-                 x.request_path, x.created_at",
+                 x.request_path, x.created_at, x.key",
                 "temp.recent r CROSS JOIN temp.unpacked x ON x.id = r.id CROSS JOIN account a ON a.id = r.account \
                  CROSS JOIN usage_line n ON n.id = x.line",
                 &["r.account", "r.id"],
@@ -168,11 +171,21 @@ fn rest(section: Section) -> Source {
         Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
             Ok(audit::entry(row)?.map(|entry| Record::AuditEntry(Box::new(entry))))
         }),
+        Section::Keys => Source {
+            indexed: 2,
+            ..Source::new(
+                format!("{KEY_COLUMNS}, {METER_COLUMNS}, a.org_id"),
+                "api_key k CROSS JOIN account a ON a.id = k.account \
+                 LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number",
+                &["k.account", "k.number"],
+                key_record,
+            )
+        },
         _ => Source::new(
-            "k.hash, a.org_id, k.created_at, k.revoked_at",
-            "api_key k CROSS JOIN account a ON a.id = k.account",
-            &["k.hash"],
-            key_record,
+            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at",
+            "key_secret s CROSS JOIN account a ON a.id = s.account",
+            &["s.hash"],
+            secret_record,
         ),
     }
 }
@@ -197,9 +210,9 @@ fn line(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
 
 fn usage_record(row: &Row<'_>) -> Read<Record> {
     let (org_id, line): (String, _) = (row.get(0)?, line(row)?);
-    let (day, calls) = (Day::from_unix_days(row.get(4)?), row.get::<_, i64>(5)?.unsigned_abs());
-    let credits_used = Credits::from_atoms(row.get(6)?);
-    Ok(parse(&org_id).map(|account| Record::Usage(DailyTotal { account, day, line, calls, credits_used })))
+    let (day, key) = (Day::from_unix_days(row.get(4)?), KeyNumber::new(row.get(5)?));
+    let (calls, credits_used) = (row.get::<_, i64>(6)?.unsigned_abs(), Credits::from_atoms(row.get(7)?));
+    Ok(parse(&org_id).map(|account| Record::Usage(DailyTotal { account, day, line, key, calls, credits_used })))
 }
 
 fn activity_record(row: &Row<'_>) -> Read<Record> {
@@ -207,10 +220,12 @@ fn activity_record(row: &Row<'_>) -> Read<Record> {
     let (newer, amount, is_refund) = (row.get(4)?, Credits::from_atoms(row.get(5)?), row.get(6)?);
     let calls = row.get::<_, i64>(7)?.unsigned_abs();
     let request_path = row.get::<_, Option<String>>(8)?.map(Into::into);
-    let created_at = timestamp(row, 9)?;
-    Ok(parse(&org_id).map(|account| {
-        Record::Activity(ActivityRecord { account, newer, line, amount, is_refund, calls, request_path, created_at })
-    }))
+    let (created_at, key) = (timestamp(row, 9)?, KeyNumber::new(row.get(10)?));
+    let record = |account| {
+        let record = ActivityRecord { account, newer, line, key, amount, is_refund, calls, request_path, created_at };
+        Record::Activity(record)
+    };
+    Ok(parse(&org_id).map(record))
 }
 
 fn idempotency_record(row: &Row<'_>) -> Read<Record> {
@@ -239,8 +254,18 @@ fn solution_record(row: &Row<'_>) -> Read<Record> {
 }
 
 fn key_record(row: &Row<'_>) -> Read<Record> {
+    let meter = meter(row, KEY_COLUMN_COUNT)?;
+    let account = match parse(&row.get::<_, String>(KEY_COLUMN_COUNT + METER_COLUMN_COUNT)?) {
+        Ok(account) => account,
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(key(row, 0, &account)?.map(|key| Record::Key(Box::new(KeyRecord { key, meter }))))
+}
+
+fn secret_record(row: &Row<'_>) -> Read<Record> {
     let (hash, org_id): (_, String) = (KeyHash::from_bytes(row.get(0)?), row.get(1)?);
-    let revoked_at = row.get::<_, Option<i64>>(3)?.map(Timestamp::from_unix_millis);
-    let created_at = timestamp(row, 2)?;
-    Ok(parse(&org_id).map(|account| Record::Key(KeyRecord { hash, account, created_at, revoked_at })))
+    let (key, created_at) = (KeyNumber::new(row.get(2)?), timestamp(row, 3)?);
+    let (expires_at, revoked_at) = (optional_time(row, 4)?, optional_time(row, 5)?);
+    let secret = |account| SecretRecord { hash, account, key, created_at, expires_at, revoked_at };
+    Ok(parse(&org_id).map(|account| Record::Secret(secret(account))))
 }

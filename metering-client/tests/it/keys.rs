@@ -1,0 +1,91 @@
+//! What the methods of the keys API send.
+
+use std::sync::Arc;
+
+use metering_client::{Client, ClientError};
+use metering_core::access::KeyId;
+use metering_core::charging::IdempotencyKey;
+use metering_core::wire::{ChangeKeyRequest, CreateKeyRequest, RotateKeyRequest};
+use metering_core::{ApiKey, ClientSource, SystemRandomness};
+
+use crate::script::{Script, response};
+
+const ID: &str = "key_0123456789abcdef0123";
+
+/// A client of a service that responds to so many requests.
+fn client(responses: usize) -> (Client, Script) {
+    let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
+    (Client::new(Arc::new(script.clone()), ClientSource::Cli), script)
+}
+
+/// Method, target and body of each request.
+fn sent(script: &Script) -> Vec<String> {
+    let line = |request: http::Request<bytes::Bytes>| {
+        format!("{} {} {}", request.method(), request.uri(), String::from_utf8_lossy(request.body()))
+    };
+    script.requests().into_iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn each_method_sends_its_request() {
+    let (client, script) = client(10);
+    let id: KeyId = ID.parse().unwrap();
+    let new = CreateKeyRequest { name: Some("sub".to_owned()), limit: "0.50".parse().ok(), ..Default::default() };
+    client.create_key(&new).await.unwrap();
+    client.keys(None, None).await.unwrap();
+    client.keys(Some(2), Some("a+b&c")).await.unwrap();
+    client.key(&id).await.unwrap();
+    client.current_key().await.unwrap();
+    let change = ChangeKeyRequest { limit: Some(None), disabled: Some(true), ..Default::default() };
+    client.change_key(&id, &change).await.unwrap();
+    client.delete_key(&id).await.unwrap();
+    client.rotate_key(&id, &RotateKeyRequest { grace_seconds: Some(60) }).await.unwrap();
+    client.rotate_key(&id, &RotateKeyRequest::default()).await.unwrap();
+    client.rotate_current_key().await.unwrap();
+    let expected = [
+        r#"POST /keys {"name":"sub","limit":0.5}"#.to_owned(),
+        "GET /keys ".to_owned(),
+        "GET /keys?limit=2&after=a%2Bb%26c ".to_owned(),
+        format!("GET /keys/{ID} "),
+        "GET /keys/current ".to_owned(),
+        format!(r#"PATCH /keys/{ID} {{"limit":null,"disabled":true}}"#),
+        format!("DELETE /keys/{ID} "),
+        format!(r#"POST /keys/{ID}/rotate {{"grace_seconds":60}}"#),
+        format!("POST /keys/{ID}/rotate {{}}"),
+        "POST /keys/current/rotate ".to_owned(),
+    ];
+    assert_eq!(sent(&script), expected);
+}
+
+#[tokio::test]
+async fn leaked_key_goes_into_the_body_and_into_no_header() {
+    let (client, script) = client(1);
+    let leaked = ApiKey::generate(&SystemRandomness);
+    client.report_leaked(&leaked).await.unwrap();
+    let requests = script.requests();
+    assert!(!format!("{:?}", requests[0].headers()).contains(leaked.expose()));
+    let body: serde_json::Value = serde_json::from_slice(requests[0].body()).unwrap();
+    assert_eq!((requests[0].uri().path(), &body["key"]), ("/keys/leaked", &leaked.expose().into()));
+}
+
+#[tokio::test]
+async fn idempotency_key_is_sent_with_requests_that_issue_a_secret() {
+    let (client, script) = client(2);
+    let text = "5f0c7d3aa1b24c6e9d8f7a6b5c4d3e2f";
+    let client = client.with_idempotency_key(IdempotencyKey::parse(text).unwrap());
+    client.create_key(&CreateKeyRequest::default()).await.unwrap();
+    client.rotate_key(&ID.parse().unwrap(), &RotateKeyRequest::default()).await.unwrap();
+    for request in script.requests() {
+        assert!(request.headers()["idempotency-key"].to_str().unwrap().contains(text), "{:?}", request.headers());
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_errors() {
+    let body = r#"{"error":{"code":"key_scope","message":"no"}}"#;
+    let script = Script::default().then(response(403, &[], body));
+    let client = Client::new(Arc::new(script), ClientSource::Cli);
+    let error = client.current_key().await.unwrap_err();
+    let ClientError::Refused(refusal) = error else { panic!("{error:?}") };
+    assert_eq!(refusal.status, 403);
+}

@@ -1,0 +1,112 @@
+//! What a batch checks and counts for its keys: each key, and every key above it.
+
+use std::hash::Hash;
+
+use crate::access::account::AccountId;
+use crate::access::key_id::KeyNumber;
+use crate::access::key_use::{KeyRefusal, KeyUse};
+use crate::access::scope::Scope;
+use crate::charging::charge::{Charge, Refund, Refusal};
+use crate::charging::in_flight::{InFlight, Slot};
+use crate::charging::key_meter::{KeyLimit, KeyState};
+use crate::money::credits::Credits;
+use crate::usage::UsageLine;
+
+use super::Tally;
+
+/// A loaded key.
+#[derive(Debug)]
+pub(super) struct TouchedKey {
+    pub(super) state: KeyState,
+    pub(super) changed: bool,
+}
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// The next key to load before a charge or a refund of `key`: the key itself, or one above it.
+    #[must_use]
+    pub fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
+        let mut next = Some(key);
+        while let Some(number) = next {
+            match self.keys.get(&(account, number)) {
+                Some(touched) => next = touched.state.parent,
+                None => return Some(number),
+            }
+        }
+        None
+    }
+
+    /// Adds the stored state of a key, once per batch.
+    pub fn load_key(&mut self, account: K, key: KeyNumber, state: KeyState) {
+        self.keys.entry((account, key)).or_insert(TouchedKey { state, changed: false });
+    }
+
+    /// Whether the key, and each key above it, may be used for the request.
+    pub(super) fn check_use(&self, account: K, key: KeyNumber, charge: &Charge) -> Result<(), Refusal> {
+        let UsageLine { route_template, http_method, .. } = &charge.line;
+        let route = Some((&**http_method, &**route_template));
+        let used_for = KeyUse { scope: Some(Scope::Call), route, address: charge.address, at: self.now };
+        for (_, touched) in self.chain(account, key) {
+            used_for.check(&touched.state.terms, touched.state.is_live).map_err(|refusal| match refusal {
+                KeyRefusal::NotLive => Refusal::UnknownKey,
+                refusal => Refusal::Key(refusal),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Counts the request as under way; `None` if none of its keys has a limit on that.
+    pub(super) fn enter(
+        &self,
+        in_flight: &InFlight,
+        id: &AccountId,
+        account: K,
+        key: KeyNumber,
+    ) -> Result<Option<Slot>, Refusal> {
+        if self.chain(account, key).all(|(_, touched)| touched.state.terms.max_in_flight == 0) {
+            return Ok(None);
+        }
+        let limits: Vec<_> =
+            self.chain(account, key).map(|(number, touched)| (number, touched.state.terms.max_in_flight)).collect();
+        in_flight.enter(id, &limits).map(Some).ok_or(Refusal::TooManyInFlight)
+    }
+
+    /// Counts an accepted request for the key and each key above it, or changes nothing.
+    pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<(), KeyLimit> {
+        let mut counted = Vec::new();
+        for (number, touched) in self.chain(account, key) {
+            if touched.state.terms.is_counted() {
+                counted.push((number, touched.state.admit(price, self.now)?));
+            }
+        }
+        for (number, meter) in counted {
+            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
+            (touched.state.meter, touched.changed) = (meter, true);
+        }
+        Ok(())
+    }
+
+    /// Gives a refund back to the budgets of the key and each key above it.
+    pub(super) fn refund_keys(&mut self, account: K, refund: &Refund) {
+        let numbers: Vec<_> = self.chain(account, refund.key).map(|(number, _)| number).collect();
+        for number in numbers {
+            let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
+            let meter = touched.state.refunded(refund.amount, refund.day);
+            touched.changed |= meter != touched.state.meter;
+            touched.state.meter = meter;
+        }
+    }
+
+    pub(super) fn key(&self, account: K, key: KeyNumber) -> &TouchedKey {
+        self.keys.get(&(account, key)).expect("keys are loaded before they are charged")
+    }
+
+    /// The key, and the keys above it.
+    fn chain(&self, account: K, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &TouchedKey)> {
+        let at = move |number| (number, self.key(account, number));
+        std::iter::successors(Some(at(key)), move |(_, touched)| touched.state.parent.map(at))
+    }
+}

@@ -1,0 +1,293 @@
+//! Keys: their rows, their secrets, and how both are written.
+
+use std::collections::HashMap;
+
+use metering_core::access::{Budget, Key, KeyHash, KeyHolder, KeyNumber, KeyTerms};
+use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
+use metering_core::charging::KeyMeter;
+use metering_core::usage::KeyLabel;
+use metering_core::{AccountId, RateLimits, Timestamp};
+use tokio_postgres::Row;
+
+use crate::connection::session::GenericClient;
+use crate::error::Result;
+use crate::rows::{
+    ACCOUNT_COLUMNS, Values, account, all, amount, bytes, execute, exists, key_meter_columns, key_number,
+    optional_timestamp, parsed, timestamp, unsigned,
+};
+use crate::transactions::serialized::SerializedWrite;
+
+/// The columns that [`key`] reads from `api_key k`.
+pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.name, k.scopes, k.routes, k.networks, \
+     k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
+     k.created_at, k.leaked_at, k.revoked_at";
+
+/// How many columns [`KEY_COLUMNS`] has.
+pub(crate) const KEY_WIDTH: usize = 18;
+
+/// Reads a key of this account from [`KEY_COLUMNS`], which start at `first`.
+pub(crate) fn key(row: &Row, first: usize, account: &AccountId) -> Result<Key> {
+    Ok(Key {
+        id: parsed(row, first + 2)?,
+        number: key_number(row, first + 1)?,
+        account: account.clone(),
+        parent: parent(row, first)?,
+        terms: terms(row, first)?,
+        created_at: timestamp(row, first + 15)?,
+        leaked_at: optional_timestamp(row, first + 16)?,
+        revoked_at: optional_timestamp(row, first + 17)?,
+    })
+}
+
+/// Reads only the parent, from the columns of [`key`].
+pub(crate) fn parent(row: &Row, first: usize) -> Result<Option<KeyNumber>> {
+    match row.try_get::<_, Option<i64>>(first + 3)? {
+        Some(_) => key_number(row, first + 3).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Reads only the terms, from the columns of [`key`].
+pub(crate) fn terms(row: &Row, first: usize) -> Result<KeyTerms> {
+    let reset = row.try_get::<_, Option<&str>>(first + 14)?.map(crate::rows::parse).transpose()?;
+    let budget = match row.try_get::<_, Option<i64>>(first + 13)? {
+        Some(_) => Some(Budget { limit: amount(row, first + 13)?, reset }),
+        None => None,
+    };
+    Ok(KeyTerms {
+        name: parsed(row, first + 4)?,
+        scopes: parsed(row, first + 5)?,
+        routes: parsed(row, first + 6)?,
+        networks: parsed(row, first + 7)?,
+        expires_at: optional_timestamp(row, first + 8)?,
+        disabled: row.try_get(first + 9)?,
+        limits: RateLimits {
+            requests_per_minute: unsigned(row, first + 10)?,
+            requests_per_day: unsigned(row, first + 11)?,
+        },
+        max_in_flight: unsigned(row, first + 12)?,
+        budget,
+    })
+}
+
+/// Who a secret belongs to; `None` if it is unknown or revoked, or its account is revoked.
+pub(crate) async fn holder<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<Option<KeyHolder>> {
+    let sql = format!(
+        "WITH RECURSIVE chain (account, number, expires_at, place) AS ( \
+           SELECT s.account, s.key, s.expires_at, 0 FROM key_secret s WHERE s.hash = $1 AND s.revoked_at IS NULL \
+           UNION ALL SELECT c.account, k.parent, c.expires_at, c.place + 1 FROM chain c \
+             JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
+         SELECT {ACCOUNT_COLUMNS}, c.expires_at, {KEY_COLUMNS} \
+         FROM chain c JOIN api_key k ON k.account = c.account AND k.number = c.number \
+         JOIN account a ON a.id = c.account JOIN meter m ON m.account = c.account \
+         WHERE a.revoked_at IS NULL ORDER BY c.place"
+    );
+    let rows = all(client, &sql, &[&secret.as_bytes().as_slice()]).await?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let (_, account) = account(first)?;
+    let chain = rows.iter().map(|row| key(row, 17, &account.id)).collect::<Result<_>>()?;
+    Ok(Some(KeyHolder { account, chain, secret_expires_at: optional_timestamp(first, 16)? }))
+}
+
+/// Which secrets work at `now`, in their order.
+pub(crate) async fn live<C: GenericClient>(client: &C, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
+    let sql = "WITH RECURSIVE chain (hash, account, number) AS ( \
+           SELECT s.hash, s.account, s.key FROM key_secret s JOIN account a ON a.id = s.account \
+           WHERE s.hash = ANY($1) AND s.revoked_at IS NULL AND a.revoked_at IS NULL \
+           AND (s.expires_at IS NULL OR s.expires_at > $2) \
+           UNION ALL SELECT c.hash, c.account, k.parent FROM chain c \
+             JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
+         SELECT c.hash FROM chain c JOIN api_key k ON k.account = c.account AND k.number = c.number GROUP BY c.hash \
+         HAVING bool_and(NOT k.disabled AND k.leaked_at IS NULL AND k.revoked_at IS NULL \
+           AND (k.expires_at IS NULL OR k.expires_at > $2))";
+    let mut unique: Vec<&[u8]> = secrets.iter().map(|secret| secret.as_bytes().as_slice()).collect();
+    unique.sort_unstable();
+    unique.dedup();
+    let rows = all(client, sql, &[&unique, &now.unix_millis()]).await?;
+    let live: Vec<[u8; 32]> = rows.iter().map(|row| bytes(row, 0)).collect::<Result<_>>()?;
+    let live: std::collections::HashSet<[u8; 32]> = live.into_iter().collect();
+    Ok(secrets.iter().map(|secret| live.contains(secret.as_bytes())).collect())
+}
+
+/// The account and the key of a secret that is not revoked or expired, if the account is not revoked.
+pub(crate) async fn of_working_secret<C: GenericClient>(
+    client: &C,
+    secret: &KeyHash,
+    now: Timestamp,
+) -> Result<Option<(i64, Key)>> {
+    let sql = format!(
+        "SELECT a.org_id, {KEY_COLUMNS} FROM key_secret s JOIN account a ON a.id = s.account \
+         JOIN api_key k ON k.account = s.account AND k.number = s.key \
+         WHERE s.hash = $1 AND s.revoked_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > $2) \
+         AND a.revoked_at IS NULL"
+    );
+    let rows = all(client, &sql, &[&secret.as_bytes().as_slice(), &now.unix_millis()]).await?;
+    let read = |row: &Row| Ok((row.try_get(1)?, key(row, 1, &parsed(row, 0)?)?));
+    rows.first().map(read).transpose()
+}
+
+/// The key that has, or had, a secret.
+pub(crate) async fn of_secret<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<Option<Key>> {
+    let sql = format!(
+        "SELECT a.org_id, {KEY_COLUMNS} FROM key_secret s JOIN account a ON a.id = s.account \
+         JOIN api_key k ON k.account = s.account AND k.number = s.key WHERE s.hash = $1"
+    );
+    let rows = all(client, &sql, &[&secret.as_bytes().as_slice()]).await?;
+    rows.first().map(|row| key(row, 1, &parsed(row, 0)?)).transpose()
+}
+
+/// Whether any key has, or ever had, a secret.
+pub(crate) async fn is_used<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<bool> {
+    exists(client, "SELECT 1 FROM key_secret WHERE hash = $1", &[&secret.as_bytes().as_slice()]).await
+}
+
+/// The keys of an account, revoked or not, by number.
+pub(crate) async fn of_account<C: GenericClient>(client: &C, row: i64, account: &AccountId) -> Result<Vec<Key>> {
+    let sql = format!("SELECT {KEY_COLUMNS} FROM api_key k WHERE k.account = $1 ORDER BY k.number");
+    let rows = all(client, &sql, &[&row]).await?;
+    rows.iter().map(|row| key(row, 0, account)).collect()
+}
+
+/// The names of the keys that an account has or had, by number.
+pub(crate) async fn labels<C: GenericClient>(client: &C, account: &AccountId) -> Result<Vec<KeyLabel>> {
+    let sql = "SELECT k.number, k.id, k.name FROM account a JOIN api_key k ON k.account = a.id \
+               WHERE a.org_id = $1 ORDER BY k.number";
+    let rows = all(client, sql, &[&account.as_str()]).await?;
+    let label = |row: &Row| Ok(KeyLabel { number: key_number(row, 0)?, id: parsed(row, 1)?, name: parsed(row, 2)? });
+    rows.iter().map(label).collect()
+}
+
+/// The keys of an account, as far as it takes to go from one to those above it.
+#[derive(Debug, Default)]
+pub(crate) struct Lineage {
+    /// The parent of each key, and whether the key itself is live.
+    keys: HashMap<KeyNumber, (Option<KeyNumber>, bool)>,
+}
+
+impl Lineage {
+    /// The lineage of these keys.
+    pub(crate) fn of(keys: &[Key]) -> Self {
+        Self { keys: keys.iter().map(|key| (key.number, (key.parent, key.is_live()))).collect() }
+    }
+
+    /// Reads the lineage of all keys of an account.
+    pub(crate) async fn read<C: GenericClient>(client: &C, account: i64) -> Result<Self> {
+        let sql = "SELECT number, parent, NOT disabled AND leaked_at IS NULL AND revoked_at IS NULL FROM api_key \
+                   WHERE account = $1";
+        let mut lineage = Self::default();
+        for row in all(client, sql, &[&account]).await? {
+            let parent = row.try_get::<_, Option<i64>>(1)?.map(|_| key_number(&row, 1)).transpose()?;
+            lineage.add(key_number(&row, 0)?, parent, row.try_get(2)?);
+        }
+        Ok(lineage)
+    }
+
+    /// Adds a key.
+    pub(crate) fn add(&mut self, key: KeyNumber, parent: Option<KeyNumber>, is_live: bool) {
+        self.keys.insert(key, (parent, is_live));
+    }
+
+    /// The key, and the keys above it.
+    pub(crate) fn chain(&self, key: KeyNumber) -> impl Iterator<Item = KeyNumber> {
+        let parent = |key: &KeyNumber| self.keys.get(key).and_then(|(parent, _)| *parent);
+        std::iter::successors(Some(key), parent)
+    }
+
+    /// Whether all keys above this one are live.
+    pub(crate) fn parents_are_live(&self, key: KeyNumber) -> bool {
+        self.chain(key).skip(1).all(|key| self.keys.get(&key).is_some_and(|(_, is_live)| *is_live))
+    }
+
+    /// The key, and the keys below it.
+    pub(crate) fn below(&self, key: KeyNumber) -> Vec<KeyNumber> {
+        self.keys.keys().copied().filter(|other| self.chain(*other).any(|above| above == key)).collect()
+    }
+}
+
+/// Writes a key, what becomes of its secrets, and its meter. The account's meter is locked. All nodes read the keys of
+/// the account again before their next charge.
+pub(crate) async fn write_key(write: &SerializedWrite<'_>, change: KeyWrite<i64>) -> Result<Key> {
+    let KeyWrite { row, key, old_secrets, secret, meter, written_at } = change;
+    let (client, number) = (write.client(), i64::from(key.number.get()));
+    match old_secrets {
+        OldSecrets::Keep => {}
+        OldSecrets::Revoke => {
+            let sql = "UPDATE key_secret SET revoked_at = $3 WHERE account = $1 AND key = $2 AND revoked_at IS NULL";
+            execute(client, sql, &[&row, &number, &written_at.unix_millis()]).await?;
+        }
+        OldSecrets::ExpireAt(at) => {
+            let sql = "UPDATE key_secret SET expires_at = least(coalesce(expires_at, $3), $3) \
+                       WHERE account = $1 AND key = $2 AND revoked_at IS NULL";
+            execute(client, sql, &[&row, &number, &at.unix_millis()]).await?;
+        }
+    }
+    upsert(client, row, &key).await?;
+    if let Some(secret) = secret {
+        let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES ($1, $2, $3, $4)";
+        let hash = secret.as_bytes().as_slice();
+        execute(client, sql, &[&hash, &row, &number, &written_at.unix_millis()]).await?;
+    }
+    match meter {
+        MeterWrite::Keep => {}
+        MeterWrite::Set(meter) => set_meter(client, row, number, &meter).await?,
+        MeterWrite::Remove => {
+            execute(client, "DELETE FROM key_meter WHERE account = $1 AND key = $2", &[&row, &number]).await?;
+        }
+    }
+    draw_access(client, row).await?;
+    Ok(key)
+}
+
+/// Draws the account's `meter.access` anew: what nodes know of its keys and secrets has changed.
+pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> Result<()> {
+    execute(client, "UPDATE meter SET access = DEFAULT WHERE account = $1", &[&account]).await.map(drop)
+}
+
+async fn upsert<C: GenericClient>(client: &C, row: i64, key: &Key) -> Result<()> {
+    let sql = "INSERT INTO api_key (account, number, id, parent, name, scopes, routes, networks, expires_at, disabled, \
+               requests_per_minute, requests_per_day, max_in_flight, budget, budget_reset, created_at, leaked_at, \
+               revoked_at) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
+               ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
+               routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
+               disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
+               requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
+               budget = excluded.budget, budget_reset = excluded.budget_reset, leaked_at = excluded.leaked_at, \
+               revoked_at = excluded.revoked_at";
+    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget } = &key.terms;
+    let millis = |at: Option<Timestamp>| at.map(Timestamp::unix_millis);
+    let numbers =
+        [key.number.get(), limits.requests_per_minute, limits.requests_per_day, *max_in_flight].map(i64::from);
+    let budget_reset = budget.and_then(|budget| budget.reset).map(|reset| reset.as_str());
+    let values: Values<'_> = &[
+        &row,
+        &numbers[0],
+        &key.id.as_str(),
+        &key.parent.map(|parent| i64::from(parent.get())),
+        &name.as_str(),
+        &scopes.to_string(),
+        &routes.to_string(),
+        &networks.to_string(),
+        &millis(*expires_at),
+        disabled,
+        &numbers[1],
+        &numbers[2],
+        &numbers[3],
+        &budget.map(|budget| budget.limit.atoms()),
+        &budget_reset,
+        &key.created_at.unix_millis(),
+        &millis(key.leaked_at),
+        &millis(key.revoked_at),
+    ];
+    execute(client, sql, values).await.map(drop)
+}
+
+async fn set_meter<C: GenericClient>(client: &C, account: i64, key: i64, meter: &KeyMeter) -> Result<()> {
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (account, key) DO UPDATE \
+               SET spent_since = excluded.spent_since, spent = excluded.spent, minute = excluded.minute, \
+               minute_count = excluded.minute_count, day = excluded.day, day_count = excluded.day_count";
+    let [since, spent, minute, minute_count, day, day_count] = key_meter_columns(meter);
+    let values: Values<'_> = &[&account, &key, &since, &spent, &minute, &minute_count, &day, &day_count];
+    execute(client, sql, values).await.map(drop)
+}

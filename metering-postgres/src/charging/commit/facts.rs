@@ -1,0 +1,196 @@
+//! What a batch is decided with, read under the locks of its accounts' meters.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::join4;
+use metering_core::Timestamp;
+use metering_core::access::{KeyHash, KeyNumber};
+use metering_core::charging::{KeyMeter, Posting, Remembered, Tally};
+use tokio_postgres::Row;
+
+use super::{Batch, Item};
+use crate::charging::access::{self, Access};
+use crate::charging::known::Known;
+use crate::charging::left::{LeftMeters, Meter, Meters};
+use crate::charging::tail::Tail;
+use crate::connection::session::{Client, GenericClient};
+use crate::connection::value::Value;
+use crate::error::Result;
+use crate::rows::{KEY_METER_COLUMNS, METER_COLUMNS, bytes, key_meter, key_number, meter_state, stored_result};
+
+/// What a batch is decided with.
+#[derive(Default)]
+pub(super) struct Facts<'b> {
+    pub(super) meters: Meters,
+    pub(super) remembered: BTreeMap<(i64, String), Remembered>,
+    /// The secrets and keys of the batch. Only those count whose version is that of their account's meter.
+    pub(super) access: Cow<'b, Access>,
+}
+
+const REMEMBERED: &str = "SELECT r.account, r.request_id, r.charged, r.balance, r.expires_at, r.fingerprint, r.tries, \
+     r.open_until \
+     FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
+     JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
+     WHERE r.expires_at > $3";
+
+impl Batch<'_> {
+    /// Locks and reads, in one round trip. If the secrets or keys of an account have changed since this node read them,
+    /// another one reads them again.
+    pub(super) async fn lock_and_read(
+        &self,
+        client: &Client,
+        known: &Known,
+        left: &LeftMeters,
+        now: Timestamp,
+    ) -> Result<Facts<'_>> {
+        let accounts: Vec<i64> = self.accounts.keys().copied().collect();
+        let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
+        let (of_keys, keys): (Vec<i64>, Vec<i64>) =
+            self.counted(&self.access).map(|(account, key)| (account, i64::from(key.get()))).unzip();
+        let lock = format!(
+            "SELECT m.account, m.entries, m.access, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
+             WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
+        );
+        let key_meters = format!(
+            "SELECT c.account, c.key, {KEY_METER_COLUMNS} \
+             FROM unnest($1::BIGINT[], $2::BIGINT[]) AS asked (account, key) \
+             JOIN key_meter c ON c.account = asked.account AND c.key = asked.key"
+        );
+        // Prepared first, so that the statements themselves are pipelined.
+        let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(REMEMBERED).await?);
+        let key_meters = if keys.is_empty() { None } else { Some(client.prepare(&key_meters).await?) };
+        let (begin, now) = (client.begin(), now.unix_millis());
+        let accounts_values: [&dyn Value; 1] = [&accounts];
+        let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
+        let keys_values: [&dyn Value; 2] = [&of_keys, &keys];
+        let (started_at, locked, remembered, key_meters) = join4(
+            client.batch_execute(&begin),
+            client.query(&locked, &accounts_values),
+            async {
+                if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
+            },
+            async {
+                match &key_meters {
+                    Some(statement) => client.query(statement, &keys_values).await,
+                    None => Ok(Vec::new()),
+                }
+            },
+        )
+        .await;
+        started_at?;
+        let mut facts = Facts { access: Cow::Borrowed(&self.access), ..Facts::default() };
+        facts.add(&locked?, &remembered?, &key_meters?)?;
+        self.refresh(client, known, &mut facts).await?;
+        for (account, key) in self.counted(&facts.access) {
+            if let Some(meter) = facts.meters.get_mut(&account) {
+                meter.keys.entry(key).or_default();
+            }
+        }
+        left.complete(&mut facts.meters);
+        Ok(facts)
+    }
+
+    /// Reads the secrets and keys that are not known as of the locked meters. The meters were locked before this
+    /// statement begins, so it sees every change that was committed before.
+    async fn refresh(&self, client: &Client, known: &Known, facts: &mut Facts<'_>) -> Result<()> {
+        let (mut secrets, mut keys) = (Vec::new(), Vec::new());
+        for item in self.items.iter().filter(|item| !item.is_known(&facts.access, &facts.meters)) {
+            match item.posting {
+                Posting::Charge(charge) => secrets.push(charge.key),
+                Posting::Refund(_) | Posting::Settle(_) => keys.extend(item.account.zip(item.key)),
+            }
+        }
+        if secrets.is_empty() && keys.is_empty() {
+            return Ok(());
+        }
+        let (read, meters) = access::read(client, &secrets, &keys).await?;
+        known.learn(&read);
+        facts.access.to_mut().extend(&read);
+        for ((account, key), meter) in meters {
+            facts.add_key_meter(account, key, meter);
+        }
+        Ok(())
+    }
+
+    /// The keys of the batch whose terms are counted, and such keys above them.
+    fn counted(&self, access: &Access) -> impl Iterator<Item = (i64, KeyNumber)> + use<> {
+        let mut counted = BTreeSet::new();
+        for (account, key) in self.items.iter().filter_map(|item| item.account.zip(item.key)) {
+            let chain = access.chain(account, key).filter(|(_, key)| key.is_counted);
+            counted.extend(chain.map(|(key, _)| (account, key)));
+        }
+        counted.into_iter()
+    }
+
+    /// Whether the secrets and keys of all items, and the meters of those keys, are here.
+    pub(super) fn is_known(&self, facts: &Facts<'_>) -> bool {
+        let has_meter = |(account, key)| facts.meters.get(&account).is_some_and(|meter| meter.keys.contains_key(&key));
+        self.items.iter().all(|item| item.is_known(&facts.access, &facts.meters))
+            && self.counted(&facts.access).all(has_meter)
+    }
+}
+
+impl Item<'_> {
+    /// Whether the secret and the keys of this item are those of its account's meter.
+    fn is_known(&self, access: &Access, meters: &Meters) -> bool {
+        let Some((account, key)) = self.account.zip(self.key) else { return true };
+        let Some(version) = meters.get(&account).map(|meter| meter.access) else { return true };
+        let has_secret = match self.posting {
+            Posting::Charge(charge) => access.secrets.get(&charge.key).is_some_and(|secret| secret.is_of(version)),
+            Posting::Refund(_) | Posting::Settle(_) => true,
+        };
+        has_secret && access.has_chain(account, key, version)
+    }
+}
+
+impl Facts<'_> {
+    fn add(&mut self, locked: &[Row], remembered: &[Row], key_meters: &[Row]) -> Result<()> {
+        for row in locked {
+            let (access, entries, tail) = (bytes(row, 2)?, row.try_get(1)?, Tail::of_row(row, 3)?);
+            let (state, keys) = (meter_state(row, 5)?, BTreeMap::new());
+            self.meters.insert(row.try_get(0)?, Meter { access, state, entries, tail, keys });
+        }
+        for row in remembered {
+            self.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);
+        }
+        for row in key_meters {
+            self.add_key_meter(row.try_get(0)?, key_number(row, 1)?, key_meter(row, 2)?);
+        }
+        Ok(())
+    }
+
+    /// Whether a charge with this secret can be decided: it works, as of the account's meter.
+    pub(super) fn secret_works(&self, account: i64, secret: &KeyHash, now: Timestamp) -> bool {
+        let Some(version) = self.meters.get(&account).map(|meter| meter.access) else { return false };
+        self.access.secrets.get(secret).is_some_and(|secret| secret.is_of(version) && secret.works(now))
+    }
+
+    /// Loads a key and the keys above it.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub(super) fn load_chain(
+        &self,
+        account: i64,
+        key: KeyNumber,
+        tally: &mut Tally<i64, i64>,
+    ) -> std::result::Result<(), String> {
+        let meter = self.meters.get(&account);
+        if !meter.is_some_and(|meter| self.access.has_chain(account, key, meter.access)) {
+            return Err(format!("key {} of an account, or a key above it, is missing", key.get()));
+        }
+        while let Some(number) = tally.missing_key(account, key) {
+            let Some(of_key) = self.access.key(account, number) else { break };
+            let counted = meter.and_then(|meter| meter.keys.get(&number)).copied().unwrap_or_default();
+            tally.load_key(account, number, of_key.state(counted));
+        }
+        Ok(())
+    }
+
+    fn add_key_meter(&mut self, account: i64, key: KeyNumber, meter: KeyMeter) {
+        if let Some(of_account) = self.meters.get_mut(&account) {
+            of_account.keys.insert(key, meter);
+        }
+    }
+}

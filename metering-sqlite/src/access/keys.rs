@@ -1,0 +1,287 @@
+//! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
+//! account revokes its secrets.
+
+use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyTerms, Spent};
+use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
+use metering_core::charging::{KeyMeter, Window};
+use metering_core::usage::KeyLabel;
+use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
+use rusqlite::{Connection, Row, params};
+
+use crate::access::accounts;
+use crate::error::{Result, corrupt, store_error};
+use crate::journal::Snapshot;
+use crate::rows::{all, first, parse, timestamp};
+
+/// The columns that [`key`] reads.
+pub(crate) const KEY_COLUMNS: &str = "k.number, k.public_id, k.parent, k.name, k.scopes, k.routes, k.networks, \
+     k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget_limit, \
+     k.budget_reset, k.created_at, k.leaked_at, k.revoked_at";
+/// How many there are.
+pub(crate) const KEY_COLUMN_COUNT: usize = 17;
+
+/// The columns that [`meter`] reads, of a `LEFT JOIN` with [`METER_JOIN`].
+pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count";
+/// How many there are.
+pub(crate) const METER_COLUMN_COUNT: usize = 6;
+const METER_JOIN: &str = "LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number";
+
+/// A key, and what counts against its terms.
+pub(crate) type Metered = (Key, Option<KeyMeter>);
+
+/// What a secret belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret {
+    /// The account's row number.
+    pub(crate) account: i64,
+    pub(crate) key: KeyNumber,
+    /// When it stops working, if it was replaced with a grace period.
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+impl Secret {
+    pub(crate) fn works(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|at| now < at)
+    }
+}
+
+/// A secret that is not revoked. Those of a revoked account all are.
+pub(crate) fn secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
+    let sql = "SELECT account, key, expires_at FROM key_secret WHERE hash = ?1 AND revoked_at IS NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    first(&mut statement, [hash.as_bytes()], |row| {
+        let (account, key) = (row.get(0)?, KeyNumber::new(row.get(1)?));
+        Ok(Ok(Secret { account, key, expires_at: optional_time(row, 2)? }))
+    })
+}
+
+/// Whether any key has, or ever had, this secret.
+pub(crate) fn is_secret_in_use(connection: &Connection, hash: &KeyHash) -> Result<bool> {
+    let sql = "SELECT 1 FROM key_secret WHERE hash = ?1";
+    connection.prepare_cached(sql).and_then(|mut s| s.exists([hash.as_bytes()])).map_err(store_error)
+}
+
+/// The key that has, or ever had, this secret.
+pub(crate) fn owner_of_secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Key>> {
+    let sql = "SELECT account, key FROM key_secret WHERE hash = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = first(&mut statement, [hash.as_bytes()], |row| Ok(Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))))?;
+    let Some((row, number)) = found else { return Ok(None) };
+    by_number(connection, row, &accounts::id_of(connection, row)?, number).map(|(key, _)| Some(key))
+}
+
+/// Who a secret belongs to.
+pub(crate) fn holder(snapshot: &Snapshot<'_>, hash: &KeyHash) -> Result<Option<KeyHolder>> {
+    let Some(Secret { account: row, key, expires_at }) = secret(snapshot, hash)? else { return Ok(None) };
+    let account = accounts::by_row(snapshot, row)?;
+    if account.revoked_at.is_some() {
+        return Ok(None);
+    }
+    let chain = chain(snapshot, row, &account.id, key)?;
+    Ok(Some(KeyHolder { account, chain, secret_expires_at: expires_at }))
+}
+
+/// Whether each of these secrets works at `now`.
+pub(crate) fn are_live(snapshot: &Snapshot<'_>, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
+    let is_live = |secret| Ok(holder(snapshot, secret)?.is_some_and(|holder| holder.is_live(now)));
+    secrets.iter().map(is_live).collect()
+}
+
+/// The key with this number, of the account with this row number and id. An error if there is none.
+pub(crate) fn by_number(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Metered> {
+    let found = one(connection, row, account, "k.number = ?2", number.get())?;
+    found.ok_or_else(|| corrupt(format_args!("key {} of account {account} is missing", number.get())))
+}
+
+/// The key with this id, revoked or not.
+pub(crate) fn by_id(connection: &Connection, row: i64, account: &AccountId, id: &KeyId) -> Result<Option<Metered>> {
+    one(connection, row, account, "k.public_id = ?2", id.as_str())
+}
+
+fn one(
+    connection: &Connection,
+    row: i64,
+    account: &AccountId,
+    condition: &str,
+    value: impl rusqlite::ToSql,
+) -> Result<Option<Metered>> {
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    first(&mut statement, params![row, value], |row| metered(row, account))
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
+}
+
+/// A key and the keys above it, up to the account's first one.
+pub(crate) fn chain(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
+    let (mut chain, mut next) = (Vec::new(), Some(number));
+    while let Some(number) = next {
+        let (key, _) = by_number(connection, row, account, number)?;
+        // A parent is always older, so this ends.
+        next = key.parent.filter(|parent| *parent < key.number);
+        chain.push(key);
+    }
+    Ok(chain)
+}
+
+/// The keys of an account that are not revoked, after a position, at most `most`. Numbers begin at zero, and positions
+/// after it.
+pub(crate) fn unrevoked(
+    connection: &Connection,
+    row: i64,
+    account: &AccountId,
+    after: i64,
+    most: i64,
+) -> Result<Vec<Metered>> {
+    let sql = select("k.number >= ?2 AND k.revoked_at IS NULL ORDER BY k.number LIMIT ?3");
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    all(&mut statement, [row, after, most], |row| metered(row, account))
+}
+
+/// The names of all keys of an account, by number.
+pub(crate) fn labels(connection: &Connection, row: i64) -> Result<Vec<KeyLabel>> {
+    let sql = "SELECT number, public_id, name FROM api_key WHERE account = ?1 ORDER BY number";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    all(&mut statement, [row], |row| {
+        let (number, id, name): (_, String, String) = (KeyNumber::new(row.get(0)?), row.get(1)?, row.get(2)?);
+        let label = || Ok(KeyLabel { number, id: parse(&id)?, name: parse(&name)? });
+        Ok(label())
+    })
+}
+
+/// How many keys of an account are not revoked, and the number of the next key.
+pub(crate) fn count_and_next(connection: &Connection, row: i64) -> Result<(u32, KeyNumber)> {
+    let sql = "SELECT count(*) FILTER (WHERE revoked_at IS NULL), coalesce(max(number) + 1, 0) FROM api_key \
+               WHERE account = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    statement.query_row([row], |row| Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))).map_err(store_error)
+}
+
+/// Writes a key with its secrets and its meter. Unless the account was just inserted, the caller must then call
+/// [`record_settings`](crate::journal::sequence::record_settings), so that other processes forget what they have cached.
+pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Result<()> {
+    let KeyWrite { row, key, old_secrets, secret, meter, written_at } = write;
+    let (number, now) = (key.number.get(), written_at.unix_millis());
+    let old = |set: &str, value: i64| {
+        let sql = format!("UPDATE key_secret SET {set} WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL");
+        connection.prepare_cached(&sql).and_then(|mut s| s.execute(params![row, number, value])).map(drop)
+    };
+    let write = || {
+        match old_secrets {
+            OldSecrets::Keep => {}
+            OldSecrets::Revoke => old("revoked_at = ?3", now)?,
+            OldSecrets::ExpireAt(at) => old("expires_at = min(coalesce(expires_at, ?3), ?3)", at.unix_millis())?,
+        }
+        write_terms(connection, *row, key)?;
+        if let Some(hash) = secret {
+            let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
+            connection.prepare_cached(sql)?.execute(params![hash.as_bytes(), row, number, now])?;
+        }
+        match meter {
+            MeterWrite::Keep => Ok(()),
+            MeterWrite::Set(meter) => write_meter(connection, *row, key.number, meter),
+            MeterWrite::Remove => {
+                let sql = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
+                connection.prepare_cached(sql)?.execute(params![row, number]).map(drop)
+            }
+        }
+    };
+    write().map_err(store_error)
+}
+
+fn write_terms(connection: &Connection, row: i64, key: &Key) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, expires_at, \
+                 disabled, requests_per_minute, requests_per_day, max_in_flight, budget_limit, budget_reset, \
+                 created_at, leaked_at, revoked_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
+               ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
+                 routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
+                 disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
+                 requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
+                 budget_limit = excluded.budget_limit, budget_reset = excluded.budget_reset, \
+                 leaked_at = excluded.leaked_at, revoked_at = excluded.revoked_at";
+    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget } = &key.terms;
+    let values = params![
+        row,
+        key.number.get(),
+        key.id.as_str(),
+        key.parent.map(KeyNumber::get),
+        name.as_str(),
+        scopes.to_string(),
+        routes.to_string(),
+        networks.to_string(),
+        expires_at.map(Timestamp::unix_millis),
+        disabled,
+        limits.requests_per_minute,
+        limits.requests_per_day,
+        max_in_flight,
+        budget.map(|budget| budget.limit.atoms()),
+        budget.and_then(|budget| budget.reset).map(BudgetReset::as_str),
+        key.created_at.unix_millis(),
+        key.leaked_at.map(Timestamp::unix_millis),
+        key.revoked_at.map(Timestamp::unix_millis),
+    ];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Writes the meter of a key.
+pub(crate) fn write_meter(connection: &Connection, row: i64, key: KeyNumber, meter: &KeyMeter) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+               ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
+                 minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
+                 day_count = excluded.day_count";
+    let KeyMeter { spent: Spent { since, amount }, minute, day } = meter;
+    let values =
+        params![row, key.get(), since.unix_days(), amount.atoms(), minute.index, minute.count, day.index, day.count];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn metered(row: &Row<'_>, account: &AccountId) -> rusqlite::Result<Result<Metered>> {
+    let meter = meter(row, KEY_COLUMN_COUNT)?;
+    Ok(key(row, 0, account)?.map(|key| (key, meter)))
+}
+
+/// Reads a key of this account from [`KEY_COLUMNS`], which start at `from`.
+pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::Result<Result<Key>> {
+    let text = |index: usize| row.get::<_, String>(from + index);
+    let (id, name, scopes, routes, networks) = (text(1)?, text(3)?, text(4)?, text(5)?, text(6)?);
+    let (number, parent) = (KeyNumber::new(row.get(from)?), row.get::<_, Option<u32>>(from + 2)?);
+    let (expires_at, disabled) = (optional_time(row, from + 7)?, row.get(from + 8)?);
+    let limits = RateLimits { requests_per_minute: row.get(from + 9)?, requests_per_day: row.get(from + 10)? };
+    let max_in_flight = row.get(from + 11)?;
+    let (limit, reset): (Option<i64>, Option<String>) = (row.get(from + 12)?, row.get(from + 13)?);
+    let (created_at, leaked_at) = (timestamp(row, from + 14)?, optional_time(row, from + 15)?);
+    let revoked_at = optional_time(row, from + 16)?;
+    let read = || {
+        let reset = reset.as_deref().map(parse).transpose()?;
+        let terms = KeyTerms {
+            name: parse(&name)?,
+            scopes: parse(&scopes)?,
+            routes: parse(&routes)?,
+            networks: parse(&networks)?,
+            expires_at,
+            disabled,
+            limits,
+            max_in_flight,
+            budget: limit.map(|limit| Budget { limit: Credits::from_atoms(limit), reset }),
+        };
+        let (account, parent) = (account.clone(), parent.map(KeyNumber::new));
+        Ok(Key { id: parse(&id)?, number, account, parent, terms, created_at, leaked_at, revoked_at })
+    };
+    Ok(read())
+}
+
+/// Reads a meter from [`METER_COLUMNS`], which start at `first`; `None` if the key has none.
+pub(crate) fn meter(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<KeyMeter>> {
+    let Some(since) = row.get(first)? else { return Ok(None) };
+    let spent = Spent { since: Day::from_unix_days(since), amount: Credits::from_atoms(row.get(first + 1)?) };
+    let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
+    Ok(Some(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)? }))
+}
+
+/// A time that may be missing.
+pub(crate) fn optional_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Timestamp>> {
+    Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
+}
