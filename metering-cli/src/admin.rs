@@ -10,6 +10,7 @@ mod audit;
 mod backup;
 mod export;
 mod failures;
+mod key;
 mod migrate;
 mod operator;
 mod payments;
@@ -58,6 +59,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
     Account(account::AccountArgs),
+    Key(key::KeyArgs),
     Plan(plan::PlanArgs),
     Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
@@ -91,6 +93,7 @@ impl StoreCommand {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Self::Account(args) => args.run(session, out).await,
+            Self::Key(args) => args.run(session, out).await,
             Self::Plan(args) => args.run(session, out).await,
             Self::Payments(args) => args.run(session, out).await,
             Self::Usage(args) => args.run(session, out).await,

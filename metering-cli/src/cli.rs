@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
 use crate::client::access::config::ConfigArgs;
+use crate::client::access::keys::KeysArgs;
 use crate::client::access::recover::RecoverArgs;
 use crate::client::access::rotate::RotateArgs;
 use crate::client::catalogue::routes::RoutesArgs;
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Usage(UsageArgs),
     Rotate(RotateArgs),
     Recover(RecoverArgs),
+    Keys(KeysArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
     Stream(StreamArgs),
@@ -61,6 +63,7 @@ impl Command {
             Self::Usage(args) => args.run(out).await,
             Self::Rotate(args) => args.run(out).await,
             Self::Recover(args) => args.run(out).await,
+            Self::Keys(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,

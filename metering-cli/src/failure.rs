@@ -18,16 +18,16 @@ pub(crate) enum Failure {
     /// The books do not add up.
     #[error("{0}")]
     Discrepancies(String),
-    /// The account, plan, chain or transaction does not exist.
+    /// The account, key, plan, chain or transaction does not exist.
     #[error("{0}")]
     NotFound(String),
     /// Something that exists is in the way.
     #[error("{0}")]
     Conflict(String),
-    /// The key is missing, or the service rejects it.
+    /// The key is missing, the service rejects it, or it may not be used for this.
     #[error("{0}")]
     Unauthorized(String),
-    /// The account has no credits left.
+    /// The account has no credits left, or the key's limit is used up.
     #[error("{0}")]
     NoCredits(String),
     /// May succeed later: the service is busy or unreachable, a rate limit is reached, a payment is not confirmed yet.
@@ -51,10 +51,10 @@ Exit codes:
   1  failed: the store is missing or unavailable, a file cannot be read, ...
   2  usage: an argument is missing, unknown or malformed
   3  discrepancies: the books do not add up
-  4  not found: no such account, plan, chain or transaction
+  4  not found: no such account, key, plan, chain or transaction
   5  conflict: the email address is taken, the account is revoked, the payment was used before, the file exists
-  6  not authorized: the API key is missing or rejected
-  7  no credits left: top up, then run the command again
+  6  not authorized: the API key is missing or rejected, or may not be used for this
+  7  no credits left: top up, then run the command again; or the key's own limit is used up
   8  try again later: a rate limit is reached, the service is busy or unreachable, a payment is not confirmed yet
   130  interrupted: run the command again to continue
 
@@ -120,6 +120,14 @@ impl From<ClientError> for Failure {
 /// The service's message, with the exit code that tells a script what to do.
 fn refused(refusal: &Refusal) -> Failure {
     let text = refusal.to_string();
+    match refusal.code.as_str() {
+        // A new secret, or a payment, would not help.
+        "key_expired" | "key_scope" | "key_network" => return Failure::Unauthorized(text),
+        "key_budget_exhausted" => {
+            return Failure::NoCredits(format!("{text} `metering keys show` shows the key's limit."));
+        }
+        _ => {}
+    }
     match refusal.status.as_u16() {
         401 => Failure::Unauthorized(format!("{text} If the key is lost, `metering rotate` replaces it.")),
         402 => Failure::NoCredits(format!("{text} `metering plans` lists the plans; `metering topup` buys credits.")),
@@ -171,6 +179,27 @@ mod tests {
             let failure = Failure::from(ClientError::from(refusal));
             assert_eq!(failure.exit_code(), expected, "{failure}");
             assert!(failure.to_string().contains("Sentence. (code)"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn what_a_key_may_not_do_is_no_reason_to_rotate_or_to_pay() {
+        // status, code, exit code
+        let table = [
+            (401, "key_expired", 6),
+            (403, "key_scope", 6),
+            (403, "key_network", 6),
+            (402, "key_budget_exhausted", 7),
+            (429, "too_many_requests_in_flight", 8),
+        ];
+        for (status, code, expected) in table {
+            let body = format!(r#"{{"error":"{code}","message":"Sentence."}}"#);
+            let status = http::StatusCode::from_u16(status).unwrap();
+            let refusal = Refusal::read(status, &http::HeaderMap::new(), body.into());
+            let failure = Failure::from(ClientError::from(refusal));
+            assert_eq!(failure.exit_code(), expected, "{failure}");
+            let text = failure.to_string();
+            assert!(!text.contains("metering rotate") && !text.contains("metering topup"), "{text}");
         }
     }
 

@@ -11,6 +11,7 @@ mod completions;
 mod confirm;
 mod database;
 mod failure;
+mod keys;
 mod new_file;
 mod output;
 mod table;

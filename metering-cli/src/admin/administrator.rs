@@ -4,7 +4,7 @@ mod local;
 mod remote;
 
 use async_trait::async_trait;
-use metering_core::access::Email;
+use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -12,7 +12,10 @@ use metering_core::wire::admin::{
     AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
     OperatorDocument, VerificationDocument,
 };
-use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
+use metering_core::wire::{
+    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
+    RotateKeyRequest, UsageSummary,
+};
 use metering_core::{AccountId, ApiKey};
 
 use super::payments::chains::Chains;
@@ -36,6 +39,19 @@ pub(super) trait Administrator: Send + Sync {
     async fn set_limits(&self, id: &AccountId, limits: LimitsRequest) -> Result<AccountDocument, Failure>;
     async fn revoke_account(&self, id: &AccountId) -> Result<AccountDocument, Failure>;
     async fn rotate_key(&self, id: &AccountId) -> Result<(AccountDocument, ApiKey), Failure>;
+    /// The keys of an account, oldest first.
+    async fn keys(&self, id: &AccountId) -> Result<Vec<KeyDocument>, Failure>;
+    async fn key(&self, id: &AccountId, key: &KeyId) -> Result<KeyDocument, Failure>;
+    /// Creates a key below the account's first one.
+    async fn create_key(&self, id: &AccountId, key: CreateKeyRequest) -> Result<(KeyDocument, ApiKey), Failure>;
+    async fn change_key(&self, id: &AccountId, key: &KeyId, change: ChangeKeyRequest) -> Result<KeyDocument, Failure>;
+    async fn rotate_key_by_id(
+        &self,
+        id: &AccountId,
+        key: &KeyId,
+        rotation: RotateKeyRequest,
+    ) -> Result<(KeyDocument, ApiKey), Failure>;
+    async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure>;
     /// All plans, on sale or not.
     async fn plans(&self) -> Result<Vec<Plan>, Failure>;
     /// Saves plans. A store saves all or none; a server saves them one after the other.

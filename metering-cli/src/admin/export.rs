@@ -2,6 +2,7 @@
 //! memory use does not grow with the store.
 
 mod columns;
+mod keyed;
 mod sink;
 
 use std::io::{self, BufWriter, Write};
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use metering_core::store::{Cursor, Page};
-use metering_core::{PaymentStore, StoreError};
+use metering_core::{FullStore, StoreError};
 
 use self::columns::Exported;
 use self::sink::Sink;
@@ -55,7 +56,7 @@ enum ExportKind {
     Ledger,
     /// Every credited payment, in the order they were recorded.
     Payments,
-    /// Calls and credits per account, UTC day, route, method and source, by ascending day.
+    /// Calls and credits per account, UTC day, route, method, source and key, by ascending day.
     Usage,
 }
 
@@ -88,12 +89,16 @@ impl ExportArgs {
         file.finish()
     }
 
-    async fn write(&self, store: &dyn PaymentStore, out: &mut dyn Write) -> Result<(), Failure> {
+    async fn write(&self, store: &dyn FullStore, out: &mut dyn Write) -> Result<(), Failure> {
         match self.what {
             ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
             ExportKind::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
             ExportKind::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,
-            ExportKind::Usage => self.pages(out, async |after| store.daily_totals(after, PAGE).await).await,
+            ExportKind::Usage => {
+                let page =
+                    async |after: Option<&Cursor>| keyed::page(store, store.daily_totals(after, PAGE).await?).await;
+                self.pages(out, page).await
+            }
         }
     }
 

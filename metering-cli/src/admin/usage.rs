@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table, write_pairs};
 
-/// Show one account's usage by day and route, or the totals of all accounts.
+/// Show one account's usage by day, route and key, or the totals of all accounts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Days are UTC days. All parts of an account's report are from the same moment and add up exactly.
@@ -36,6 +36,8 @@ pub(crate) struct UsageArgs {
 const BY_DAY: &[Column] = &[Column::Text("DAY"), Column::Number("CALLS"), Column::Number("CREDITS_USED")];
 const BY_ENDPOINT: &[Column] =
     &[Column::Text("ROUTE"), Column::Text("METHOD"), Column::Number("CALLS"), Column::Number("CREDITS")];
+const BY_KEY: &[Column] =
+    &[Column::Text("KEY"), Column::Text("NAME"), Column::Number("CALLS"), Column::Number("CREDITS")];
 const BY_ACCOUNT: &[Column] = &[
     Column::Text("ORG_ID"),
     Column::Text("AGENT_NAME"),
@@ -86,7 +88,17 @@ fn write_summary(out: &mut dyn Write, agent_name: &str, summary: &UsageSummary) 
     writeln!(out)?;
     days.write(out)?;
     writeln!(out)?;
-    endpoints.write(out)
+    endpoints.write(out)?;
+    // One key says nothing that the totals do not.
+    if summary.by_key.len() < 2 {
+        return Ok(());
+    }
+    let mut keys = Table::new(BY_KEY);
+    for key in &summary.by_key {
+        keys.row([&key.key_id, &key.key_name, &key.call_count, &key.credits_used]);
+    }
+    writeln!(out)?;
+    keys.write(out)
 }
 
 fn write_all(out: &mut dyn Write, all: &AllUsageDocument) -> Result<(), Failure> {

@@ -121,6 +121,16 @@ impl Session {
         })
     }
 
+    /// A profile to store a new key in; it must not have one.
+    pub(crate) fn empty_profile(&self, name: ProfileName) -> Result<Profile, Failure> {
+        let profile = Profile::load(&Home::find(|name| std::env::var_os(name))?, name)?;
+        if profile.settings.api_key.is_some() {
+            let problem = format!("profile {} has a key, which would be lost: choose another name", profile.name());
+            return Err(Failure::Conflict(problem));
+        }
+        Ok(profile)
+    }
+
     /// Stores the service's URL in a profile that has none, once something was started there, so that the same command
     /// can continue without naming the service again.
     pub(crate) fn remember_service(&mut self) -> Result<(), Failure> {

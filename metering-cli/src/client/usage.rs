@@ -17,7 +17,7 @@ use crate::client::usage::summary::Summary;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Show usage by day and by route.
+/// Show usage by day, by route and, if several keys were used, by key.
 ///
 /// Days are UTC days. Bars are as wide as the terminal allows, or 80 columns without a terminal; they are coloured only
 /// on a terminal, and not if NO_COLOR is set.

@@ -111,7 +111,7 @@ impl Administration {
         };
         let asked = requested(request);
         let target = Target { name: "key.create", subject: id.to_string(), request: asked, before: None, action };
-        Ok((self.audited(target, taken, |key| json(key)).await?, secret))
+        Ok((self.audited(target, taken, json).await?, secret))
     }
 
     /// Changes the terms of a key; what is not given stays as it is. Takes effect immediately.
@@ -133,7 +133,7 @@ impl Administration {
             let changed = self.changed(id, key, KeyChange::Terms(Box::new(change)), now).await?;
             self.written(changed, now).await
         };
-        self.audited(target, taken, |key| json(key)).await
+        self.audited(target, taken, json).await
     }
 
     /// Replaces the secret of a key. The old one stops working, at once or after the grace period that is asked for.
@@ -157,7 +157,7 @@ impl Administration {
             let rotated = self.changed(id, key, rotation, now).await?;
             self.written(rotated, now).await
         };
-        Ok((self.audited(target, taken, |key| json(key)).await?, secret))
+        Ok((self.audited(target, taken, json).await?, secret))
     }
 
     /// Deletes a key for good, and stops the keys below it. Its usage stays in the reports.

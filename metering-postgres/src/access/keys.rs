@@ -150,11 +150,12 @@ pub(crate) async fn of_account<C: GenericClient>(client: &C, row: i64, account: 
 
 /// The names of the keys that an account has or had, by number.
 pub(crate) async fn labels<C: GenericClient>(client: &C, account: &AccountId) -> Result<Vec<KeyLabel>> {
-    let sql = "SELECT k.account, k.number, k.id, k.parent, k.name FROM account a JOIN api_key k ON k.account = a.id \
+    let sql = "SELECT k.number, k.parent, k.id, k.name FROM account a JOIN api_key k ON k.account = a.id \
                WHERE a.org_id = $1 ORDER BY k.number";
     let rows = all(client, sql, &[&account.as_str()]).await?;
     let label = |row: &Row| {
-        Ok(KeyLabel { number: key_number(row, 1)?, parent: parent(row, 0)?, id: parsed(row, 2)?, name: parsed(row, 4)? })
+        let parent = row.try_get::<_, Option<i64>>(1)?.map(|_| key_number(row, 1)).transpose()?;
+        Ok(KeyLabel { number: key_number(row, 0)?, parent, id: parsed(row, 2)?, name: parsed(row, 3)? })
     };
     rows.iter().map(label).collect()
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use metering_config::Sources;
-use metering_core::access::Email;
+use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
@@ -12,7 +12,10 @@ use metering_core::wire::admin::{
     AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
     OperatorDocument, VerificationDocument,
 };
-use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
+use metering_core::wire::{
+    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
+    RotateKeyRequest, UsageSummary,
+};
 use metering_core::{Account, AccountId, ApiKey, PaymentStore};
 
 use super::Administrator;
@@ -106,6 +109,43 @@ impl Administrator for Local {
         Ok((document(&account), key))
     }
 
+    async fn keys(&self, id: &AccountId) -> Result<Vec<KeyDocument>, Failure> {
+        let (mut keys, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.administration.keys(id, after.as_ref(), PAGE).await?;
+            keys.extend(page.data);
+            after = page.next.map(Cursor::new);
+            if after.is_none() {
+                return Ok(keys);
+            }
+        }
+    }
+
+    async fn key(&self, id: &AccountId, key: &KeyId) -> Result<KeyDocument, Failure> {
+        Ok(self.administration.key(id, key).await?)
+    }
+
+    async fn create_key(&self, id: &AccountId, key: CreateKeyRequest) -> Result<(KeyDocument, ApiKey), Failure> {
+        Ok(self.administration.create_key(&self.action, id, &key).await?)
+    }
+
+    async fn change_key(&self, id: &AccountId, key: &KeyId, change: ChangeKeyRequest) -> Result<KeyDocument, Failure> {
+        Ok(self.administration.change_key(&self.action, id, key, &change).await?)
+    }
+
+    async fn rotate_key_by_id(
+        &self,
+        id: &AccountId,
+        key: &KeyId,
+        rotation: RotateKeyRequest,
+    ) -> Result<(KeyDocument, ApiKey), Failure> {
+        Ok(self.administration.rotate_key_by_id(&self.action, id, key, &rotation).await?)
+    }
+
+    async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure> {
+        Ok(self.administration.delete_key(&self.action, id, key).await?)
+    }
+
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {
         Ok(self.administration.plans().await?)
     }
@@ -156,7 +196,9 @@ impl Administrator for Local {
     }
 
     async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure> {
-        UsageSummary::new(self.administration.usage(id, days).await?, days).ok_or_else(out_of_range)
+        let report = self.administration.usage(id, days).await?;
+        let keys = self.administration.key_labels(id).await?;
+        UsageSummary::new(report, &keys, days).ok_or_else(out_of_range)
     }
 
     async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {

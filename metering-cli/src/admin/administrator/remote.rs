@@ -1,11 +1,12 @@
 //! A server that is asked over HTTP, at its admin address.
 
+mod keys;
 mod payments;
 
 use async_trait::async_trait;
 use http::Method;
 use metering_client::{Client, ClientError, Response};
-use metering_core::access::Email;
+use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -14,7 +15,10 @@ use metering_core::wire::admin::{
     CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest, OperatorDocument, OperatorsDocument,
     PlanRequest, PlansDocument, ReasonRequest, VerificationDocument,
 };
-use metering_core::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument, UsageSummary};
+use metering_core::wire::{
+    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
+    RotateKeyRequest, UsageSummary,
+};
 use metering_core::{AccountId, ApiKey};
 use serde::{Deserialize, Serialize};
 
@@ -201,6 +205,35 @@ impl Administrator for Remote {
 
     async fn rotate_key(&self, id: &AccountId) -> Result<(AccountDocument, ApiKey), Failure> {
         issued(&self.act(id, "rotate-key").await?)
+    }
+
+    async fn keys(&self, id: &AccountId) -> Result<Vec<KeyDocument>, Failure> {
+        self.all_keys(id).await
+    }
+
+    async fn key(&self, id: &AccountId, key: &KeyId) -> Result<KeyDocument, Failure> {
+        self.one_key(id, key).await
+    }
+
+    async fn create_key(&self, id: &AccountId, key: CreateKeyRequest) -> Result<(KeyDocument, ApiKey), Failure> {
+        self.create(id, key).await
+    }
+
+    async fn change_key(&self, id: &AccountId, key: &KeyId, change: ChangeKeyRequest) -> Result<KeyDocument, Failure> {
+        self.change(id, key, change).await
+    }
+
+    async fn rotate_key_by_id(
+        &self,
+        id: &AccountId,
+        key: &KeyId,
+        rotation: RotateKeyRequest,
+    ) -> Result<(KeyDocument, ApiKey), Failure> {
+        self.rotate(id, key, rotation).await
+    }
+
+    async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure> {
+        self.delete(id, key).await
     }
 
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {

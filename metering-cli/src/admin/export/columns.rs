@@ -4,9 +4,10 @@ use std::fmt::Display;
 
 use metering_core::money::LedgerEntry;
 use metering_core::payments::PaymentRecord;
-use metering_core::usage::DailyTotal;
 use metering_core::wire::admin::AccountDocument;
 use metering_core::{Account, Credits};
+
+use super::keyed::KeyedTotal;
 
 /// A record that can be exported as a row.
 pub(crate) trait Exported: Sized + 'static {
@@ -82,16 +83,18 @@ impl Exported for LedgerEntry {
     ];
 }
 
-impl Exported for DailyTotal {
+impl Exported for KeyedTotal {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("org_id", |total| text(&total.account)),
-        ("day", |total| text(&total.day)),
-        ("route_template", |total| text(&total.line.route_template)),
-        ("http_method", |total| text(&total.line.http_method)),
-        ("client_source", |total| text(&total.line.source.as_str())),
-        ("calls", |total| Value::Unsigned(total.calls)),
-        ("credits_used", |total| Value::Credits(total.credits_used)),
-        ("credits_used_atoms", |total| atoms(total.credits_used)),
+        ("org_id", |row| text(&row.total.account)),
+        ("day", |row| text(&row.total.day)),
+        ("route_template", |row| text(&row.total.line.route_template)),
+        ("http_method", |row| text(&row.total.line.http_method)),
+        ("client_source", |row| text(&row.total.line.source.as_str())),
+        ("calls", |row| Value::Unsigned(row.total.calls)),
+        ("credits_used", |row| Value::Credits(row.total.credits_used)),
+        ("credits_used_atoms", |row| atoms(row.total.credits_used)),
+        ("key_id", |row| text(&row.key.id)),
+        ("key_name", |row| text(&row.key.name)),
     ];
 }
 

@@ -14,6 +14,8 @@ use metering_core::ApiKey;
 
 use crate::failure::Failure;
 
+pub(super) use set::read_key;
+
 /// Show and change profiles.
 #[derive(Debug, Args)]
 #[command(

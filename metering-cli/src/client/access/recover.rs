@@ -65,7 +65,10 @@ impl RecoverArgs {
         let issued = replacement.get(&session.anonymous().with_idempotency_key(recovery)).await?;
         issued.keep(&mut session, out)?;
         let done = "The account has a new key; the old one no longer works.";
-        issued.account(&session, "recovered").write(out, self.format.json, done)
+        issued.account(&session, "recovered").write(out, self.format.json, done)?;
+        out.flush()?;
+        issued.note_remaining_keys();
+        Ok(())
     }
 
     async fn ask(&self, session: &Session) -> Result<(), Failure> {

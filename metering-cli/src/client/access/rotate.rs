@@ -101,7 +101,10 @@ impl RotateArgs {
         };
         issued.keep(&mut session, out)?;
         let done = "The account has a new key; the old one no longer works.";
-        issued.account(&session, "rotated").write(out, self.format.json, done)
+        issued.account(&session, "rotated").write(out, self.format.json, done)?;
+        out.flush()?;
+        issued.note_remaining_keys();
+        Ok(())
     }
 
     fn write_challenge(&self, challenge: &Challenge, address: Address, out: &mut dyn Write) -> Result<(), Failure> {

@@ -17,6 +17,9 @@ pub(super) struct Summary {
     totals: Totals,
     by_day: Vec<Day>,
     by_endpoint: Vec<Endpoint>,
+    /// Older services do not send it.
+    #[serde(default)]
+    by_key: Vec<Key>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,6 +44,14 @@ struct Endpoint {
     credits_used: Amount,
 }
 
+#[derive(Debug, Deserialize)]
+struct Key {
+    key_id: String,
+    key_name: String,
+    call_count: u64,
+    credits_used: Amount,
+}
+
 impl Summary {
     pub(super) fn write(&self, top: usize, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
         write_pairs(
@@ -59,7 +70,22 @@ impl Summary {
         writeln!(out)?;
         self.write_days(screen, out)?;
         writeln!(out)?;
-        self.write_endpoints(top, out)
+        self.write_endpoints(top, out)?;
+        // One key says nothing that the totals do not.
+        if self.by_key.len() < 2 {
+            return Ok(());
+        }
+        writeln!(out)?;
+        self.write_keys(out)
+    }
+
+    fn write_keys(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let columns = &[Column::Text("KEY"), Column::Text("NAME"), Column::Number("CALLS"), Column::Number("CREDITS")];
+        let mut table = Table::new(columns);
+        for Key { key_id, key_name, call_count, credits_used } in &self.by_key {
+            table.row([key_id, key_name, call_count, credits_used]);
+        }
+        table.write(out)
     }
 
     /// The table of days, with a bar next to each.

@@ -12,8 +12,8 @@ use crate::client::money::amount::Amount;
 use crate::client::payments::payment::bill::Bill;
 use crate::client::session::Session;
 use crate::failure::Failure;
-use crate::output::json_line;
-use crate::table::write_pairs;
+use crate::output::{json_line, notice};
+use crate::table::{printable, write_pairs};
 
 /// The response to a claim or a rotation, with the key.
 #[derive(Deserialize)]
@@ -22,6 +22,16 @@ pub(crate) struct Issued {
     pub(crate) org_id: String,
     pub(crate) credit_balance: Amount,
     pub(crate) rate_limits: Box<RawValue>,
+    /// The other keys that still work, after a recovery.
+    #[serde(default)]
+    remaining_keys: Vec<RemainingKey>,
+}
+
+/// Another key of the account.
+#[derive(Deserialize)]
+struct RemainingKey {
+    id: String,
+    name: String,
 }
 
 /// An account whose key the profile has.
@@ -59,6 +69,16 @@ impl Issued {
             "the new key could not be stored ({failure}), so it is printed on standard output, only this once: save \
             it, then store it with `metering config set api-key`"
         )))
+    }
+
+    /// Lists the other keys that still work, so that the owner can delete those of a thief.
+    pub(crate) fn note_remaining_keys(&self) {
+        if self.remaining_keys.is_empty() {
+            return;
+        }
+        let key = |key: &RemainingKey| format!("\n  {}  {}", printable(&key.id), printable(&key.name));
+        let keys: String = self.remaining_keys.iter().map(key).collect();
+        notice(&format!("These keys still work; delete those that you do not know with `metering keys delete`:{keys}"));
     }
 
     /// The account to print.

@@ -1,0 +1,71 @@
+//! `metering admin key`: the keys of an account.
+
+mod change;
+mod create;
+mod delete;
+mod issued;
+mod list;
+mod rotate;
+mod show;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_core::AccountId;
+use metering_core::access::KeyId;
+
+use super::session::Session;
+use crate::failure::Failure;
+
+/// List, show, create and change the keys of an account.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+An account has its first key from the beginning; `metering admin account rotate-key` replaces it.
+
+Example:
+  metering admin key list org_0123456789abcdefghij"
+)]
+pub(crate) struct KeyArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Create(create::CreateArgs),
+    Set(change::SetArgs),
+    Disable(change::DisableArgs),
+    Enable(change::EnableArgs),
+    Rotate(rotate::RotateArgs),
+    Delete(delete::DeleteArgs),
+}
+
+/// A key of an account.
+#[derive(Debug, Args)]
+struct KeyOfAccount {
+    /// The account's id.
+    #[arg(value_name = "ORG")]
+    org: AccountId,
+    /// The key's id.
+    #[arg(value_name = "KEY")]
+    key: KeyId,
+}
+
+impl KeyArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::List(args) => args.run(session, out).await,
+            Command::Show(args) => args.run(session, out).await,
+            Command::Create(args) => args.run(session, out).await,
+            Command::Set(args) => args.run(session, out).await,
+            Command::Disable(args) => args.run(session, out).await,
+            Command::Enable(args) => args.run(session, out).await,
+            Command::Rotate(args) => args.run(session, out).await,
+            Command::Delete(args) => args.run(session, out).await,
+        }
+    }
+}

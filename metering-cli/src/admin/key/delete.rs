@@ -1,0 +1,46 @@
+//! `key delete`: deletes a key for good.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::DeletedKeyResponse;
+
+use super::KeyOfAccount;
+use crate::admin::session::Session;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+
+/// Delete a key for good, and stop the keys below it. Its usage stays in the reports.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Asks for confirmation, unless --yes is given. Takes effect immediately, in running servers too. To stop a key for a
+while, use `metering admin key disable`.
+
+Example:
+  metering admin key delete org_0123456789abcdefghij key_0123456789abcdef0123 --yes")]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    of: KeyOfAccount,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl DeleteArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let KeyOfAccount { org, key } = &self.of;
+        let administrator = session.administrator().await?;
+        if !self.yes {
+            let before = administrator.key(org, key).await?;
+            confirm(&format!("Permanently delete key {} ({}) of account {org}?", before.id, before.name)).await?;
+        }
+        administrator.delete_key(org, key).await?;
+        if self.format.json {
+            return json_line(out, &DeletedKeyResponse { deleted: true });
+        }
+        Ok(writeln!(out, "The key is deleted.")?)
+    }
+}

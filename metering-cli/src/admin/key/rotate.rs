@@ -1,0 +1,39 @@
+//! `key rotate`: replaces the secret of a key.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::RotateKeyRequest;
+
+use super::KeyOfAccount;
+use super::issued::IssuedSecret;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Replace the secret of a key and print the new one. The secret is shown only once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Takes effect immediately, in running servers too. The key keeps its id, its terms and its usage. A key that leaked works
+again with the new secret.
+
+Examples:
+  metering admin key rotate org_0123456789abcdefghij key_0123456789abcdef0123
+  metering admin key rotate org_0123456789abcdefghij key_0123456789abcdef0123 --grace 3600")]
+pub(crate) struct RotateArgs {
+    #[command(flatten)]
+    of: KeyOfAccount,
+    /// How many more seconds the old secret works, at most a week.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=604_800))]
+    grace: Option<u32>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl RotateArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let (org, rotation) = (&self.of.org, RotateKeyRequest { grace_seconds: self.grace });
+        let (key, secret) = session.administrator().await?.rotate_key_by_id(org, &self.of.key, rotation).await?;
+        IssuedSecret { org, secret }.print(out, self.format.json, &key)
+    }
+}

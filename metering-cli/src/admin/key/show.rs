@@ -1,0 +1,30 @@
+//! `key show`: one key.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::KeyOfAccount;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::keys::document;
+use crate::output::{Format, json_line};
+
+/// Show a key: its terms, and what was used of them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin key show org_0123456789abcdefghij key_0123456789abcdef0123")]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    of: KeyOfAccount,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ShowArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let key = session.administrator().await?.key(&self.of.org, &self.of.key).await?;
+        if self.format.json { json_line(out, &key) } else { document::write(out, "", &key) }
+    }
+}

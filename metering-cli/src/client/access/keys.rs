@@ -1,0 +1,80 @@
+//! `metering keys`: the profile's key and the keys below it.
+
+mod change;
+mod create;
+mod delete;
+mod issued;
+mod leaked;
+mod list;
+mod rotate;
+mod show;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_client::Response;
+use metering_core::wire::KeyResponse;
+
+use crate::failure::Failure;
+use crate::keys::document;
+
+/// Make keys for others, with limits, and manage them.
+///
+/// A key manages itself and the keys below it, if it has the scope `manage`. What is made below a key cannot be used
+/// for more than the key itself, and stops with it.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  metering keys create --name sub-agent --limit 5 --limit-reset daily
+  metering keys list"
+)]
+pub(crate) struct KeysArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(create::CreateArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Set(change::SetArgs),
+    Disable(change::DisableArgs),
+    Enable(change::EnableArgs),
+    Rotate(rotate::RotateArgs),
+    Delete(delete::DeleteArgs),
+    Leaked(leaked::LeakedArgs),
+}
+
+impl KeysArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::Create(args) => args.run(out).await,
+            Command::List(args) => args.run(out).await,
+            Command::Show(args) => args.run(out).await,
+            Command::Set(args) => args.run(out).await,
+            Command::Disable(args) => args.run(out).await,
+            Command::Enable(args) => args.run(out).await,
+            Command::Rotate(args) => args.run(out).await,
+            Command::Delete(args) => args.run(out).await,
+            Command::Leaked(args) => args.run(out).await,
+        }
+    }
+}
+
+/// Writes the key of a response, below `headline` or as the service sent it.
+fn write_key(out: &mut dyn Write, json: bool, headline: &str, response: Response) -> Result<(), Failure> {
+    let KeyResponse { data } = response.json()?;
+    if json { write_json(out, &response) } else { document::write(out, headline, &data) }
+}
+
+/// Writes a response as the service sent it, and a line break if it does not end with one.
+fn write_json(out: &mut dyn Write, response: &Response) -> Result<(), Failure> {
+    out.write_all(&response.body)?;
+    if !response.body.ends_with(b"\n") {
+        writeln!(out)?;
+    }
+    Ok(())
+}

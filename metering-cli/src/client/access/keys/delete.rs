@@ -1,0 +1,48 @@
+//! `keys delete`: deletes a key for good.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::access::KeyId;
+use metering_core::wire::KeyResponse;
+
+use super::write_json;
+use crate::client::session::ProfileArgs;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Delete a key for good, and stop the keys below it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Asks for confirmation, unless --yes is given. To stop a key for a while, use `metering keys disable`.
+
+Example:
+  metering keys delete key_0123456789abcdef0123 --yes")]
+pub(super) struct DeleteArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The key's id.
+    #[arg(value_name = "KEY")]
+    key: KeyId,
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl DeleteArgs {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        if !self.yes {
+            let KeyResponse { data } = client.key(&self.key).await?.json()?;
+            confirm(&format!("Permanently delete key {} ({})?", data.id, data.name)).await?;
+        }
+        let response = client.delete_key(&self.key).await?;
+        if self.format.json {
+            return write_json(out, &response);
+        }
+        Ok(writeln!(out, "The key is deleted.")?)
+    }
+}

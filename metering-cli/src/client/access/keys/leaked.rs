@@ -1,0 +1,41 @@
+//! `keys leaked`: disables a key that was found where it should not be.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::LeakedKeyResponse;
+
+use super::write_json;
+use crate::client::access::config::read_key;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Disable a key that was found where it should not be, read from standard input or a prompt, never from an argument.
+///
+/// Whoever has the key may do this; the profile needs no key of its own. The key's owner makes it work again with
+/// `metering keys rotate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering keys leaked
+  metering keys leaked < found.txt")]
+pub(super) struct LeakedArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl LeakedArgs {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let response = session.anonymous().report_leaked(&read_key()?).await?;
+        let LeakedKeyResponse { disabled } = response.json()?;
+        if self.format.json {
+            return write_json(out, &response);
+        }
+        let done = if disabled { "The key no longer works." } else { "The key did not work; nothing changed." };
+        Ok(writeln!(out, "{done}")?)
+    }
+}

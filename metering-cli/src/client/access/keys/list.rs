@@ -1,0 +1,64 @@
+//! `keys list`: the profile's key and the keys below it.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::KeyDocument;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::keys::document;
+use crate::output::{Format, json_line};
+
+/// The most keys in one response.
+const PAGE: u32 = 100;
+
+/// List the profile's key and the keys below it, oldest first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering keys list
+  metering keys list --json")]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A part of the list. Each key stays as the service wrote it.
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<Box<RawValue>>,
+    next: Option<String>,
+}
+
+/// The whole list.
+#[derive(Serialize)]
+struct Document {
+    data: Vec<Box<RawValue>>,
+}
+
+impl ListArgs {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let (mut data, mut after) = (Vec::new(), None);
+        loop {
+            let page: Page = client.keys(Some(PAGE), after.as_deref()).await?.json()?;
+            data.extend(page.data);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if self.format.json {
+            return json_line(out, &Document { data });
+        }
+        let parsed = data.iter().map(|key| serde_json::from_str(key.get())).collect::<Result<Vec<KeyDocument>, _>>();
+        let parsed =
+            parsed.map_err(|error| Failure::Failed(format!("could not read the service's response: {error}")))?;
+        document::write_list(out, &parsed)
+    }
+}

@@ -1,0 +1,38 @@
+//! `keys show`: one key.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::access::KeyId;
+
+use super::write_key;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Show a key: its terms, and what was used of them. Without an id, the profile's own key, which needs no scope.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering keys show
+  metering keys show key_0123456789abcdef0123 --json")]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The key's id; without it, the profile's own key.
+    #[arg(value_name = "KEY")]
+    key: Option<KeyId>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ShowArgs {
+    pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let response = match &self.key {
+            Some(key) => client.key(key).await?,
+            None => client.current_key().await?,
+        };
+        write_key(out, self.format.json, "", response)
+    }
+}
