@@ -6,6 +6,7 @@ mod backup;
 mod export;
 mod failures;
 mod fixture;
+mod key;
 mod node;
 mod payments;
 mod plan;

@@ -7,6 +7,7 @@ mod call;
 mod config;
 mod failures;
 mod home;
+mod keys;
 mod mcp;
 mod plans;
 mod profiles;

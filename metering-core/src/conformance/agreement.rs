@@ -21,6 +21,7 @@ use super::reading;
 use super::sale::wallet;
 use super::scene::{NOON, atoms};
 
+mod keys;
 mod sales;
 mod signups;
 
@@ -96,6 +97,7 @@ impl Pair {
                 assert_eq!(result, Some(self.model.owners[number].account()), "the account was revoked");
             }
             Operation::ReplaceKey { account, key } => self.replace_key(account, key).await,
+            Operation::Keys(operation) => self.change_keys(operation).await,
             Operation::Sell(sale) => self.sell(sale).await,
             Operation::SignUp(signup) => self.sign_up(signup).await,
             Operation::Forget => {
@@ -171,7 +173,7 @@ impl Pair {
         let Some(number) = self.number(account) else { return };
         let key = self.key(key);
         let result = self.store.replace_key(&self.model.id(number), key, self.now).await;
-        let expected = self.model.replace_key(number, key);
+        let expected = self.model.replace_key(number, key, self.now);
         if matches!(expected, Ok(Some(_))) {
             self.keys.push(key);
         }

@@ -220,11 +220,16 @@ pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
 pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let first = first(&*store, &customer).await;
-    let mut expected = vec![KeyLabel { number: first.number, id: first.id, name: KeyName::first() }];
+    let mut expected = vec![KeyLabel { number: first.number, parent: None, id: first.id, name: KeyName::first() }];
     for name in ["one", "two", "Grüße 😀"] {
-        let name: KeyName = name.parse().unwrap();
-        let key = issue(&*store, &customer.id, None, KeyTerms { name: name.clone(), ..caller() }).await;
-        expected.push(KeyLabel { number: key.number, id: key.id, name });
+        let terms = KeyTerms { name: name.parse().unwrap(), ..caller() };
+        let key = issue(&*store, &customer.id, None, terms).await;
+        expected.push(KeyLabel {
+            number: key.number,
+            parent: Some(first.number),
+            id: key.id,
+            name: name.parse().unwrap(),
+        });
     }
     revoke(&*store, &customer.id, &expected[2].id).await;
     let renamed = TermsChange { name: Some("renamed".parse().unwrap()), ..TermsChange::default() };

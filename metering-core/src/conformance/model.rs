@@ -16,6 +16,8 @@ use crate::signups::signup::SignupSession;
 use crate::store::{Created, NewAccount, Posted};
 
 mod challenges;
+mod key_changes;
+mod keys;
 mod owner;
 mod payments;
 mod quotes;
@@ -71,7 +73,8 @@ impl Model {
 
     /// Whether an account ever had a key.
     fn had_key(&self, key: KeyHash) -> bool {
-        self.owners.iter().any(|owner| owner.keys.contains(&key))
+        let mut keys = self.owners.iter().flat_map(|owner| &owner.issued);
+        keys.any(|issued| issued.secrets.iter().any(|secret| secret.hash == key))
     }
 
     /// Whether `email` is given and a live account has it.
@@ -98,7 +101,12 @@ impl Model {
         Posted::Account(owner.account())
     }
 
-    pub(super) fn replace_key(&mut self, number: usize, key: KeyHash) -> Result<Option<Account>, InUse> {
+    pub(super) fn replace_key(
+        &mut self,
+        number: usize,
+        key: KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Account>, InUse> {
         if !self.owners[number].is_live() {
             return Ok(None);
         }
@@ -106,18 +114,24 @@ impl Model {
             return Err(InUse);
         }
         self.owners[number].keys.push(key);
+        self.owners[number].recover(key, now);
         Ok(Some(self.owners[number].account()))
     }
 
     pub(super) fn owner_of(&self, key: KeyHash) -> Option<&Owner> {
-        self.owners.iter().find(|owner| owner.is_live() && owner.key() == key)
+        self.owners.iter().find(|owner| owner.holder(key).is_some())
     }
 
     pub(super) fn charge(&mut self, charge: Charge, now: Timestamp) -> Decision {
-        match self.owners.iter_mut().find(|owner| owner.is_live() && owner.key() == charge.key) {
-            Some(owner) => owner.charge(charge, now),
-            None => Decision::Refused(Refusal::UnknownKey),
+        for owner in &mut self.owners {
+            if let Some((issued, expires_at)) = owner.holder(charge.key)
+                && expires_at.is_none_or(|at| now < at)
+            {
+                let key = issued.key.number;
+                return owner.charge(key, charge, now);
+            }
         }
+        Decision::Refused(Refusal::UnknownKey)
     }
 
     pub(super) fn refund(&mut self, refund: &Refund, now: Timestamp) -> Option<Credits> {
@@ -125,11 +139,13 @@ impl Model {
         owner.usage.push(Event {
             is_refund: true,
             line: refund.line.clone(),
+            key: refund.key,
             used: -i128::from(refund.amount.atoms()),
             booked_on: refund.day,
             at: now,
         });
         if owner.all_fit() {
+            owner.refund_keys(refund.key, i128::from(refund.amount.atoms()), refund.day);
             return Some(credits(owner.balance()));
         }
         owner.usage.pop();

@@ -12,9 +12,12 @@ use crate::money::ledger::LedgerKind;
 
 use super::scene::BASE;
 
+mod key;
 mod sale;
 mod signup;
 
+pub use key::KeyOperation;
+use key::key_operation;
 use sale::sale;
 pub(super) use sale::{CHAINS, HASHES, NONCES, TARGETS, WALLETS, chain, nonce, target};
 pub use sale::{Price, Sale};
@@ -73,6 +76,8 @@ pub enum Operation {
         /// The number of the key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
+    /// An operation on the keys of accounts.
+    Keys(KeyOperation),
     /// An operation on quotes, payments or challenges.
     Sell(Sale),
     /// An operation on signup sessions.
@@ -139,6 +144,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
         1 => number().prop_map(|account| Operation::Revoke { account }),
         2 => (number(), stale_key()).prop_map(|(account, key)| Operation::ReplaceKey { account, key }),
+        12 => key_operation().prop_map(Operation::Keys),
         24 => sale().prop_map(Operation::Sell),
         10 => signup().prop_map(Operation::SignUp),
         1 => Just(Operation::Forget),

@@ -10,8 +10,7 @@ use crate::access::key_id::KeyNumber;
 use crate::clock::{Day, Timestamp};
 use crate::money::ledger::LedgerEntry;
 use crate::store::FullStore;
-use crate::usage::KeyTotal;
-use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
+use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, KeyLabel, KeyTotal, UsageLine, UsageReport};
 
 use super::model::{Entry, Event, Model, Owner, credits};
 use super::scene::{ALWAYS, all_daily_totals};
@@ -33,13 +32,14 @@ pub(super) async fn accounts_agree(store: &dyn FullStore, model: &Model) {
     };
     assert_eq!(emails(&page.items), emails(&expected), "emails are stored as given");
     let verification = store.verify().await.unwrap();
-    assert_eq!(verification.discrepancies, [], "all totals add up");
+    assert_eq!(verification.discrepancies, model.discrepancies(), "all other totals add up");
     assert_eq!(verification.accounts, u64::try_from(model.owners.len()).unwrap());
 }
 
 /// Compares keys, ledger, daily totals, and each account's reports and activity.
 pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys: &[KeyHash], now: Timestamp) {
-    let live: Vec<bool> = keys.iter().map(|key| model.owner_of(*key).is_some()).collect();
+    let is_live = |key: &KeyHash| model.owners.iter().any(|owner| owner.is_live_key(*key, now));
+    let live: Vec<bool> = keys.iter().map(is_live).collect();
     assert_eq!(store.live_keys(keys, now).await.unwrap(), live, "which keys are live");
     for key in keys {
         let expected = model.owner_of(*key).map(Owner::account);
@@ -53,7 +53,21 @@ pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys
             report_agrees(store, owner, range).await;
         }
         activity_agrees(store, owner).await;
+        keys_agree(store, owner, now).await;
     }
+}
+
+async fn keys_agree(store: &dyn FullStore, owner: &Owner, now: Timestamp) {
+    let statuses: Vec<_> = owner.issued.iter().map(|issued| owner.status(issued, now.day())).collect();
+    for status in &statuses {
+        let found = store.key(&owner.made.id, &status.key.id, now.day()).await.unwrap();
+        assert_eq!(found.as_ref(), Some(status), "a key");
+    }
+    let listed = store.keys(&owner.made.id, None, u32::MAX, now.day()).await.unwrap();
+    let expected: Vec<_> = statuses.iter().filter(|status| status.key.revoked_at.is_none()).cloned().collect();
+    assert_eq!((listed.items, listed.next), (expected, None), "the keys that are not revoked");
+    let labels: Vec<_> = statuses.iter().map(|status| KeyLabel::of(&status.key)).collect();
+    assert_eq!(store.key_labels(&owner.made.id).await.unwrap(), labels, "the names of all keys");
 }
 
 async fn ledger_agrees(store: &dyn FullStore, model: &Model) {
@@ -88,21 +102,25 @@ async fn daily_totals_agree(store: &dyn FullStore, model: &Model) {
     assert!(totals.windows(2).all(|pair| pair[0].day <= pair[1].day), "days in ascending order");
     let mut expected = BTreeMap::new();
     for owner in &model.owners {
-        for ((day, line), sum) in sums(owner.usage.iter(), |event| (event.booked_on, event.line.clone())) {
-            expected.insert((owner.made.id.clone(), day, line), sum);
+        for ((day, line, key), sum) in
+            sums(owner.usage.iter(), |event| (event.booked_on, event.line.clone(), event.key))
+        {
+            expected.insert((owner.made.id.clone(), day, line, key), sum);
         }
     }
     let count = totals.len();
     let found: BTreeMap<_, _> = totals
         .into_iter()
-        .map(|total| ((total.account, total.day, total.line), (total.calls, i128::from(total.credits_used.atoms()))))
+        .map(|total| {
+            ((total.account, total.day, total.line, total.key), (total.calls, i128::from(total.credits_used.atoms())))
+        })
         .collect();
     assert_eq!(found.len(), count, "each row is listed once");
     assert_eq!(found, expected, "the daily totals");
     for owner in &model.owners {
         let listed = store.account_daily_totals(&owner.made.id, ALWAYS).await.unwrap();
         let found = listed.into_iter().map(|total| {
-            ((total.account, total.day, total.line), (total.calls, i128::from(total.credits_used.atoms())))
+            ((total.account, total.day, total.line, total.key), (total.calls, i128::from(total.credits_used.atoms())))
         });
         let own = expected.iter().filter(|((account, ..), _)| *account == owner.made.id);
         assert!(found.eq(own.map(|(key, sum)| (key.clone(), *sum))), "an account's daily totals");
@@ -134,10 +152,11 @@ async fn report_agrees(store: &dyn FullStore, owner: &Owner, range: DayRange) {
         call_count,
         credits_used: credits(used),
     });
-    let by_key: Vec<KeyTotal> = sums(events(), |_| KeyNumber::FIRST)
+    let mut by_key: Vec<KeyTotal> = sums(events(), |event| event.key)
         .into_iter()
         .map(|(key, (call_count, used))| KeyTotal { key, call_count, credits_used: credits(used) })
         .collect();
+    by_key.sort_by_key(|total| (Reverse(total.credits_used), total.key));
     let expected = UsageReport {
         account: owner.account(),
         by_day: by_day.collect(),
@@ -149,7 +168,7 @@ async fn report_agrees(store: &dyn FullStore, owner: &Owner, range: DayRange) {
 }
 
 /// The part of activity that does not depend on how requests share entries: calls and atoms by time, kind and line.
-type Shares = BTreeMap<(Timestamp, &'static str, Option<UsageLine>), (u64, i128)>;
+type Shares = BTreeMap<(Timestamp, &'static str, Option<UsageLine>, Option<KeyNumber>), (u64, i128)>;
 
 async fn activity_agrees(store: &dyn FullStore, owner: &Owner) {
     // Sequences are too short for a store to delete any of their activity.
@@ -158,19 +177,19 @@ async fn activity_agrees(store: &dyn FullStore, owner: &Owner) {
     assert_eq!(ids.len(), entries.len(), "ids are unique");
     let mut found = Shares::new();
     for entry in &entries {
-        let share = found.entry((entry.created_at, entry.kind.as_str(), entry.line.clone())).or_default();
+        let share = found.entry((entry.created_at, entry.kind.as_str(), entry.line.clone(), entry.key)).or_default();
         share.0 += entry.calls;
         share.1 += i128::from(entry.amount.atoms());
     }
     let mut expected = Shares::new();
     for event in &owner.usage {
         let kind = if event.is_refund { ActivityKind::UsageRefund } else { ActivityKind::Usage };
-        let share = expected.entry((event.at, kind.as_str(), Some(event.line.clone()))).or_default();
+        let share = expected.entry((event.at, kind.as_str(), Some(event.line.clone()), Some(event.key))).or_default();
         share.0 += 1;
         share.1 -= event.used;
     }
     for entry in &owner.entries {
-        let share = expected.entry((entry.at, entry.kind.as_str(), None)).or_default();
+        let share = expected.entry((entry.at, entry.kind.as_str(), None, None)).or_default();
         share.1 += entry.atoms;
     }
     assert_eq!(found, expected, "the activity");

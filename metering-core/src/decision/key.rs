@@ -73,6 +73,11 @@ pub fn replace_key<K: Copy>(
 mod tests {
     use super::super::scene::{KEY, NOW, account, first_key, revoked};
     use super::*;
+    use crate::access::account::RateLimits;
+    use crate::access::budget::Budget;
+    use crate::access::key_id::KeyNumber;
+    use crate::access::scope::Scopes;
+    use crate::money::credits::Credits;
 
     #[test]
     fn only_an_active_account_gets_a_new_key() {
@@ -89,5 +94,37 @@ mod tests {
             let changes = replace_key(facts.clone(), KEY, NOW).ok();
             assert_eq!(changes.as_ref().map(Option::is_some), replaced, "{facts:?}");
         }
+    }
+
+    fn below(number: u32, scopes: Scopes) -> Key {
+        let terms = KeyTerms { max_in_flight: 3, ..KeyTerms::new("below".parse().unwrap(), scopes) };
+        Key { number: KeyNumber::new(number), parent: Some(KeyNumber::FIRST), terms, ..first_key() }
+    }
+
+    #[test]
+    fn managers_are_revoked_and_the_first_key_begins_again() {
+        let limits = RateLimits { requests_per_minute: 4, requests_per_day: 5 };
+        let budget = Some(Budget { limit: Credits::from_atoms(6), reset: None });
+        let kept = KeyTerms { name: "mine".parse().unwrap(), limits, budget, ..KeyTerms::first() };
+        let narrowed = KeyTerms { max_in_flight: 1, routes: "/a".parse().unwrap(), disabled: true, ..kept.clone() };
+        let first = Key { terms: narrowed, leaked_at: Some(NOW), ..first_key() };
+        let manager = below(1, Scopes::of([Scope::Manage]).unwrap());
+        let managers = vec![first.clone(), manager.clone(), below(2, Scopes::default())];
+        let facts = KeyFacts { account: Some((1, account())), key_in_use: false, managers };
+        let changes = replace_key(facts, KEY, NOW).unwrap().expect("the account is live");
+        let [of_first, of_manager] = changes.keys.as_slice() else { panic!("a caller stays: {:?}", changes.keys) };
+        assert_eq!(of_first.key, Key { terms: kept, leaked_at: None, ..first });
+        assert_eq!(of_manager.key, Key { revoked_at: Some(NOW), ..manager });
+        assert_eq!((of_first.secret, of_manager.secret), (Some(KEY), None));
+        for write in &changes.keys {
+            assert_eq!((write.old_secrets, write.meter), (OldSecrets::Revoke, MeterWrite::Keep));
+        }
+    }
+
+    #[test]
+    fn an_account_without_a_first_key_is_corrupt() {
+        let facts =
+            KeyFacts { account: Some((1, account())), key_in_use: false, managers: vec![below(1, Scopes::ALL)] };
+        assert!(matches!(replace_key(facts, KEY, NOW), Err(StoreError::Corrupt(_))));
     }
 }

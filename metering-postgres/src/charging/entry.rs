@@ -126,9 +126,10 @@ pub(crate) mod tests {
     /// What versions 3 to 6 wrote is usage of the first key.
     #[test]
     fn entries_of_earlier_versions_are_those_of_the_first_key() {
-        let packed =
-            [0, 10, 0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12, 5, 0, 2, 0x80, 0xa0, 0xb6, 0xae, 0xbf, 0x68];
-        let packed = [&packed[..], &[1]].concat();
+        let line = [0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12];
+        let time = [0x80, 0x98, 0xd2, 0xdf, 0xbf, 0x68];
+        // Form and number; line; amount, refund and calls; time; path.
+        let packed = [&[0, 10], &line[..], &[5, 0, 2], &time, &[1]].concat();
         assert_eq!(unpack(&packed).unwrap(), [entry(5, -3)]);
         assert_eq!(entry(5, -3).pack(Vec::new()).unwrap(), packed);
     }

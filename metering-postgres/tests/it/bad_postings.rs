@@ -27,7 +27,9 @@ async fn customer(store: &PostgresStore, number: u8) {
 fn charge(number: u8, route: &str) -> Posting {
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let (key, price) = (account(number).1, Credits::BASE_CALL);
-    Posting::Charge(Charge { key, price, line, request_path: route.into(), request_id: None, delivery: None })
+    let request_path = route.into();
+    let (request_id, delivery, address, in_flight) = (None, None, None, None);
+    Posting::Charge(Charge { key, price, line, request_path, request_id, delivery, address, in_flight })
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

@@ -6,8 +6,7 @@ use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::Posted;
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Store, SystemRandomness,
-    Timestamp, UsageLine,
+    AccountId, ApiKey, Charge, Credits, Decision, NewAccount, RateLimits, Store, SystemRandomness, Timestamp,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;
@@ -16,15 +15,7 @@ use metering_tests::postgres::{Cluster, is_skipped};
 pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 pub(crate) fn charge(key: &ApiKey) -> Posting {
-    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Posting::Charge(Charge {
-        key: key.hash(),
-        price: Credits::BASE_CALL,
-        line,
-        request_path: "/x".into(),
-        request_id: None,
-        delivery: None,
-    })
+    Posting::Charge(Charge::new(key, Credits::BASE_CALL, "GET", "/x"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

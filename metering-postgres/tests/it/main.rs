@@ -4,6 +4,8 @@
 mod bad_postings;
 mod contract;
 mod expiry;
+mod key_moves;
+mod keys;
 mod lost_commits;
 mod opening;
 mod operators;

@@ -3,18 +3,14 @@
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
-use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Credits, NewAccount, Store, SystemRandomness, Timestamp, UsageLine,
-};
+use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 async fn charge(store: &PostgresStore, key: &ApiKey, times: u32) {
-    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let (price, request_path) = (Credits::BASE_CALL, line.route_template.clone());
-    let charge = Charge { key: key.hash(), price, line, request_path, request_id: None, delivery: None };
+    let charge = Charge::new(key, Credits::BASE_CALL, "GET", "/x");
     for _ in 0..times {
         store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
     }

@@ -1,8 +1,9 @@
 //! Migrates databases of earlier schema versions, with data.
 
-use metering_core::access::KeyHash;
+use metering_core::access::{Key, KeyHash, KeyNumber};
 use metering_core::charging::{Outcome, Posting};
-use metering_core::transfer::{SourceId, TargetState};
+use metering_core::store::KeyStore;
+use metering_core::transfer::{Export, Section, SourceId, TargetState};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
 use metering_core::{Charge, ClientSource, Credits, Day, Decision, PaymentStore, Store, Timestamp, UsageLine};
 use metering_postgres::PostgresStore;
@@ -50,6 +51,7 @@ fn expected(number: i64) -> Activity {
         },
         calls: 1,
         payment: None,
+        key: Some(KeyNumber::FIRST),
         created_at: Timestamp::from_unix_millis(1_000 * number),
     }
 }
@@ -76,9 +78,7 @@ async fn migration_packs_existing_usage_rows() {
     assert_eq!(shown, (201..=1_200).rev().map(expected).collect::<Vec<_>>());
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 
-    let key = KeyHash::from_bytes([5; 32]);
-    let price = Credits::from_atoms(3);
-    let charge = Charge { key, price, line: line(), request_path: "/x".into(), request_id: None, delivery: None };
+    let charge = charge_of(3);
     for _ in 0..40 {
         let outcomes = store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
         assert!(matches!(outcomes[..], [Outcome::Decided(Decision::Accepted(_))]), "{outcomes:?}");
@@ -124,7 +124,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 6)));
+    assert_eq!(inspection.upgrade(), Some((2, 7)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -150,4 +150,82 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     let later = NOON.saturating_add(std::time::Duration::from_secs(60));
     assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
     assert_eq!(store.recipients().await.unwrap().len(), 3);
+}
+
+/// Creates the schema of version 6, as a server of that version leaves it: with a tail, a block of activity, and daily
+/// totals, all without keys.
+fn version_six(url: &str) {
+    let scripts = [
+        include_str!("../../src/migrations/0003_tail.sql"),
+        include_str!("../../src/migrations/0004_hardening.sql"),
+        include_str!("../../src/migrations/0005_receipts_links_quotes.sql"),
+        include_str!("../../src/migrations/0006_operators.sql"),
+    ];
+    version_two(url);
+    let finish = "DROP TABLE activity_entry; ALTER TABLE usage_line ALTER COLUMN digest SET NOT NULL; \
+                  CREATE UNIQUE INDEX usage_line_digest ON usage_line (digest); UPDATE metering_schema SET version = 6;";
+    run_in(url, &format!("{}\n{finish}", scripts.join("\n")));
+}
+
+/// Entry 5 in the tail and entry 4 in a block, each a charge of 3 atoms at noon. The bytes are those of version 6.
+const BOOKS_OF_SIX: &str = "\
+INSERT INTO account (id, org_id, agent_name, created_at, revoked_at) VALUES
+  (5, 'org_x0000000000000000005', 'agent', 7000, NULL), (6, 'org_x0000000000000000006', 'gone', 8000, 9000);
+INSERT INTO api_key (hash, account, created_at, revoked_at) VALUES
+  (decode(repeat('05', 32), 'hex'), 5, 7500, NULL), (decode(repeat('15', 32), 'hex'), 5, 7000, 7500),
+  (decode(repeat('06', 32), 'hex'), 6, 8000, 9000);
+INSERT INTO usage_line (id, digest, route_template, http_method, source)
+  VALUES (x'123456789abcdef0'::BIGINT, sha256('x'), '/x', 'GET', 'cli');
+INSERT INTO ledger (id, account, entry, kind, amount, description, created_at) VALUES (6, 5, 1, 'adjustment', 1000, 'g', 0);
+INSERT INTO activity VALUES (5, 0, 0, decode('0008f0debc9a78563412050002' || '8098d2dfbf6801', 'hex'));
+INSERT INTO usage_daily VALUES (5, 20778, x'123456789abcdef0'::BIGINT, 3, 9);
+INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries, tail_day, tail)
+  VALUES (5, decode(repeat('05', 32), 'hex'), 988, 0, 1000, 12, 0, 0, 5, 20778, decode('000af0debc9a78563412050002' || '8098d2dfbf6801', 'hex')),
+  (6, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '');";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_account_of_version_six_gets_its_first_key() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_six(&url);
+    run_in(&url, BOOKS_OF_SIX);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+    let hash = |byte| KeyHash::from_bytes([byte; 32]);
+    assert_eq!(store.live_keys(&[hash(5), hash(0x15), hash(6)], NOON).await.unwrap(), [true, false, false]);
+    let holder = store.key_holder(&hash(5)).await.unwrap().unwrap();
+    let key = holder.key().unwrap().clone();
+    let expected =
+        Key { id: key.id.clone(), ..Key::first(holder.account.id.clone(), &hash(5), holder.account.created_at) };
+    assert_eq!((holder.chain.len(), &key), (1, &expected));
+    let ids: Vec<_> = store.export(Section::Keys, None, 10).await.unwrap().items;
+    assert_eq!(ids.len(), 2, "a revoked account has its key too");
+    assert_eq!(run_in(&url, "SELECT count(DISTINCT id) FROM api_key"), "2");
+
+    let id = holder.account.id;
+    let usage = store.key(&id, &key.id, NOON.day()).await.unwrap().unwrap().usage;
+    assert_eq!((usage.total.atoms(), usage.daily.atoms(), usage.last_used), (12, 12, Some(NOON.day())));
+    let shown = store.activity(&id, 10).await.unwrap();
+    let shown: Vec<_> = shown.iter().map(|entry| (entry.id.as_str(), entry.key, entry.amount.atoms())).collect();
+    assert_eq!(
+        shown,
+        [("act_5", Some(KeyNumber::FIRST), -3), ("act_4", Some(KeyNumber::FIRST), -3), ("act_1", None, 1000)]
+    );
+    // More usage of the same line and day adds to the same total.
+    let charge = charge_of(3);
+    for _ in 0..40 {
+        store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
+    }
+    let days = DayRange { first: NOON.day(), last: NOON.day() };
+    let report = store.usage_report(&id, days).await.unwrap().unwrap();
+    assert_eq!(report.by_key.iter().map(|key| key.credits_used.atoms()).collect::<Vec<_>>(), [12 + 40 * 3]);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+fn charge_of(atoms: i64) -> Charge {
+    let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
+    let (request_id, delivery, address, in_flight) = (None, None, None, None);
+    Charge { key, price, line: line(), request_path: "/x".into(), request_id, delivery, address, in_flight }
 }

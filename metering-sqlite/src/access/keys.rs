@@ -144,8 +144,8 @@ pub(crate) fn labels(connection: &Connection, row: i64) -> Result<Vec<KeyLabel>>
     let sql = "SELECT number, parent, public_id, name FROM api_key WHERE account = ?1 ORDER BY number";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     all(&mut statement, [row], |row| {
-        let (number, id, name): (_, String, String) = (KeyNumber::new(row.get(0)?), row.get(2)?, row.get(3)?);
-        let parent = row.get::<_, Option<u32>>(1)?.map(KeyNumber::new);
+        let (number, parent) = (KeyNumber::new(row.get(0)?), row.get::<_, Option<u32>>(1)?.map(KeyNumber::new));
+        let (id, name): (String, String) = (row.get(2)?, row.get(3)?);
         let label = || Ok(KeyLabel { number, parent, id: parse(&id)?, name: parse(&name)? });
         Ok(label())
     })

@@ -14,7 +14,7 @@ use metering_core::ApiKey;
 
 use crate::failure::Failure;
 
-pub(super) use set::read_key;
+pub(in crate::client::access) use set::read_key;
 
 /// Show and change profiles.
 #[derive(Debug, Args)]

@@ -1,6 +1,13 @@
 //! What a batch changes.
 
 use super::*;
+use crate::access::account::{RateLimits, Totals};
+use crate::access::budget::Budget;
+use crate::access::key::KeyHash;
+use crate::access::key_terms::KeyTerms;
+use crate::charging::key_meter::KeyState;
+use crate::charging::rate::Window;
+use crate::usage::{ClientSource, UsageLine};
 
 const TODAY: Day = Day::from_unix_days(20_000);
 
@@ -29,4 +36,80 @@ fn batch_is_empty_only_if_nothing_is_to_be_written() {
     let remembered = Remembered { result, expires_at: Timestamp::from_unix_millis(0) };
     let results = vec![(1, RequestId::parse("a").unwrap(), remembered)];
     assert!(!Changes { results, ..nothing() }.is_empty());
+}
+
+/// A tally with an account of 1000 atoms, and a chain of keys with these budgets, from the first key down.
+fn tally(budgets: &[Option<i64>]) -> Tally<u8, &'static str> {
+    let mut tally = Tally::new(TODAY.start());
+    let balance = Credits::from_atoms(1_000);
+    let totals = Totals { balance, granted: balance, ..Totals::default() };
+    let (limits, minute, day) = (RateLimits::NONE, Window::default(), Window::default());
+    tally.load(1, "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(), MeterState { totals, limits, minute, day });
+    let last = u32::try_from(budgets.len()).unwrap() - 1;
+    while let Some(number) = tally.missing_key(1, KeyNumber::new(last)) {
+        let limit = budgets[usize::try_from(number.get()).unwrap()];
+        let budget = limit.map(|limit| Budget { limit: Credits::from_atoms(limit), reset: None });
+        let terms = Arc::new(KeyTerms { budget, ..KeyTerms::first() });
+        let parent = number.get().checked_sub(1).map(KeyNumber::new);
+        tally.load_key(1, number, KeyState { parent, is_live: true, terms, meter: KeyMeter::default() });
+    }
+    tally
+}
+
+fn request(atoms: i64) -> Charge {
+    Charge {
+        key: KeyHash::from_bytes([1; 32]),
+        price: Credits::from_atoms(atoms),
+        line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
+        request_path: "/a".into(),
+        request_id: None,
+        delivery: None,
+        address: None,
+        in_flight: None,
+    }
+}
+
+#[test]
+fn keys_are_loaded_from_the_one_that_is_used_up_to_the_first() {
+    let mut tally = Tally::<u8, &str>::new(TODAY.start());
+    let mut asked = Vec::new();
+    while let Some(number) = tally.missing_key(1, KeyNumber::new(3)) {
+        asked.push(number.get());
+        let parent = number.get().checked_sub(1).map(KeyNumber::new);
+        let terms = Arc::new(KeyTerms::first());
+        tally.load_key(1, number, KeyState { parent, is_live: true, terms, meter: KeyMeter::default() });
+    }
+    assert_eq!(asked, [3, 2, 1, 0]);
+    assert_eq!(tally.missing_key(1, KeyNumber::new(2)), None);
+    assert_eq!(tally.missing_key(2, KeyNumber::new(2)), Some(KeyNumber::new(2)), "another account");
+}
+
+#[test]
+fn only_counted_keys_are_written_and_a_refused_charge_counts_for_none() {
+    let mut tally = tally(&[Some(10), None, Some(8)]);
+    let mut take = |number, atoms| {
+        let decision = tally.charge(1, KeyNumber::new(number), "/a", request(atoms), None);
+        matches!(decision, Decision::Accepted(_))
+    };
+    // 8 for the last key, 10 for the first, no limit of its own for the one between.
+    assert_eq!([take(2, 5), take(2, 4), take(1, 6), take(1, 5), take(2, 1)], [true, false, false, true, false]);
+    let changes = tally.finish();
+    let spent: Vec<_> =
+        changes.keys.iter().map(|(_, number, meter)| (number.get(), meter.spent.amount.atoms())).collect();
+    assert_eq!(spent, [(0, 10), (2, 5)]);
+    assert_eq!(changes.accounts[0].1.totals.used.atoms(), 10);
+    let usage: Vec<_> = changes.usage.iter().map(|usage| (usage.key.get(), usage.amount.atoms())).collect();
+    assert_eq!(usage, [(1, 5), (2, 5)]);
+}
+
+#[test]
+fn a_refund_makes_room_in_every_budget_of_its_batch() {
+    let mut tally = tally(&[Some(10), Some(10)]);
+    let key = KeyNumber::new(1);
+    let Decision::Accepted(receipt) = tally.charge(1, key, "/a", request(10), None) else { panic!("it is covered") };
+    let full = tally.charge(1, key, "/a", request(1), None);
+    assert!(matches!(full, Decision::Refused(Refusal::KeyBudget { .. })), "{full:?}");
+    tally.refund(1, "/a", &receipt.into_refund().unwrap(), None).unwrap();
+    let again = tally.charge(1, key, "/a", request(10), None);
+    assert!(matches!(again, Decision::Accepted(_)), "{again:?}");
 }

@@ -45,7 +45,7 @@ impl Model {
         if now > challenge.expires_at {
             return Ok(None);
         }
-        let rotated = self.replace_key(number, key)?;
+        let rotated = self.replace_key(number, key, now)?;
         if rotated.is_some() {
             self.challenges.retain(|challenge| challenge.nonce != nonce);
         }

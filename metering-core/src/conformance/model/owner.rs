@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::access::account::{Account, RateLimits, Totals};
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
@@ -14,13 +15,17 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
 use crate::usage::UsageLine;
 
+use super::keys::Issued;
+
 /// An account and its complete history.
 #[derive(Debug)]
 pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) made: NewAccount,
     pub(in crate::conformance) limits: RateLimits,
-    /// Every key that it ever had; the last one is the current key.
+    /// Every secret that its owner was given for an existing account; the last one is the current one.
     pub(in crate::conformance) keys: Vec<KeyHash>,
+    /// Its keys, by number.
+    pub(in crate::conformance) issued: Vec<Issued>,
     pub(in crate::conformance) revoked_at: Option<Timestamp>,
     pub(in crate::conformance) entries: Vec<Entry>,
     pub(in crate::conformance) usage: Vec<Event>,
@@ -46,10 +51,23 @@ pub(in crate::conformance) struct Entry {
 pub(in crate::conformance) struct Event {
     pub(in crate::conformance) is_refund: bool,
     pub(in crate::conformance) line: UsageLine,
+    pub(in crate::conformance) key: KeyNumber,
     /// Atoms used; negative for a refund.
     pub(in crate::conformance) used: i128,
     pub(in crate::conformance) booked_on: Day,
     pub(in crate::conformance) at: Timestamp,
+}
+
+/// The windows that a request at `now` counts in. A clock that lags by up to a minute, or an hour at midnight, counts in
+/// the newest window; one that stepped back further starts a new window.
+pub(super) fn window_counts(limits: RateLimits, minute: Window, day: Window, now: Timestamp) -> RateStatus {
+    let back = minute.index - now.minute();
+    let window = |newest: Window, index: i64, lag: i64| {
+        let stays = index == newest.index || (index < newest.index && back <= lag);
+        if stays { newest } else { Window { index, count: 0 } }
+    };
+    let (minute, day) = (window(minute, now.minute(), 1), window(day, now.day().unix_days(), 60));
+    RateStatus { limits, minute, day, at: now }
 }
 
 fn fits(atoms: i128) -> bool {
@@ -67,6 +85,7 @@ impl Owner {
         let mut owner = Self {
             limits: made.limits,
             keys: vec![made.key],
+            issued: vec![Issued::new(Key::first(made.id.clone(), &made.key, made.created_at), made.key)],
             revoked_at: None,
             entries: Vec::new(),
             usage: Vec::new(),
@@ -141,24 +160,14 @@ impl Owner {
         true
     }
 
-    /// The windows that a request at `now` counts in. A clock that lags by up to a minute, or an hour at midnight,
-    /// counts in the newest window; one that stepped back further starts a new window.
-    fn rate(&self, now: Timestamp) -> RateStatus {
-        let back = self.minute.index - now.minute();
-        let window = |newest: Window, index: i64, lag: i64| {
-            let stays = index == newest.index || (index < newest.index && back <= lag);
-            if stays { newest } else { Window { index, count: 0 } }
-        };
-        let minute = window(self.minute, now.minute(), 1);
-        let day = window(self.day, now.day().unix_days(), 60);
-        RateStatus { limits: self.limits, minute, day, at: now }
-    }
-
-    pub(super) fn charge(&mut self, charge: Charge, now: Timestamp) -> Decision {
-        let rate = self.rate(now);
+    pub(super) fn charge(&mut self, key: KeyNumber, charge: Charge, now: Timestamp) -> Decision {
+        if let Err(refusal) = self.check_keys(key, &charge, now) {
+            return Decision::Refused(refusal);
+        }
+        let rate = window_counts(self.limits, self.minute, self.day, now);
         let receipt = |rate, charged, balance, repeated| Receipt {
             account: self.made.id.clone(),
-            key: KeyNumber::FIRST,
+            key,
             charged,
             balance,
             line: charge.line.clone(),
@@ -173,6 +182,7 @@ impl Owner {
         if let Some((first, charged, balance)) = answered
             && now < first.saturating_add(RequestId::RETENTION)
         {
+            let rate = self.key_rate(key, now).unwrap_or(rate);
             return Decision::Accepted(receipt(rate, *charged, *balance, true));
         }
         let RateLimits { requests_per_minute, requests_per_day } = self.limits;
@@ -190,12 +200,17 @@ impl Owner {
         }
         let count = |window: Window| Window { index: window.index, count: window.count + 1 };
         let rate = RateStatus { minute: count(rate.minute), day: count(rate.day), ..rate };
-        let accepted = receipt(rate, charge.price, credits(before - price), false);
+        if let Err(refusal) = self.key_limits(key, &charge, rate, now) {
+            return Decision::Refused(refusal);
+        }
+        let mut accepted = receipt(rate, charge.price, credits(before - price), false);
         (self.minute, self.day) = (rate.minute, rate.day);
+        self.count_for_keys(key, price, now);
+        accepted.rate = self.key_rate(key, now).unwrap_or(rate);
         if let Some(id) = charge.request_id {
             self.results.insert(id, (now, charge.price, accepted.balance));
         }
-        let event = Event { is_refund: false, line: charge.line, used: price, booked_on: now.day(), at: now };
+        let event = Event { is_refund: false, line: charge.line, key, used: price, booked_on: now.day(), at: now };
         self.usage.push(event);
         Decision::Accepted(accepted)
     }

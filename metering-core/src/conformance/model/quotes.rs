@@ -111,7 +111,7 @@ impl Model {
         if !awaits_key || claim.delivery == KeyDelivery::Later || claimer.tx != claim.payment.tx {
             return Ok(Claimed::AlreadyClaimed);
         }
-        let given = self.replace_key(claimer.owner, claim.account.key)?;
+        let given = self.replace_key(claimer.owner, claim.account.key, claim.now)?;
         Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
     }
 

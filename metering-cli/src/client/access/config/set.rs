@@ -116,7 +116,7 @@ impl SetKeyArgs {
 }
 
 /// Reads the key from a prompt on a terminal, or else from the first line of standard input.
-pub(super) fn read_key() -> Result<ApiKey, Failure> {
+pub(in crate::client::access) fn read_key() -> Result<ApiKey, Failure> {
     let failed = |error: io::Error| Failure::Failed(format!("cannot read the key: {error}"));
     let text = if io::stdin().is_terminal() {
         Zeroizing::new(rpassword::prompt_password("API key (not shown): ").map_err(failed)?)

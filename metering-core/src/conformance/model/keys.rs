@@ -1,0 +1,291 @@
+//! Keys in the model, with every secret that they ever had and everything that counted for them.
+
+use std::time::Duration;
+
+use crate::access::account::RateLimits;
+use crate::access::budget::{Budget, Spent};
+use crate::access::issued_key::{Key, KeyStatus, KeyUsage};
+use crate::access::key::KeyHash;
+use crate::access::key_id::{KeyId, KeyNumber};
+use crate::access::key_terms::KeyTerms;
+use crate::access::key_use::KeyRefusal;
+use crate::access::scope::Scope;
+use crate::charging::charge::{Charge, Refusal};
+use crate::charging::key_meter::ExhaustedBudget;
+use crate::charging::rate::{LimitWindow, RateStatus, Window};
+use crate::clock::{Day, Timestamp};
+use crate::store::Discrepancy;
+use crate::usage::UsageLine;
+
+use super::owner::{Event, Owner, credits, window_counts};
+
+const EPOCH: Day = Day::from_unix_days(0);
+
+/// A key.
+#[derive(Debug)]
+pub(in crate::conformance) struct Issued {
+    pub(in crate::conformance) key: Key,
+    pub(super) secrets: Vec<Secret>,
+    minute: Window,
+    day: Window,
+    /// The first day of the newest period of its budget that anything counted in.
+    since: Day,
+    /// The atoms that counted in it since it began, in order.
+    counted: Vec<i128>,
+}
+
+/// A secret that a key has or had.
+#[derive(Debug)]
+pub(super) struct Secret {
+    pub(super) hash: KeyHash,
+    pub(super) revoked: bool,
+    pub(super) expires_at: Option<Timestamp>,
+}
+
+impl Issued {
+    pub(super) fn new(key: Key, secret: KeyHash) -> Self {
+        let secrets = vec![Secret { hash: secret, revoked: false, expires_at: None }];
+        Self { key, secrets, minute: Window::default(), day: Window::default(), since: EPOCH, counted: Vec::new() }
+    }
+
+    pub(super) fn replace_secrets(&mut self, new: Option<KeyHash>) {
+        self.secrets.iter_mut().for_each(|secret| secret.revoked = true);
+        self.secrets.extend(new.map(|hash| Secret { hash, revoked: false, expires_at: None }));
+    }
+
+    /// Makes a period begin, in which this much counted before.
+    pub(super) fn begin(&mut self, since: Day, spent: i128) {
+        (self.since, self.counted) = (since, vec![spent]);
+    }
+
+    fn spent(&self) -> i128 {
+        self.counted.iter().sum()
+    }
+
+    /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to an hour
+    /// counts in the newest period.
+    fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
+        let (first, newest) = (first_day(budget, now), self.since);
+        let lags = first < newest && now.saturating_add(Duration::from_secs(3_600)) >= newest.start();
+        if first == newest || lags { (newest, self.spent()) } else { (first, 0) }
+    }
+
+    /// The use of its rate limits; `None` if it has none.
+    fn rate(&self, now: Timestamp) -> Option<RateStatus> {
+        let limits = self.key.terms.limits;
+        (limits != RateLimits::NONE).then(|| window_counts(limits, self.minute, self.day, now))
+    }
+
+    fn check(&self, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
+        let KeyTerms { expires_at, scopes, .. } = &self.key.terms;
+        if self.key.terms.disabled || self.key.leaked_at.is_some() || self.key.revoked_at.is_some() {
+            return Err(Refusal::UnknownKey);
+        }
+        if let Some(at) = *expires_at
+            && at <= now
+        {
+            return Err(Refusal::Key(KeyRefusal::Expired { at }));
+        }
+        if !scopes.has(Scope::Call) {
+            return Err(Refusal::Key(KeyRefusal::Scope { scope: Scope::Call }));
+        }
+        let UsageLine { http_method, route_template, .. } = &charge.line;
+        if self.key.terms.routes.allow(http_method, route_template) {
+            Ok(())
+        } else {
+            Err(Refusal::Key(KeyRefusal::Route))
+        }
+    }
+
+    fn refuses(&self, charge: &Charge, account: RateStatus, now: Timestamp) -> Result<(), Refusal> {
+        if let Some(rate) = self.rate(now) {
+            let RateLimits { requests_per_minute, requests_per_day } = rate.limits;
+            let windows = [
+                (requests_per_day, rate.day, LimitWindow::Day),
+                (requests_per_minute, rate.minute, LimitWindow::Minute),
+            ];
+            for (limit, counted, window) in windows {
+                if limit > 0 && counted.count >= limit {
+                    return Err(Refusal::RateLimited { window, rate });
+                }
+            }
+        }
+        let Some(budget) = self.key.terms.budget else { return Ok(()) };
+        let (_, spent) = self.spent_at(budget, now);
+        let price = i128::from(charge.price.atoms());
+        if price > 0 && spent + price > i128::from(budget.limit.atoms()) {
+            let exhausted = ExhaustedBudget { budget, spent: credits(spent), required: charge.price, at: now };
+            return Err(Refusal::KeyBudget { exhausted, rate: account });
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, price: i128, now: Timestamp) {
+        if let Some(rate) = self.rate(now) {
+            let next = |window: Window| Window { index: window.index, count: window.count + 1 };
+            (self.minute, self.day) = (next(rate.minute), next(rate.day));
+        }
+        if let Some(budget) = self.key.terms.budget {
+            let (since, spent) = self.spent_at(budget, now);
+            if self.since != since {
+                self.begin(since, spent);
+            }
+            self.counted.push(price);
+        }
+    }
+}
+
+pub(super) fn first_day(budget: Budget, now: Timestamp) -> Day {
+    budget.reset.map_or(EPOCH, |reset| reset.first_day(now.day()))
+}
+
+impl Owner {
+    pub(super) fn chain(&self, number: KeyNumber) -> Vec<usize> {
+        let mut chain = Vec::new();
+        let mut next = Some(number);
+        while let Some(number) = next {
+            let index = usize::try_from(number.get()).unwrap();
+            chain.push(index);
+            next = self.issued[index].key.parent;
+        }
+        chain
+    }
+
+    /// The key with a secret that is not revoked.
+    pub(in crate::conformance) fn holder(&self, secret: KeyHash) -> Option<(&Issued, Option<Timestamp>)> {
+        let found = self.issued.iter().flat_map(|issued| issued.secrets.iter().map(move |secret| (issued, secret)));
+        let mut found = found.filter(|(_, of)| of.hash == secret && !of.revoked);
+        found.next().filter(|_| self.is_live()).map(|(issued, secret)| (issued, secret.expires_at))
+    }
+
+    pub(in crate::conformance) fn is_live_key(&self, secret: KeyHash, now: Timestamp) -> bool {
+        let Some((issued, expires_at)) = self.holder(secret) else { return false };
+        let mut chain = self.chain(issued.key.number).into_iter().map(|index| &self.issued[index].key);
+        expires_at.is_none_or(|at| now < at)
+            && chain.all(|key| key.is_live() && key.terms.expires_at.is_none_or(|at| now < at))
+    }
+
+    pub(super) fn find(&self, id: &KeyId) -> Option<usize> {
+        self.issued.iter().position(|issued| issued.key.id == *id)
+    }
+
+    pub(super) fn check_keys(&self, key: KeyNumber, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
+        self.chain(key).into_iter().try_for_each(|index| self.issued[index].check(charge, now))
+    }
+
+    pub(super) fn key_limits(
+        &self,
+        key: KeyNumber,
+        charge: &Charge,
+        account: RateStatus,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.chain(key).into_iter().try_for_each(|index| self.issued[index].refuses(charge, account, now))
+    }
+
+    pub(super) fn count_for_keys(&mut self, key: KeyNumber, price: i128, now: Timestamp) {
+        for index in self.chain(key) {
+            self.issued[index].count(price, now);
+        }
+    }
+
+    /// The use of the key's own rate limits.
+    pub(super) fn key_rate(&self, key: KeyNumber, now: Timestamp) -> Option<RateStatus> {
+        self.issued[usize::try_from(key.get()).unwrap()].rate(now)
+    }
+
+    pub(super) fn refund_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
+        for index in self.chain(key) {
+            let issued = &mut self.issued[index];
+            if issued.key.terms.budget.is_some() && day >= issued.since {
+                issued.counted.push(-atoms);
+            }
+        }
+    }
+
+    /// What the events of a key and the keys below it add up to since a day.
+    fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
+        let index = usize::try_from(number.get()).unwrap();
+        let counts = |event: &&Event| event.booked_on >= day && self.chain(event.key).contains(&index);
+        self.usage.iter().filter(counts).map(|event| event.used).sum()
+    }
+
+    /// The budgets from which less was taken than the events add up to: after a clock was set back.
+    pub(super) fn short_budgets(&self) -> Vec<Discrepancy> {
+        let short = |issued: &Issued| {
+            let (spent, computed) = (issued.spent(), self.spent_since(issued.key.number, issued.since));
+            (issued.key.terms.budget.is_some() && spent < computed).then(|| Discrepancy {
+                account: self.made.id.clone(),
+                amount: "key_spent",
+                recorded: credits(spent),
+                computed: credits(computed),
+            })
+        };
+        self.issued.iter().filter_map(short).collect()
+    }
+
+    /// What a store must say about a key.
+    pub(in crate::conformance) fn status(&self, issued: &Issued, today: Day) -> KeyStatus {
+        let own = || self.usage.iter().filter(|event| event.key == issued.key.number);
+        let since = |first: Day| {
+            let days = own().filter(|event| (first..=today).contains(&event.booked_on));
+            credits(days.map(|event| event.used).sum())
+        };
+        let [daily, weekly, monthly] = crate::access::BudgetReset::ALL.map(|reset| since(reset.first_day(today)));
+        let usage = KeyUsage {
+            total: credits(own().map(|event| event.used).sum()),
+            daily,
+            weekly,
+            monthly,
+            last_used: own().filter(|event| !event.is_refund).map(|event| event.booked_on).max(),
+        };
+        let spent = Spent { since: issued.since, amount: credits(issued.spent()) };
+        let spent = issued.key.terms.budget.map(|_| spent);
+        let chain = self.chain(issued.key.number);
+        let parents_are_live = chain[1..].iter().all(|index| self.issued[*index].key.is_live());
+        KeyStatus { key: issued.key.clone(), parents_are_live, spent, usage }
+    }
+
+    /// Whether a key and all above it are live and may manage keys.
+    pub(super) fn manages(&self, index: usize, now: Timestamp) -> bool {
+        self.chain(self.issued[index].key.number).into_iter().all(|index| {
+            let key = &self.issued[index].key;
+            let expired = key.terms.expires_at.is_some_and(|at| at <= now);
+            key.is_live() && !expired && key.terms.scopes.has(Scope::Manage)
+        })
+    }
+
+    /// Makes the budget begin with what was spent, if it is new or has another period.
+    pub(super) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
+        let after = self.issued[index].key.terms.clone();
+        let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;
+        if !is_counted(&after) {
+            let issued = &mut self.issued[index];
+            (issued.minute, issued.day) = (Window::default(), Window::default());
+        }
+        let period = |terms: &KeyTerms| terms.budget.map(|budget| budget.reset);
+        if period(before) == period(&after) {
+            return;
+        }
+        if let Some(budget) = after.budget {
+            let since = first_day(budget, now);
+            let spent = self.spent_since(self.issued[index].key.number, since);
+            self.issued[index].begin(since, spent);
+        }
+    }
+
+    /// Replaces the first key's secret, and revokes all other keys that can manage keys.
+    pub(super) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
+        for issued in self.issued.iter_mut().skip(1) {
+            if issued.key.revoked_at.is_none() && issued.key.terms.scopes.has(Scope::Manage) {
+                issued.key.revoked_at = Some(now);
+                issued.replace_secrets(None);
+            }
+        }
+        let first = &mut self.issued[0];
+        first.replace_secrets(Some(secret));
+        let KeyTerms { name, limits, budget, .. } = first.key.terms.clone();
+        first.key.terms = KeyTerms { name, limits, budget, ..KeyTerms::first() };
+        first.key.leaked_at = None;
+    }
+}
