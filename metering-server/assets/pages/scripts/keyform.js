@@ -26,18 +26,19 @@ const COUNTS = [
  * Opens the dialog. `key` is the key to change, if any; `own` is the key of this visit, which gives no more than it has.
  * `now` is the service's time. `send` takes the body of the request, and `done` the result.
  */
-export function keyForm({ key = null, own, now, about = [], title, confirm, send, done, problemOf }) {
+export function keyForm({ key = null, own, now, title, confirm, send, done, problemOf }) {
   const isFirst = key !== null && key.parent_id === null;
-  const made = fieldsOf(key, own);
-  const kept = isFirst ? made.filter(({ name }) => !["expires_at", "expires_on", "scopes"].includes(name)) : made;
-  const [main, more] = [kept.filter(({ name }) => !isMore(name)), kept.filter(({ name }) => isMore(name))];
+  // The first key keeps all scopes and does not expire.
+  const main = [...budgetOf(key), ...(isFirst ? [] : [...expiryOf(key, own), scopesOf(key, own)])];
+  const more = moreOf(key);
+  const fields = [...main, ...more];
   const isOpen = more.some((one) => one.value() !== "");
   const words = isFirst ? [h("p", { class: "soft" }, "This is the account's first key. It has all scopes and does not expire.")] : [];
-  const before = key && valuesOf(kept);
+  const before = key && valuesOf(fields);
   formDialog({
     title,
-    about: [...about, ...words],
-    fields: kept,
+    about: words,
+    fields,
     layout: [
       ...main.map(({ element }) => element),
       h("details", { class: "more field", open: isOpen }, h("summary", {}, "More limits"), ...more.map((one) => (one.name === "routes" ? withRoutes(one) : one.element))),
@@ -50,18 +51,39 @@ export function keyForm({ key = null, own, now, about = [], title, confirm, send
   });
 }
 
-const isMore = (name) => ["routes", "networks"].includes(name) || COUNTS.some(([count]) => count === name);
 const valuesOf = (fields) => Object.fromEntries(fields.map((one) => [one.name, one.value()]));
 
-function fieldsOf(key, own) {
-  const lines = (list) => list?.join("\n") ?? "";
+function budgetOf(key) {
   return [
     field({ name: "name", label: "Name", value: key?.name, maxlength: "100", hint: "What or whom it is for.", check: (text) => (text ? "" : "Give the key a name.") }),
     field({ name: "limit", label: "Budget in credits", value: key?.limit ?? "", inputmode: "decimal", hint: "Counts calls with it and with the keys below it. Empty for no limit.", check: optional(checks.credit) }),
     field({ name: "limit_reset", label: "Budget period", value: key?.limit_reset ?? "", options: PERIODS, hint: "Days begin at 00:00 UTC, weeks on Monday.", when: (other) => other("limit").trim() !== "" }),
+  ];
+}
+
+function expiryOf(key, own) {
+  return [
     field({ name: "expires_at", label: "Expires", value: key?.expires_at ? "keep" : "", options: expiries(key, own) }),
     field({ name: "expires_on", label: "Date and time (UTC)", type: "datetime-local", check: (text) => (text ? "" : "Choose a date and a time."), when: (other) => other("expires_at") === "at" }),
-    boxes({ name: "scopes", label: "Scopes", options: SCOPES, value: key?.scopes ?? ["call", "read"].filter((scope) => own.scopes.includes(scope)), closed: SCOPES.map(([scope]) => scope).filter((scope) => !own.scopes.includes(scope)), check: (list) => (list.length > 0 ? "" : "Choose at least one.") }),
+  ];
+}
+
+/** The checkboxes of scopes. A key gives no scope that it does not have. */
+function scopesOf(key, own) {
+  const isOwn = ([scope]) => own.scopes.includes(scope);
+  return boxes({
+    name: "scopes",
+    label: "Scopes",
+    options: SCOPES,
+    value: key?.scopes ?? ["call", "read"].filter((scope) => isOwn([scope])),
+    closed: SCOPES.filter((scope) => !isOwn(scope)).map(([scope]) => scope),
+    check: (list) => (list.length > 0 ? "" : "Choose at least one."),
+  });
+}
+
+function moreOf(key) {
+  const lines = (list) => list?.join("\n") ?? "";
+  return [
     field({ name: "routes", label: "Routes", value: lines(key?.routes), lines: 3, class: "mono", hint: "One in each line, such as GET /search or /quotes/*. Empty for all." }),
     field({ name: "networks", label: "Networks", value: lines(key?.networks), lines: 2, class: "mono", hint: "One in each line, such as 203.0.113.0/24. Empty for all." }),
     ...COUNTS.map(([name, label]) => field({ name, label, value: key && key[name] !== "0" ? key[name] : "", inputmode: "numeric", hint: "Empty for no limit of its own.", check: optional(checks.whole) })),
