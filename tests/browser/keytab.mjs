@@ -179,7 +179,7 @@ export const keyTab = {
 
   /** Keys below keys: what they see, what stops with them, and what a leak asks for. */
   async keyTree(visitor, { key }) {
-    const page = await visitor.window({ expected: [401, 403] });
+    const page = await visitor.window({ expected: [401, 403, "ERR_FAILED"] });
     const { key: team } = await make(page, key, { name: "team", scopes: ["call", "read", "manage"], limit: "1" });
     const { key: intern } = await make(page, team, { name: "intern" });
     const { key: laptop } = await make(page, key, { name: "laptop" });
@@ -256,9 +256,19 @@ export const keyTab = {
     await page.click("dialog [type=submit]");
     const first = await secretOf(page, "First key", { isOwn: true });
     assert.deepEqual([await status(page, key), await status(page, first)], [200, 200]);
+    const replaced = [];
+    const lose = async (route) => {
+      replaced.push((await (await route.fetch()).json()).api_key);
+      await route.abort();
+    };
+    await page.route("**/keys/current/rotate", lose, { times: 1 });
     await act(page, "First key", "rotate");
     await page.click("dialog [type=submit]");
+    await page.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await page.innerText("#dialog-error"), /may have been replaced.*same new one/);
+    await page.click("dialog [type=submit]");
     const last = await secretOf(page, "First key", { isOwn: true });
+    assert.deepEqual(replaced, [last], "the secret of the lost response");
     assert.deepEqual([await status(page, key), await status(page, first), await status(page, last)], [401, 401, 200]);
     const stored = await storedData(page);
     assert.ok(stored.includes(last) && !stored.includes("metering.rotation"));

@@ -100,7 +100,7 @@ function expiries(key, own) {
 /** The field of routes, with suggestions from the catalogue. */
 function withRoutes(routes) {
   const list = h("datalist", { id: "known-routes" });
-  const input = h("input", { type: "text", id: "add-route", class: "mono", list: "known-routes", spellcheck: "false", "aria-label": "Route of the catalogue" });
+  const input = h("input", { type: "text", id: "add-route", class: "mono", list: "known-routes", spellcheck: "false", placeholder: "Find a route", "aria-label": "Route of the catalogue" });
   const add = () => {
     const route = input.value.trim();
     if (!route) return;
