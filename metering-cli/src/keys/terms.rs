@@ -144,9 +144,9 @@ fn names(scopes: Vec<Scope>) -> Vec<String> {
     scopes.into_iter().map(|scope| scope.as_str().to_owned()).collect()
 }
 
-/// A list without `any`, which stands for no restriction.
-fn listed(entries: Vec<String>) -> Vec<String> {
-    if entries.iter().any(|entry| entry == ANY) { Vec::new() } else { entries }
+/// A list; `None` if it has `any`, which stands for no restriction.
+fn listed(entries: Vec<String>) -> Option<Vec<String>> {
+    (!entries.iter().any(|entry| entry == ANY)).then_some(entries)
 }
 
 impl NewTerms {
@@ -180,9 +180,9 @@ impl ChangedTerms {
             scopes: self.scopes.map(names),
             routes: self.routes.map(listed),
             networks: self.networks.map(listed),
-            requests_per_minute: self.rpm,
-            requests_per_day: self.rpd,
-            max_in_flight: self.max_in_flight,
+            requests_per_minute: self.rpm.map(Some),
+            requests_per_day: self.rpd.map(Some),
+            max_in_flight: self.max_in_flight.map(Some),
         }
     }
 }

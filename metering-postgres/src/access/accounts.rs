@@ -1,4 +1,4 @@
-use metering_core::access::{Email, Key, KeyHash, KeyHolder, Scope, Totals};
+use metering_core::access::{Email, Key, KeyHash, KeyHolder, Totals};
 use metering_core::backend::decision::{
     self, CreateChanges, CreateFacts, Decided, KeyChangeFacts, KeyChanges, KeyFacts, KeyWrite, MeterWrite, OldSecrets,
 };
@@ -8,7 +8,7 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, KeyChange, Page, Posted};
 use metering_core::{Account, AccountId, Credits, NewAccount, RateLimits, Timestamp};
 
-use crate::access::{keys, owners};
+use crate::access::{key_changes, keys, owners};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
@@ -64,10 +64,8 @@ pub(crate) async fn key_facts<C: GenericClient>(client: &C, id: &AccountId, key:
         Some((row, account)) => keys::of_account(client, *row, &account.id).await?,
         None => Vec::new(),
     };
-    let is_manager =
-        |key: &Key| key.number.is_first() || (key.revoked_at.is_none() && key.terms.scopes.has(Scope::Manage));
-    let managers = keys.into_iter().filter(is_manager).collect();
-    Ok(KeyFacts { account, managers, key_in_use: keys::is_used(client, key).await? })
+    let keys = keys.into_iter().filter(|key| key.revoked_at.is_none()).collect();
+    Ok(KeyFacts { account, keys, key_in_use: keys::is_used(client, key).await? })
 }
 
 /// Accounts after a row number, at most `limit`.
@@ -195,11 +193,12 @@ pub(crate) async fn replace_live_key(
     let Some(KeyHolder { account: Account { id, .. }, chain, .. }) = holder else { return Ok(None) };
     let secret_in_use = keys::is_used(client, &secret).await?;
     let account = locked(client, &id).await?;
-    let facts = KeyChangeFacts { account: account.clone(), chain, meter: None, spent: Credits::ZERO, secret_in_use };
-    match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now)? {
-        Decided::Accepted(change) => {
-            quotes::key_given_out(client, change.row).await?;
-            keys::write_key(write, change).await?;
+    let (meter, spent, keys) = (None, Credits::ZERO, Vec::new());
+    let facts = KeyChangeFacts { account: account.clone(), chain, meter, spent, keys, secret_in_use };
+    match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
+        Decided::Accepted(changes) => {
+            quotes::key_given_out(client, changes.key.row).await?;
+            key_changes::write_change(write, changes).await?;
             Ok(account.map(|(_, account)| account))
         }
         Decided::Refused(_) => Ok(None),

@@ -2,7 +2,7 @@
 
 use metering_core::access::{Key, KeyHash, KeyId, KeyNumber};
 use metering_core::backend::credits;
-use metering_core::backend::decision::{self, Decided, KeyChangeFacts, NewKeyFacts};
+use metering_core::backend::decision::{self, Decided, KeyChangeFacts, KeyChangeWrites, NewKeyFacts};
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey};
 use metering_core::{AccountId, Credits, Day, Timestamp};
 
@@ -12,7 +12,7 @@ use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{KEY_METER_COLUMNS, all, first, one, optional_key_meter};
+use crate::rows::{KEY_METER_COLUMNS, all, exists, first, one, optional_key_meter};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
 pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewKey) -> Result<KeyCreated> {
@@ -26,14 +26,15 @@ pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewKey) -> Result<K
         Some(id) => keys.iter().find(|key| key.id == *id).map(|key| key.number),
         None => Some(KeyNumber::FIRST),
     };
+    let counts = |key: &Key| key.revoked_at.is_none() && key.terms.expires_at.is_none_or(|at| new.created_at < at);
     let facts = NewKeyFacts {
         account,
         parents: parent.map_or_else(Vec::new, |parent| chain(&keys, parent)),
         owner_of_secret: keys::of_secret(client, &new.secret).await?,
-        count: count(keys.iter().filter(|key| key.revoked_at.is_none()).count()),
+        count: count(keys.iter().filter(|key| counts(key)).count()),
         next: KeyNumber::new(keys.last().map_or(0, |last| last.number.get().saturating_add(1))),
     };
-    match decision::create_key(new, facts)? {
+    match decision::create_key(new, facts) {
         Decided::Accepted(change) => write_key(write, change).await.map(KeyCreated::Key),
         Decided::Refused(refusal) => Ok(refusal),
     }
@@ -48,8 +49,8 @@ pub(crate) async fn change(
     now: Timestamp,
 ) -> Result<KeyChanged> {
     let facts = change_facts(write, account, id, &change, now).await?;
-    match decision::change_key(facts, actor, change, now)? {
-        Decided::Accepted(change) => write_key(write, change).await.map(KeyChanged::Key),
+    match decision::change_key(facts, actor, change, now) {
+        Decided::Accepted(changes) => write_change(write, changes).await.map(KeyChanged::Key),
         Decided::Refused(refusal) => Ok(refusal),
     }
 }
@@ -60,9 +61,20 @@ pub(crate) async fn report_leaked(
     now: Timestamp,
 ) -> Result<Option<Key>> {
     // Other writes wait, so the secret works until this one has written.
-    let Some((row, key)) = keys::of_working_secret(write.client(), secret, now).await? else { return Ok(None) };
-    lock_meter(write.client(), row).await?;
-    write_key(write, decision::report_leaked(row, key, now)).await.map(Some)
+    let client = write.client();
+    let Some((row, key)) = keys::of_working_secret(client, secret, now).await? else { return Ok(None) };
+    lock_meter(client, row).await?;
+    let sql = "SELECT 1 FROM key_secret WHERE hash = $1 AND expires_at IS NOT NULL";
+    let is_replaced = exists(client, sql, &[&secret.as_bytes().as_slice()]).await?;
+    write_key(write, decision::report_leaked(row, key, is_replaced, now)).await.map(Some)
+}
+
+/// Writes a changed key, and those that are revoked with it.
+pub(crate) async fn write_change(write: &SerializedWrite<'_>, changes: KeyChangeWrites<i64>) -> Result<Key> {
+    for below in changes.below {
+        write_key(write, below).await?;
+    }
+    write_key(write, changes.key).await
 }
 
 async fn change_facts(
@@ -78,7 +90,9 @@ async fn change_facts(
         KeyChange::Terms(_) | KeyChange::Revoke => false,
     };
     let account = accounts::locked(client, id).await?;
-    let mut facts = KeyChangeFacts { account, chain: Vec::new(), meter: None, spent: Credits::ZERO, secret_in_use };
+    let (chain_of_key, keys) = (Vec::new(), Vec::new());
+    let mut facts =
+        KeyChangeFacts { account, chain: chain_of_key, meter: None, spent: Credits::ZERO, keys, secret_in_use };
     let Some((row, account)) = &facts.account else { return Ok(facts) };
     let keys = keys::of_account(client, *row, &account.id).await?;
     let Some(key) = keys.iter().find(|of_account| of_account.id == *key) else { return Ok(facts) };
@@ -89,6 +103,9 @@ async fn change_facts(
         facts.spent = spent_since(client, *row, &Lineage::of(&keys).below(key.number), since).await?;
     }
     facts.chain = chain(&keys, key.number);
+    if decision::revokes_below(key, change) {
+        facts.keys = keys.iter().filter(|key| key.revoked_at.is_none()).cloned().collect();
+    }
     Ok(facts)
 }
 

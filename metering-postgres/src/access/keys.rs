@@ -218,6 +218,11 @@ pub(crate) async fn write_key(write: &SerializedWrite<'_>, change: KeyWrite<i64>
             let sql = "UPDATE key_secret SET revoked_at = $3 WHERE account = $1 AND key = $2 AND revoked_at IS NULL";
             execute(client, sql, &[&row, &number, &written_at.unix_millis()]).await?;
         }
+        OldSecrets::EndGrace => {
+            let sql = "UPDATE key_secret SET revoked_at = $3 \
+                       WHERE account = $1 AND key = $2 AND revoked_at IS NULL AND expires_at IS NOT NULL";
+            execute(client, sql, &[&row, &number, &written_at.unix_millis()]).await?;
+        }
         OldSecrets::ExpireAt(at) => {
             let sql = "UPDATE key_secret SET expires_at = least(coalesce(expires_at, $3), $3) \
                        WHERE account = $1 AND key = $2 AND revoked_at IS NULL";

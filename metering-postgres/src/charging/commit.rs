@@ -241,8 +241,8 @@ impl<'p> Batch<'p> {
         fold(meters, &changes.usage, &self.lines(), now)
     }
 
-    fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
-        self.items.iter().filter_map(|item| Some((item.account?, request_of(item.posting)?.as_str())))
+    fn requests(&self) -> impl Iterator<Item = (i64, RequestId)> + '_ {
+        self.items.iter().filter_map(|item| Some((item.account?, item.request()?)))
     }
 
     /// The usage lines of the batch by number.
@@ -268,10 +268,19 @@ impl<'p> Batch<'p> {
 }
 
 impl Item<'_> {
+    /// The request id whose remembered outcome decides the posting.
+    fn request(&self) -> Option<RequestId> {
+        match self.posting {
+            Posting::Charge(charge) => Some(charge.request_id.as_ref()?.of_key_number(self.key?)),
+            Posting::Refund(refund) => refund.delivery.as_ref().map(|failed| failed.request.clone()),
+            Posting::Settle(settlement) => Some(settlement.request.clone()),
+        }
+    }
+
     fn decide(&self, facts: &Facts<'_>, tally: &mut Tally<i64, i64>, now: Timestamp) -> Outcome {
         let account = self.account.filter(|account| tally.is_loaded(*account));
         let remembered = || {
-            let request = (account?, request_of(self.posting)?.as_str().to_owned());
+            let request = (account?, self.request()?.as_str().to_owned());
             facts.remembered.get(&request).copied()
         };
         match self.posting {
@@ -299,15 +308,6 @@ impl Item<'_> {
                 Outcome::Settled
             }
         }
-    }
-}
-
-/// The request id whose remembered outcome decides a posting.
-fn request_of(posting: &Posting) -> Option<&RequestId> {
-    match posting {
-        Posting::Charge(charge) => charge.request_id.as_ref(),
-        Posting::Refund(refund) => refund.delivery.as_ref().map(|failed| &failed.request),
-        Posting::Settle(settlement) => Some(&settlement.request),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use metering_core::access::{Key, KeyHash, KeyId, KeyNumber, KeyStatus, Scope};
-use metering_core::backend::decision::{self, Decided, KeyChangeFacts, KeyChanges, KeyFacts, KeyWrite, NewKeyFacts};
+use metering_core::access::{Key, KeyHash, KeyId, KeyNumber, KeyStatus};
+use metering_core::backend::decision::{
+    self, Decided, KeyChangeFacts, KeyChangeWrites, KeyChanges, KeyFacts, KeyWrite, NewKeyFacts,
+};
 use metering_core::backend::{KeyUsageSums, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, Page};
 use metering_core::usage::KeyLabel;
@@ -76,7 +78,7 @@ fn statuses(snapshot: &Snapshot<'_>, row: i64, found: Vec<Metered>, today: Day) 
 /// Creates a key.
 pub(crate) fn create(snapshot: &Snapshot<'_>, new: NewKey) -> Result<KeyCreated> {
     let facts = new_key_facts(snapshot, &new)?;
-    match decision::create_key(new, facts)? {
+    match decision::create_key(new, facts) {
         Decided::Accepted(write) => change_one(snapshot, write).map(KeyCreated::Key),
         Decided::Refused(refusal) => Ok(refusal),
     }
@@ -101,7 +103,7 @@ fn new_key_facts(snapshot: &Snapshot<'_>, new: &NewKey) -> Result<NewKeyFacts<i6
         Some(parent) => keys::chain(snapshot, row, &account.id, parent)?,
         None => Vec::new(),
     };
-    let (count, next) = keys::count_and_next(snapshot, row)?;
+    let (count, next) = keys::count_and_next(snapshot, row, new.created_at)?;
     Ok(NewKeyFacts { account: Some((row, account)), parents, owner_of_secret, count, next })
 }
 
@@ -115,8 +117,8 @@ pub(crate) fn change(
     now: Timestamp,
 ) -> Result<KeyChanged> {
     let facts = key_change_facts(snapshot, account, id, &change, now)?;
-    match decision::change_key(facts, actor, change, now)? {
-        Decided::Accepted(write) => change_one(snapshot, write).map(KeyChanged::Key),
+    match decision::change_key(facts, actor, change, now) {
+        Decided::Accepted(writes) => write_change(snapshot, writes).map(KeyChanged::Key),
         Decided::Refused(refusal) => Ok(refusal),
     }
 }
@@ -132,7 +134,7 @@ fn key_change_facts(
         KeyChange::Rotate { secret, .. } => keys::is_secret_in_use(snapshot, secret)?,
         KeyChange::Terms(_) | KeyChange::Revoke => false,
     };
-    let (mut chain, mut meter, mut spent) = (Vec::new(), None, Credits::ZERO);
+    let (mut chain, mut meter, mut spent, mut below) = (Vec::new(), None, Credits::ZERO, Vec::new());
     let account = accounts::by_id(snapshot, account)?;
     if let Some((row, account)) = &account
         && let Some((key, counted)) = keys::by_id(snapshot, *row, &account.id, id)?
@@ -142,13 +144,17 @@ fn key_change_facts(
         if let Some(first_day) = decision::budget_period(&key.terms, change, now) {
             spent = key_tree::spent_since(snapshot, *row, key.number, first_day)?;
         }
+        if decision::revokes_below(&key, change) {
+            below = unrevoked(snapshot, *row, &account.id)?;
+        }
     }
-    Ok(KeyChangeFacts { account, chain, meter, spent, secret_in_use })
+    Ok(KeyChangeFacts { account, chain, meter, spent, keys: below, secret_in_use })
 }
 
 /// Makes the key of a secret that works unusable until it is rotated.
 pub(crate) fn report_leaked(snapshot: &Snapshot<'_>, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>> {
-    let Some(Secret { account: row, key, .. }) = keys::secret(snapshot, secret)?.filter(|found| found.works(now))
+    let Some(Secret { account: row, key, expires_at, .. }) =
+        keys::secret(snapshot, secret)?.filter(|found| found.works(now))
     else {
         return Ok(None);
     };
@@ -157,7 +163,7 @@ pub(crate) fn report_leaked(snapshot: &Snapshot<'_>, secret: &KeyHash, now: Time
         return Ok(None);
     }
     let (key, _) = keys::by_number(snapshot, row, &account.id, key)?;
-    change_one(snapshot, decision::report_leaked(row, key, now)).map(Some)
+    change_one(snapshot, decision::report_leaked(row, key, expires_at.is_some(), now)).map(Some)
 }
 
 fn change_one(connection: &Connection, write: KeyWrite<i64>) -> Result<Key> {
@@ -180,14 +186,20 @@ pub(crate) fn replace(
 /// What is read before the keys of an account are replaced.
 pub(crate) fn replace_facts(snapshot: &Snapshot<'_>, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
     let (account, key_in_use) = (accounts::by_id(snapshot, id)?, keys::is_secret_in_use(snapshot, secret)?);
-    let managers = match &account {
-        Some((row, account)) => {
-            let unrevoked = keys::unrevoked(snapshot, *row, &account.id, 0, i64::MAX)?.into_iter().map(|(key, _)| key);
-            unrevoked.filter(|key| key.number.is_first() || key.terms.scopes.has(Scope::Manage)).collect()
-        }
+    let keys = match &account {
+        Some((row, account)) => unrevoked(snapshot, *row, &account.id)?,
         None => Vec::new(),
     };
-    Ok(KeyFacts { account, managers, key_in_use })
+    Ok(KeyFacts { account, keys, key_in_use })
+}
+
+fn unrevoked(snapshot: &Snapshot<'_>, row: i64, account: &AccountId) -> Result<Vec<Key>> {
+    Ok(keys::unrevoked(snapshot, row, account, 0, i64::MAX)?.into_iter().map(|(key, _)| key).collect())
+}
+
+fn write_change(connection: &Connection, writes: KeyChangeWrites<i64>) -> Result<Key> {
+    writes.below.iter().try_for_each(|write| keys::write_key(connection, write))?;
+    change_one(connection, writes.key)
 }
 
 /// Writes the keys of an account that are replaced. They also count as delivery of the key that the account's quote
@@ -213,12 +225,13 @@ pub(crate) fn replace_live(
         chain: holder.chain,
         meter: None,
         spent: Credits::ZERO,
+        keys: Vec::new(),
         secret_in_use: keys::is_secret_in_use(snapshot, &secret)?,
     };
-    match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now)? {
-        Decided::Accepted(write) => {
-            let row = write.row;
-            change_one(snapshot, write)?;
+    match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
+        Decided::Accepted(writes) => {
+            let row = writes.key.row;
+            write_change(snapshot, writes)?;
             quotes::key_given_out(snapshot, row)?;
             Ok(Some(holder.account))
         }

@@ -151,12 +151,13 @@ pub(crate) fn labels(connection: &Connection, row: i64) -> Result<Vec<KeyLabel>>
     })
 }
 
-/// How many keys of an account are not revoked, and the number of the next key.
-pub(crate) fn count_and_next(connection: &Connection, row: i64) -> Result<(u32, KeyNumber)> {
-    let sql = "SELECT count(*) FILTER (WHERE revoked_at IS NULL), coalesce(max(number) + 1, 0) FROM api_key \
-               WHERE account = ?1";
+/// How many keys of an account are neither revoked nor expired at `now`, and the number of the next key.
+pub(crate) fn count_and_next(connection: &Connection, row: i64, now: Timestamp) -> Result<(u32, KeyNumber)> {
+    let sql = "SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)), \
+                 coalesce(max(number) + 1, 0) FROM api_key WHERE account = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    statement.query_row([row], |row| Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))).map_err(store_error)
+    let values = [row, now.unix_millis()];
+    statement.query_row(values, |row| Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))).map_err(store_error)
 }
 
 /// Writes a key with its secrets and its meter. Unless the account was just inserted, the caller must then call
@@ -172,6 +173,9 @@ pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Resul
         match old_secrets {
             OldSecrets::Keep => {}
             OldSecrets::Revoke => old("revoked_at = ?3", now)?,
+            OldSecrets::EndGrace => {
+                old("revoked_at = CASE WHEN expires_at IS NULL THEN revoked_at ELSE ?3 END", now)?;
+            }
             OldSecrets::ExpireAt(at) => old("expires_at = min(coalesce(expires_at, ?3), ?3)", at.unix_millis())?,
         }
         write_terms(connection, *row, key)?;

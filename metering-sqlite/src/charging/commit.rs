@@ -63,7 +63,7 @@ impl Batch<'_> {
         };
         let line = self.line(&charge.line)?;
         let remembered = match &charge.request_id {
-            Some(request) => remembered(self.transaction, account, request, self.now)?,
+            Some(request) => remembered(self.transaction, account, &request.of_key_number(key), self.now)?,
             None => None,
         };
         Ok(self.tally.charge(account, key, line, charge, remembered))

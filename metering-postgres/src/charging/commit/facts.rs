@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join4;
+use metering_core::RequestId;
 use metering_core::Timestamp;
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{KeyMeter, Posting, Remembered, Tally};
@@ -45,7 +46,8 @@ impl Batch<'_> {
         now: Timestamp,
     ) -> Result<Facts<'_>> {
         let accounts: Vec<i64> = self.accounts.keys().copied().collect();
-        let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
+        let (of, requests): (Vec<i64>, Vec<RequestId>) = self.requests().unzip();
+        let requests: Vec<&str> = requests.iter().map(RequestId::as_str).collect();
         let (of_keys, keys): (Vec<i64>, Vec<i64>) =
             self.counted(&self.access).map(|(account, key)| (account, i64::from(key.get()))).unzip();
         let lock = format!(
