@@ -115,7 +115,7 @@ export const mail = {
   },
 
   /** The link replaces the key once, when its button is pressed; a lost response loses no key. */
-  async mailRecover(visitor, { link, old, expired }) {
+  async mailRecover(visitor, { link, old, kept, expired }) {
     await scan(link);
     for (const options of LOOKS) {
       const seen = await visitor.window(options);
@@ -144,6 +144,8 @@ export const mail = {
     assert.deepEqual(keys, [key], "the key of the lost response");
     assert.equal((await call(page, "/credits/balance", key)).status, 200);
     await noToken(page);
+    assert.match(await page.innerText("#remaining-keys"), /One other key still works.*crawler key_/s);
+    assert.equal((await call(page, "/credits/balance", kept)).status, 200);
     await checkPage(page, "mail-recovered");
     await page.getByRole("link", { name: "Open your account" }).click();
     await page.waitForSelector("#balance");

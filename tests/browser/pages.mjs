@@ -10,6 +10,7 @@ import { consoleActions } from "./console-actions.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
 import { keys } from "./keys.mjs";
+import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
@@ -50,6 +51,7 @@ const scenes = {
   ...operatorsConsole,
   ...failures,
   ...keys,
+  ...keyTab,
   ...mail,
   ...receipts,
   ...reference,
@@ -245,6 +247,9 @@ const scenes = {
     assert.ok(!page.walletCalls.includes("eth_sendTransaction"));
     await checkPage(page, null);
 
+    const body = JSON.stringify({ name: "crawler" });
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const { key: crawler } = await (await fetch(`${page.base}/keys`, { method: "POST", headers, body })).json();
     named[0].account = account;
     await page.click("#tab-rotate");
     await page.click("#rotate summary");
@@ -252,6 +257,8 @@ const scenes = {
     await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#rotate").innerText), KEY.source);
     const fresh = (await page.locator("#rotate").innerText()).match(KEY)[0];
     assert.notEqual(fresh, key);
+    assert.match(await page.innerText("#remaining-keys"), /One other key still works.*Delete those that you do not know.*crawler key_/s);
+    assert.equal((await call(page, "/credits/balance", crawler)).status, 200);
     await checkPage(page, "rotated");
     assert.equal((await call(page, "/credits/balance", key)).status, 401);
     assert.equal((await call(page, "/credits/balance", fresh)).status, 200);

@@ -155,6 +155,8 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
         request_path: route.into(),
         request_id: None,
         delivery: None,
+        address: None,
+        in_flight: None,
     };
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     match outcomes.pop() {

@@ -60,6 +60,22 @@ fn link_is_exchanged_for_a_key_that_the_profile_keeps() {
 }
 
 #[test]
+fn other_keys_that_still_work_are_named() {
+    let service = StandIn::start();
+    let new = ApiKey::generate(&SystemRandomness);
+    let body = json!({"status": "ok", "rotated": true, "api_key": new.expose(), "org_id": "org_0123456789abcdefghij",
+        "credit_balance": 2, "rate_limits": {"requests_per_minute": 240, "requests_per_day": 0},
+        "remaining_keys": [{"id": "key_0123456789abcdef0123", "name": "sub\u{1b}agent"}]});
+    service.on("/credits/balance", Reply::error(401, "unauthorized")).on(CONFIRM, Reply::ok(body.to_string()));
+    let (home, _) = Home::of(&service);
+    let (link, _) = link_to(&service.url());
+    let ran = home.metering(&["recover", "--link", &link]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("key_0123456789abcdef0123  sub\u{fffd}agent\n"), "{ran:?}");
+    assert!(ran.stderr.contains("`metering keys delete`"), "{ran:?}");
+}
+
+#[test]
 fn key_that_works_is_not_overwritten() {
     let service = StandIn::start();
     let new = ApiKey::generate(&SystemRandomness);

@@ -44,6 +44,23 @@ fn bars_fit_the_terminal_width() {
 }
 
 #[test]
+fn several_keys_are_listed_and_one_is_not() {
+    let key = |id: &str| format!(r#"{{"key_id":"{id}","key_name":"a\u001b b","call_count":7,"credits_used":0.50}}"#);
+    for (keys, is_listed) in [(key("key_1"), false), (format!("{},{}", key("key_1"), key("key_2")), true)] {
+        let service = StandIn::start();
+        let summary = format!("{},\"by_key\":[{keys}]}}", SUMMARY.strip_suffix('}').unwrap());
+        service.on("/credits/usage/summary", Reply::ok(summary));
+        let (home, _) = Home::of(&service);
+        let text = home.metering(&["usage"]).success();
+        assert_eq!(
+            text.contains("\nKEY    NAME  CALLS  CREDITS\nkey_1  a\u{fffd} b      7     0.50\n"),
+            is_listed,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn only_the_top_routes_are_listed() {
     let service = service();
     let (home, _) = Home::of(&service);

@@ -16,6 +16,7 @@ use crate::filling::{
     link, session, top_up, wallet,
 };
 use crate::fixture::{Fixture, NOON, account, account_id, block_on};
+use crate::keys;
 
 async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decision {
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);
@@ -36,6 +37,7 @@ fn moved_store_continues_where_it_was() {
         fixture.migrate(&[]).success();
         let store = fixture.postgres().await;
         charges(&store).await;
+        keys::work_as_before(&store).await;
         money(&store).await;
         visitors(&store).await;
         readers_of_mail(&store).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::access::KeyHash;
+use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
 use metering_core::charging::{Outcome, Posting};
 use metering_core::transfer::{Export, Section};
 use metering_core::usage::Activity;
@@ -11,6 +11,7 @@ use metering_tests::postgres::is_skipped;
 
 use crate::filling::{charge, grant, later};
 use crate::fixture::{Fixture, NOON, account, account_id, block_on, customer};
+use crate::keys::{BELOW, COUNTED, create, secret};
 use crate::snapshot::account_snapshot;
 
 const DAY: u64 = 86_400;
@@ -28,7 +29,7 @@ fn usage_reads_the_same_however_much_is_folded() {
         for step in [20, 300, COMMITS] {
             go(&sqlite, step).await;
             go(&postgres, step).await;
-            for section in [Section::Accounts, Section::Usage, Section::Activity] {
+            for section in [Section::Accounts, Section::Keys, Section::Usage, Section::Activity, Section::Secrets] {
                 for limit in [1_000, 7, 2] {
                     let (was, is) = (pages(&sqlite, section, limit).await, pages(&postgres, section, limit).await);
                     assert!(!was.is_empty());
@@ -53,12 +54,15 @@ fn usage_reads_the_same_however_much_is_folded() {
 /// Charges, refunds and grants for three accounts up to a step, over several days. One of the accounts has few.
 async fn go(store: &dyn Store, to: usize) {
     let from = store.ledger(None, u32::MAX).await.unwrap().items.len();
-    let keys = [1, 2, 3].map(|number| KeyHash::from_bytes([number; 32]));
+    let secrets = [1, 2, 3].map(|number| KeyHash::from_bytes([number; 32]));
     if from == 0 {
         for number in 1..=3 {
             customer(store, number, grant(1_000_000)).await;
         }
+        let own = create(store, &account_id(1), None, COUNTED, every_route()).await;
+        create(store, &account_id(1), Some(&own), BELOW, every_route()).await;
     }
+    let of_first = [secrets[0], secret(COUNTED), secret(BELOW)];
     // The grants tell what was done before: one per step, to the account that has most.
     for step in from.saturating_sub(3)..to {
         let now = later(u64::try_from(step).unwrap() * DAY / 90);
@@ -67,7 +71,11 @@ async fn go(store: &dyn Store, to: usize) {
         // One line per commit: the order of lines within a commit depends on the backend.
         let new = |path: &str| {
             let path = format!("{}{path}", paths[step * 7 / 3 % paths.len()]);
-            let Posting::Charge(mut charge) = charge(keys[number], &path, None) else { unreachable!() };
+            let Posting::Charge(mut charge) =
+                charge(if number == 0 { of_first[step % 3] } else { secrets[number] }, &path, None)
+            else {
+                unreachable!()
+            };
             charge.line.route_template = paths[step * 7 / 3 % paths.len()].into();
             charge.line.source = ClientSource::ALL[step / 11 % 4];
             charge.price = Credits::from_atoms(i64::try_from(1 + step * 31 % 977).unwrap());
@@ -86,6 +94,12 @@ async fn go(store: &dyn Store, to: usize) {
         }
         store.post_entry(&account_id(1), grant(1), NOON).await.unwrap();
     }
+}
+
+/// Terms of a key that counts, and refuses nothing. Without a period, since time goes back by a day in this history.
+fn every_route() -> KeyTerms {
+    let budget = Some(Budget { limit: Credits::from_whole(100).unwrap(), reset: None });
+    KeyTerms { budget, ..KeyTerms::new("Counted".parse().unwrap(), Scopes::ALL) }
 }
 
 /// The newest entries, without what differs between stores.

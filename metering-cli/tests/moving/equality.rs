@@ -60,6 +60,7 @@ fn every_later_change_is_found() {
     block_on(fill(&fixture));
     fixture.migrate(&[]).success();
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
+    let keyed = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000008')";
     // The newest of the packed entries: a form, its number, its line, then the amount, whose first bit is its sign.
     let sign = format!(
         "UPDATE activity SET entries = set_byte(entries, 11, get_byte(entries, 11) # 1) \
@@ -82,9 +83,19 @@ fn every_later_change_is_found() {
             "account org_x0000000000000000001 differs; its balance was",
         ),
         (
-            "UPDATE api_key SET revoked_at = revoked_at + 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
-            "UPDATE api_key SET revoked_at = revoked_at - 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
+            "UPDATE key_secret SET revoked_at = revoked_at + 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
+            "UPDATE key_secret SET revoked_at = revoked_at - 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
             "of org_x0000000000000000004 differs",
+        ),
+        (
+            format!("UPDATE api_key SET max_in_flight = max_in_flight + 1 WHERE account = {keyed} AND number = 2"),
+            format!("UPDATE api_key SET max_in_flight = max_in_flight - 1 WHERE account = {keyed} AND number = 2"),
+            "of org_x0000000000000000008 differs",
+        ),
+        (
+            format!("UPDATE key_meter SET day_count = day_count + 1 WHERE account = {keyed} AND key = 1"),
+            format!("UPDATE key_meter SET day_count = day_count - 1 WHERE account = {keyed} AND key = 1"),
+            "of org_x0000000000000000008 differs",
         ),
         (sign.clone(), sign, "activity of org_x0000000000000000001"),
         (

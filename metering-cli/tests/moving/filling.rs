@@ -24,6 +24,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::{Fixture, NOON, account_id, customer};
+use crate::keys;
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -42,6 +43,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     fill_at_random(fixture).await;
     let store = fixture.sqlite();
     busy(&store).await;
+    keys::fill(&store).await;
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
@@ -192,6 +194,8 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         request_path: path.into(),
         request_id,
         delivery: None,
+        address: None,
+        in_flight: None,
     })
 }
 

@@ -8,6 +8,7 @@ mod equality;
 mod filling;
 mod fixture;
 mod interruptions;
+mod keys;
 mod link;
 mod refusals;
 mod snapshot;

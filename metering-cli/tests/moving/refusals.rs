@@ -54,7 +54,7 @@ fn inconsistent_books_are_not_moved() {
     fixture.tamper("UPDATE meter SET balance = balance + 1");
     let message = fixture.migrate(&[]).failure(3);
     assert!(message.contains("1 amount differs") && message.contains("nothing was moved"), "{message}");
-    fixture.tamper("UPDATE meter SET balance = balance - 1; INSERT INTO usage_daily VALUES (1, 99, 1, 1, 1)");
+    fixture.tamper("UPDATE meter SET balance = balance - 1; INSERT INTO usage_daily VALUES (1, 99, 1, 0, 1, 1)");
     assert!(fixture.migrate(&[]).failure(1).contains("belong to no account"));
     fixture.tamper("DELETE FROM usage_daily");
     fixture.migrate(&[]).success();
@@ -168,7 +168,7 @@ fn dry_run_on_an_earlier_schema_reports_the_upgrade() {
                    INSERT INTO metering_schema VALUES (1, 2);";
     fixture.psql(&format!("{version} {}", scripts.join("\n")));
     let output = fixture.migrate(&["--dry-run"]).success();
-    assert!(output.contains("has version 2 and would first be upgraded to version 6"), "{output}");
+    assert!(output.contains("has version 2 and would first be upgraded to version 7"), "{output}");
     let document = fixture.migrate(&["--dry-run", "--json"]).json();
     assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 7}));
     assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "2");

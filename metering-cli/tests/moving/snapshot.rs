@@ -5,6 +5,8 @@ use metering_core::usage::{Activity, DayRange};
 use metering_core::{Account, Day, FullStore, Store};
 
 use crate::filling::{quote, tx, wallet};
+use crate::fixture::NOON;
+use crate::keys;
 
 const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 
@@ -15,13 +17,16 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));
     let mut totals = store.daily_totals(None, u32::MAX).await.unwrap().items;
     // By ascending day; the order within a day depends on the backend.
-    totals.sort_by(|a, b| (a.day, &a.account, &a.line).cmp(&(b.day, &b.account, &b.line)));
+    totals.sort_by(|a, b| (a.day, &a.account, &a.line, a.key).cmp(&(b.day, &b.account, &b.line, b.key)));
     texts.push(format!("{totals:?}"));
     texts.push(format!("{:?}", store.payments(None, u32::MAX).await.unwrap().items));
     texts.push(format!("{:?}", store.plans().await.unwrap()));
     texts.push(format!("{:?}", store.verify().await.unwrap()));
     for account in &accounts {
         texts.extend(account_snapshot(store, account).await);
+    }
+    for secret in keys::secrets() {
+        texts.push(format!("{:?}", store.key_holder(&secret).await.unwrap()));
     }
     for number in 0..60 {
         texts.push(format!("{:?}", store.quote(&quote(number).nonce).await.unwrap()));
@@ -45,11 +50,13 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts
 }
 
-pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 2] {
+pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 4] {
     // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
     let report = store.usage_report(&account.id, ALWAYS).await.map_err(|error| error.to_string());
     // As many as every store keeps. The ids differ between stores.
     let activity = store.activity(&account.id, metering_core::usage::ACTIVITY_KEPT).await.unwrap();
     let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
-    [format!("{report:?}"), format!("{nameless:?}")]
+    let keys = store.keys(&account.id, None, u32::MAX, NOON.day()).await.unwrap().items;
+    let labels = store.key_labels(&account.id).await.unwrap();
+    [format!("{report:?}"), format!("{nameless:?}"), format!("{keys:?}"), format!("{labels:?}")]
 }

@@ -250,7 +250,7 @@ mod tests {
             let paths: Vec<String> = pushes.iter().map(|push| "p".repeat(push.4)).collect();
             for ((day, line_and_key, count, amount, _), path) in pushes.iter().zip(&paths) {
                 let gap = amount.rem_euclid(3);
-                let (line, key) = (line_and_key / 2, KeyNumber::new((line_and_key % 2) as u32));
+                let (line, key) = (line_and_key / 2, KeyNumber::new(u32::from(line_and_key % 2 == 1)));
                 let of_line = |number| Entry { line, key, path: Path::Other(path), ..entry(number, *amount) };
                 let entries: Vec<Entry<'_>> = (1..=*count as i64).map(|step| of_line(number + gap + step)).collect();
                 number += gap + *count as i64;

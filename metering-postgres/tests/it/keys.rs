@@ -18,7 +18,8 @@ use crate::upgrade::run_in;
 
 const PRICE: i64 = 10;
 
-/// Two nodes on one database with one account; the first node's connections go through the proxy.
+/// Two nodes on one database with one account; the first node's connections go through the proxy, and the other one's
+/// statements are unnamed.
 struct Scene {
     link: DatabaseProxy,
     node: PostgresStore,
@@ -33,7 +34,7 @@ impl Scene {
         let cluster = Cluster::shared();
         let url = cluster.fresh_schema();
         let link = DatabaseProxy::to(cluster.address());
-        let other = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let other = PostgresStore::connect(&format!("{url}&statement_cache=off").parse().unwrap()).await.unwrap();
         let node =
             PostgresStore::connect(&format!("{}&pool_size=2", link.through(&url)).parse().unwrap()).await.unwrap();
         let (first, id) = (ApiKey::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));

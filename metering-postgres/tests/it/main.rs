@@ -4,6 +4,7 @@
 mod bad_postings;
 mod contract;
 mod expiry;
+mod key_agreement;
 mod key_moves;
 mod keys;
 mod lost_commits;

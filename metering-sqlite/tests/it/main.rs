@@ -9,6 +9,7 @@ mod embedding;
 mod examples;
 mod expiry;
 mod journal;
+mod keys;
 mod lost_files;
 mod migration;
 mod moving;

@@ -2,6 +2,7 @@
 
 mod buying;
 mod console;
+mod keys;
 mod reference;
 
 use std::collections::{BTreeMap, BTreeSet};

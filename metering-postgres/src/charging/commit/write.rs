@@ -10,8 +10,8 @@ use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRo
 use crate::charging::entry::{Entry, Path};
 use crate::charging::left::Meters;
 use crate::charging::tail::Folds;
-use crate::connection::session::{Client, GenericClient};
-use crate::connection::value::Value;
+use crate::connection::session::{Client, GenericClient, Prepared};
+use crate::connection::value::{Value, Values};
 use crate::error::Result;
 use crate::transactions::outcome::{INSERT, TransactionId};
 use crate::usage::activity::{self, BlockRows};
@@ -40,18 +40,16 @@ pub(super) async fn write(
     let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
     let (daily, blocks, meters, remembered_results, outcome) =
         (daily?, blocks?, meters?, remembered_results?, outcome?);
-    // Most batches change no meter of a key, and do not prepare the statement.
-    let key_meters = match changes.keys.is_empty() {
-        true => None,
-        false => Some((client.prepare(KEY_METERS).await?, KeyMeterRows::new(&changes.keys))),
-    };
+    // Most batches change no meter of a key, and need no statement for that.
+    let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
+    let key_meter_rows = KeyMeterRows::new(&changes.keys);
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
     let stored_result_rows = StoredResultRows::new(&changes.results);
     let (marked_at, mark) = (now.unix_millis(), id.bytes());
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
-    let stored_result_values = stored_result_rows.values();
+    let (key_meter_values, stored_result_values) = (key_meter_rows.values(), stored_result_rows.values());
     let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
     // The statements are pipelined. After one fails, all later ones fail too.
     let checked = async {
@@ -60,24 +58,16 @@ pub(super) async fn write(
             None => Ok(()),
         }
     };
-    let writing_key_meters = async {
-        match &key_meters {
-            Some((statement, rows)) => client.execute(statement, &rows.values()).await,
-            None => Ok(0),
-        }
-    };
     let writing = join4(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
-        async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
-        join(client.execute(&meters, &meter_values), writing_key_meters),
+        execute(client, Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
+        join(client.execute(&meters, &meter_values), execute(client, key_meters.as_ref(), &key_meter_values)),
         join3(
-            async {
-                if stored_result_rows.is_empty() {
-                    Ok(0)
-                } else {
-                    client.execute(&remembered_results, &stored_result_values).await
-                }
-            },
+            execute(
+                client,
+                Some(&remembered_results).filter(|_| !stored_result_rows.is_empty()),
+                &stored_result_values,
+            ),
             client.execute(&outcome, &outcome_values),
             client.batch_execute("COMMIT"),
         ),
@@ -93,6 +83,18 @@ pub(super) async fn write(
     remembered_results?;
     outcome?;
     Ok(committed?)
+}
+
+/// Runs a statement, if there is one.
+async fn execute(
+    client: &Client,
+    statement: Option<&Prepared<'_>>,
+    values: Values<'_>,
+) -> std::result::Result<u64, tokio_postgres::Error> {
+    match statement {
+        Some(statement) => client.execute(statement, values).await,
+        None => Ok(0),
+    }
 }
 
 /// Numbers the usage entries and adds them to the tails of their accounts. Returns what must be folded into other

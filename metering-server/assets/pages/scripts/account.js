@@ -7,6 +7,7 @@ import { showConnect } from "/assets/connect.js";
 import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
+import { KeysTab } from "/assets/keys.js";
 import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
 import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName, rememberedKey, rememberedPayment, rememberedRotation } from "/assets/session.js";
@@ -20,6 +21,7 @@ const PACE_DAYS = 30;
 
 const status = byId("account-status");
 let topUp = null;
+let keys = null;
 let tabs = null;
 
 async function load(key) {
@@ -49,26 +51,32 @@ function show(key, data) {
   byId("sign-in").hidden = true;
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
-  if (topUp) return;
+  if (topUp) {
+    loadKeys();
+    return;
+  }
   topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
   topUp.start();
   let current = key;
+  const here = () => rememberedKey() === current;
+  const rotated = (newKey) => {
+    current = newKey;
+    rememberKey(newKey);
+    topUp.useKey(newKey);
+    showConnect(byId("panel-connect"), () => current);
+    // The downloads use the key, too.
+    refresh();
+  };
   showConnect(byId("panel-connect"), () => current);
-  showReplace(byId("rotate"), {
-    account: balance,
-    key: () => current,
-    here: () => rememberedKey() === current,
-    rotated: (newKey) => {
-      current = newKey;
-      rememberKey(newKey);
-      topUp.useKey(newKey);
-      showConnect(byId("panel-connect"), () => current);
-      // The downloads use the key, too.
-      refresh();
-    },
-  });
-  tabs ??= startTabs(byId("tabs"));
+  showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
+  keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
+  tabs ??= startTabs(byId("tabs"), { opened: loadKeys });
   tabs.openNamed();
+}
+
+/** Loads the keys while their tab is open. */
+function loadKeys() {
+  if (!byId("panel-keys").hidden) keys?.load();
 }
 
 function outOfCredits(balance) {
@@ -126,7 +134,7 @@ function finishRotation(key) {
   byId("sign-in").hidden = true;
   byId("tabs").hidden = true;
   byId("dashboard").hidden = false;
-  for (const id of ["panel-usage", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
+  for (const id of ["panel-usage", "panel-keys", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
   byId("panel-rotate").hidden = false;
   showReplace(byId("rotate"), {
     account: {},
@@ -163,9 +171,10 @@ function askForKey(problem = "") {
 function close() {
   topUp?.end();
   topUp = null;
+  keys = null;
   forgetKey();
   resetView();
-  for (const id of ["panel-usage", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  for (const id of ["panel-usage", "panel-keys", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
   byId("after-rotation")?.remove();

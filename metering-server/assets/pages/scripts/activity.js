@@ -18,13 +18,14 @@ const KINDS = {
   payment_restored: "Payment restored",
 };
 
-/** The section. */
-export function activity({ transactions }) {
-  const columns = [{ name: "Time", head: true }, { name: "Type" }, { name: "Route", route: true }, { name: "Source" }, { name: "Amount", number: true }];
+/** The section. `names` are the names of keys by id, if there is more than one key. */
+export function activity({ transactions }, names = null) {
+  const columns = [{ name: "Time", head: true }, { name: "Type" }, { name: "Route", route: true }, ...(names ? [{ name: "Key" }] : []), { name: "Source" }, { name: "Amount", number: true }];
   const rows = transactions.map((entry) => [
     h("time", { datetime: entry.created_at, title: entry.created_at }, entry.created_at.slice(0, 19).replace("T", " ")),
     h("span", { "data-type": entry.type }, KINDS[entry.type] ?? entry.type),
     about(entry),
+    ...(names ? [names.get(entry.key_id) ?? entry.key_id ?? ""] : []),
     entry.client_source ?? "",
     h("span", { class: entry.amount.startsWith("-") ? null : "good" }, figure(entry.amount, { sign: true })),
   ]);

@@ -56,8 +56,8 @@ async function confirm() {
   await busy(byId("confirm-button"), async () => {
     try {
       const headers = { "Idempotency-Key": recoveryOf(token) };
-      const { api_key: key } = await callApi("/api-key/recover/email/confirm", { method: "POST", body: { token }, headers });
-      showDone(key);
+      const { api_key: key, remaining_keys: others } = await callApi("/api-key/recover/email/confirm", { method: "POST", body: { token }, headers });
+      showDone(key, others);
     } catch (error) {
       if (error.code === "link_expired") {
         forgetRecovery();
@@ -71,11 +71,11 @@ async function confirm() {
   });
 }
 
-function showDone(key) {
+function showDone(key, others) {
   // A rotation that this tab had begun was for the key that is gone.
   forgetRotation();
   const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
-  byId("done-step").replaceChildren(...newKey(key), h("div", { class: "actions" }, open));
+  byId("done-step").replaceChildren(...newKey(key, others), h("div", { class: "actions" }, open));
   showStep("done-step", "Your key was replaced");
   forgetRecovery();
   forgetLink();

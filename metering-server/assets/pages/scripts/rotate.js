@@ -48,13 +48,13 @@ function content(place, { account = null, here, rotated }) {
         // After signing out, do not replace the key.
         if (!here()) return;
         status.textContent = "Replacing the key …";
-        const { api_key: key } = await callApi("/api-key/recover/verify", { method: "POST", body: proof });
+        const { api_key: key, remaining_keys: others } = await callApi("/api-key/recover/verify", { method: "POST", body: proof });
         if (!here()) {
-          showElsewhere(key);
+          showElsewhere(key, others);
           return;
         }
         rotated(key);
-        place.replaceChildren(...newKey(key));
+        place.replaceChildren(...newKey(key, others));
         place.querySelector("h2").focus();
       } catch (error) {
         failure.textContent = error.code === "no_linked_wallet" ? "This address has not paid for an account here. In your wallet, choose the address that did." : sentence(error);
@@ -82,21 +82,35 @@ async function prove(account, signal, say) {
   return { address, nonce: challenge.nonce, signature };
 }
 
-/** Shows a new key, once. */
-export function newKey(key) {
+/** Shows a new key, once. `others` are the keys that still work after a recovery. */
+export function newKey(key, others = []) {
   return [
     h("h2", { tabindex: "-1" }, "Your new key"),
     h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "The old one has stopped working."),
     secret(key),
+    ...remaining(others),
     firstCall(key),
   ];
 }
 
+function remaining(others) {
+  if (others.length === 0) return [];
+  const list = others.map(({ id, name }) => h("li", {}, name, " ", h("code", {}, id)));
+  return [
+    h(
+      "div",
+      { class: "notice notice-warn", id: "remaining-keys" },
+      h("p", {}, h("strong", {}, others.length === 1 ? "One other key still works." : `${others.length} other keys still work.`), " Keys that could manage keys have stopped working; these cannot. Delete those that you do not know, in the Keys tab of your account."),
+      h("ul", {}, ...list),
+    ),
+  ];
+}
+
 /** Shows a key that arrived after signing out, since it cannot be shown again. It is not stored. */
-export function showElsewhere(key) {
+export function showElsewhere(key, others = []) {
   const close = h("form", { method: "dialog", class: "actions" }, h("button", { class: "button" }, "I have saved it"));
   const words = h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "You signed out while it was being created. The old one has stopped working.");
-  const dialog = h("dialog", { "aria-labelledby": "late-key-title", id: "late-key" }, h("h2", { id: "late-key-title" }, "Your new key"), words, secret(key), close);
+  const dialog = h("dialog", { "aria-labelledby": "late-key-title", id: "late-key" }, h("h2", { id: "late-key-title" }, "Your new key"), words, secret(key), ...remaining(others), close);
   // Escape is easily pressed by accident, and the key cannot be shown again.
   dialog.addEventListener("cancel", (event) => event.preventDefault());
   dialog.addEventListener("close", () => dialog.remove());

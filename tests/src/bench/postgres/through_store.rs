@@ -38,8 +38,16 @@ pub(super) async fn run(
             while started.elapsed() < time {
                 let key = keys[next_account.fetch_add(1, Ordering::Relaxed) % keys.len()];
                 let (line, request_path) = (line.clone(), Arc::clone(&line.route_template));
-                let charge =
-                    Charge { key, price: Credits::BASE_CALL, line, request_path, request_id: None, delivery: None };
+                let charge = Charge {
+                    key,
+                    price: Credits::BASE_CALL,
+                    line,
+                    request_path,
+                    request_id: None,
+                    delivery: None,
+                    address: None,
+                    in_flight: None,
+                };
                 let sent = Instant::now();
                 if let Decision::Refused(refusal) = meter.charge(charge).await? {
                     return Err(format!("a charge was refused: {refusal:?}").into());

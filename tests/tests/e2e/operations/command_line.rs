@@ -23,6 +23,49 @@ fn same(remote: &ProgramOutput, local: &ProgramOutput, what: &[&str]) {
 }
 
 #[test]
+fn keys_are_managed_through_a_server_as_in_its_store() {
+    let console = Console::start();
+    let (org, first) = console.account("keys", 5);
+    let because = |args: &[&str]| console.remote(&[&["--reason", "Ticket 311"], args].concat());
+    let document = |output: ProgramOutput| -> Value {
+        assert_eq!(output.code, Some(0), "{output:?}");
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let new = ["key", "create", &org, "--name", "batch", "--limit", "1.5", "--limit-reset", "weekly", "--json"];
+    let made = document(because(&new));
+    let (id, secret) = (made["data"]["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    let _ = console.server.client_with(secret).get("/mpp/ethPrice").expect(200);
+    let _ = console.server.client_with(&first).get("/mpp/ethPrice").expect(200);
+    for args in [&["key", "list", &org][..], &["key", "show", &org, id], &["usage", &org]] {
+        for args in [args.to_vec(), [args, &["--json"]].concat()] {
+            let local = console.site.admin(&args);
+            assert!(local.code == Some(0) && local.stdout.contains(id), "{args:?}: {local:?}");
+            same(&Site::admin_of_server(console.admin, &console.viewer, &args), &local, &args);
+        }
+    }
+    let changed = document(because(&["key", "set", &org, id, "--limit", "none", "--max-in-flight", "2", "--json"]));
+    assert_eq!((&changed["limit"], &changed["max_in_flight"]), (&Value::Null, &json!(2)));
+    let unknown_route = because(&["key", "set", &org, id, "--route", "/mpp/ethPrise"]);
+    assert!(unknown_route.code == Some(2) && unknown_route.stderr.contains("did you mean"), "{unknown_route:?}");
+    assert_eq!(because(&["key", "disable", &org, id]).code, Some(0));
+    let _ = console.server.client_with(secret).get("/mpp/ethPrice").expect(401);
+    assert_eq!(because(&["key", "enable", &org, id]).code, Some(0));
+    let rotated = document(because(&["key", "rotate", &org, id, "--json"]));
+    let _ = console.server.client_with(secret).get("/mpp/ethPrice").expect(401);
+    let _ = console.server.client_with(rotated["key"].as_str().unwrap()).get("/mpp/ethPrice").expect(200);
+    assert_eq!(because(&["key", "delete", &org, id, "--yes"]).code, Some(0));
+    assert_eq!(because(&["key", "delete", &org, id, "--yes"]).code, Some(4));
+
+    let viewer =
+        Site::admin_of_server(console.admin, &console.viewer, &["--reason", "x", "key", "create", &org, "--name", "x"]);
+    assert_eq!(viewer.code, Some(6), "viewers change nothing: {viewer:?}");
+    let reasonless = console.remote(&["key", "create", &org, "--name", "x"]);
+    assert!(reasonless.code == Some(2) && reasonless.stderr.contains("--reason"), "{reasonless:?}");
+    let log = document(console.remote(&["audit", "--json"])).to_string();
+    assert!(log.contains("key.create") && log.contains("key.delete") && !log.contains("sk_live_"), "{log}");
+}
+
+#[test]
 fn reports_of_a_server_are_those_of_its_store() {
     let console = Console::start();
     let (org, key) = console.account("busy", 5);

@@ -2,7 +2,7 @@
 
 import { act, exact } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
-import { checks } from "/assets/console-field.js";
+import { checks } from "/assets/field.js";
 import { reload } from "/assets/console-router.js";
 import { isManager } from "/assets/console-session.js";
 import { group, plural } from "/assets/decimal.js";

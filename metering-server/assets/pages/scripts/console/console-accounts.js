@@ -3,7 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { act, admin, exact, query } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";
-import { checks, optional } from "/assets/console-field.js";
+import { checks, optional } from "/assets/field.js";
 import { parts } from "/assets/console-rows.js";
 import { isManager } from "/assets/console-session.js";
 import { day } from "/assets/console-time.js";

@@ -4,7 +4,7 @@
 import { sentence } from "/assets/api.js";
 import { askToAssign } from "/assets/console-assign.js";
 import { admin, query } from "/assets/console-api.js";
-import { checks, field, optional } from "/assets/console-field.js";
+import { checks, field, optional } from "/assets/field.js";
 import { paid } from "/assets/console-records.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";

@@ -3,7 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { act, admin, exact } from "/assets/console-api.js";
 import { ask } from "/assets/console-dialog.js";
-import { checks } from "/assets/console-field.js";
+import { checks } from "/assets/field.js";
 import { paid } from "/assets/console-records.js";
 import { byId, h } from "/assets/dom.js";
 

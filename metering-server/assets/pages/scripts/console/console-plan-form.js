@@ -2,7 +2,7 @@
 
 import { act, exact } from "/assets/console-api.js";
 import { ask } from "/assets/console-dialog.js";
-import { checks, optional } from "/assets/console-field.js";
+import { checks, optional } from "/assets/field.js";
 import { reload } from "/assets/console-router.js";
 
 const NATIVE = "0x0000000000000000000000000000000000000000";

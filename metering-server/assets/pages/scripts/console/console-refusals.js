@@ -1,6 +1,6 @@
 // Charges that were refused, by kind.
 
-import { bar, largest } from "/assets/console-bar.js";
+import { bar, largest } from "/assets/bar.js";
 import { time } from "/assets/console-time.js";
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";

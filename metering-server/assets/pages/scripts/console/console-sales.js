@@ -1,6 +1,6 @@
 // Revenue by chain and plan. Amounts of different tokens are never added up.
 
-import { bar, largest } from "/assets/console-bar.js";
+import { bar, largest } from "/assets/bar.js";
 import { chainName } from "/assets/console-chains.js";
 import { fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";

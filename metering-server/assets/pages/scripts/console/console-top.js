@@ -1,6 +1,6 @@
 // The routes and the accounts with the most credits used.
 
-import { bar, largest } from "/assets/console-bar.js";
+import { bar, largest } from "/assets/bar.js";
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";

@@ -1,6 +1,6 @@
 // The fields of dialogs, with their labels, hints and errors.
 
-import { complain, h } from "/assets/dom.js";
+import { complain, h, say } from "/assets/dom.js";
 
 /** Checks of what was entered: each returns the problem, or an empty text. */
 export const checks = {
@@ -15,13 +15,14 @@ export const checks = {
 export const optional = (check) => (text) => (text === "" ? "" : check(text));
 
 /**
- * A field: `name`, `label`, `hint`, and `check`. It is a text input, or a list of `options` (values with labels), or a
- * checkbox with `box`. `when` says, given a function that returns another field's value, whether it is asked for.
+ * A field: `name`, `label`, `hint`, and `check`. It is a text input, or several `lines` of text, or a list of `options`
+ * (values with labels), or a checkbox with `box`. `when` says, given a function that returns another field's value,
+ * whether it is asked for.
  */
-export function field({ name, label, hint, check = () => "", value = "", options, box = false, when, ...attributes }) {
+export function field({ name, label, hint, check = () => "", value = "", options, box = false, lines, when, ...attributes }) {
   const id = `field-${name}`;
   const described = [hint && `${id}-hint`, `${id}-error`].filter(Boolean).join(" ");
-  const input = control({ id, value, options, box, described, attributes });
+  const input = control({ id, value, options, box, lines, described, attributes });
   const words = h("label", { for: id, class: box ? "check" : null }, box && input, label);
   const error = h("p", { class: "field-error", id: `${id}-error`, role: "alert", hidden: true });
   const element = h("div", { class: "field" }, words, !box && input, hint && h("p", { class: "hint", id: `${id}-hint` }, hint), error);
@@ -29,6 +30,7 @@ export function field({ name, label, hint, check = () => "", value = "", options
   if (when) queueMicrotask(() => follow(element, when));
   return {
     name,
+    label,
     element,
     input,
     value: read,
@@ -42,8 +44,40 @@ export function field({ name, label, hint, check = () => "", value = "", options
   };
 }
 
-function control({ id, value, options, box, described, attributes }) {
+/**
+ * A group of checkboxes: `options` are values with their labels and hints, `value` lists those that are checked, and
+ * `closed` those that cannot be.
+ */
+export function boxes({ name, label, options, value = [], closed = [], check = () => "" }) {
+  const id = `field-${name}`;
+  const inputs = options.map(([option]) => {
+    const [checked, disabled] = [value.includes(option), closed.includes(option) && !value.includes(option)];
+    return h("input", { type: "checkbox", id: `${id}-${option}`, value: option, checked, disabled, "aria-describedby": `${id}-${option}-hint ${id}-error` });
+  });
+  const rows = options.map(([option, title, hint], place) =>
+    h("div", { class: "box" }, h("label", { class: "check" }, inputs[place], title), h("p", { class: "hint", id: `${id}-${option}-hint` }, hint)),
+  );
+  const error = h("p", { class: "field-error", id: `${id}-error`, role: "alert", hidden: true });
+  const read = () => inputs.filter((input) => input.checked).map((input) => input.value);
+  return {
+    name,
+    label,
+    element: h("fieldset", { class: "field", id }, h("legend", {}, label), ...rows, error),
+    input: inputs.find((input) => !input.disabled) ?? inputs[0],
+    value: read,
+    complain: (text) => say(error, text),
+    isVisible: () => true,
+    validate() {
+      const problem = check(read());
+      say(error, problem);
+      return !problem;
+    },
+  };
+}
+
+function control({ id, value, options, box, lines, described, attributes }) {
   const common = { id, "aria-describedby": described, ...attributes };
+  if (lines) return h("textarea", { rows: lines, spellcheck: "false", ...common }, value);
   if (box) return h("input", { type: "checkbox", ...common, checked: Boolean(value) });
   if (!options) return h("input", { type: "text", spellcheck: "false", ...common, value });
   return h("select", common, ...options.map(([option, text]) => h("option", { value: option, selected: option === value }, text)));

@@ -1,0 +1,77 @@
+// Dialogs with forms. Errors are shown beside the fields that they are about, and a dialog stays open until the work is
+// done.
+
+import { sentence } from "/assets/api.js";
+import { busy, h, say } from "/assets/dom.js";
+import { secret } from "/assets/secret.js";
+
+/**
+ * Asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send` takes the
+ * values by name, and `done` is called with its result once the dialog is closed. `problemOf` words an error that is about
+ * no field, and `explain` one that the service has found in a field.
+ */
+export function formDialog({ title, about = [], fields = [], layout = null, confirm, danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
+  const problem = h("p", { class: "notice notice-bad", role: "alert", id: "dialog-error", hidden: true });
+  const submit = h("button", { class: danger ? "button button-danger" : "button", type: "submit" }, confirm);
+  const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, "Cancel");
+  const shown = layout ?? fields.map(({ element }) => element);
+  const form = h("form", { novalidate: true, autocomplete: "off" }, ...shown, problem, h("div", { class: "actions" }, submit, cancel));
+  const dialog = openDialog(title, [...about, form]);
+  const asked = () => fields.filter((one) => one.isVisible());
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    say(problem, "");
+    const wrong = asked().filter((one) => !one.validate());
+    if (wrong.length > 0) {
+      goTo(wrong[0]);
+      return;
+    }
+    const values = Object.fromEntries(asked().map((one) => [one.name, one.value()]));
+    busy(submit, async () => {
+      let result;
+      try {
+        result = await send(values);
+      } catch (error) {
+        refuse(error);
+        return;
+      }
+      dialog.close();
+      done(result, values);
+    });
+  });
+  const refuse = (error) => {
+    const named = asked().filter((one) => error.fields?.[one.name]);
+    for (const one of named) one.complain(explain(one, error.fields[one.name]));
+    if (named.length > 0) goTo(named[0]);
+    else say(problem, problemOf(error));
+  };
+  return dialog;
+}
+
+/** Moves the focus to a field, which may be in a closed part of the form. */
+function goTo({ element, input }) {
+  const part = element.closest("details");
+  if (part) part.open = true;
+  input.focus();
+}
+
+/** Shows a secret once. `more` is shown under it, and `done` is called when the user has closed it. */
+export function issued({ title, words, text, more = [], done }) {
+  const close = h("button", { class: "button button-quiet", type: "button", id: "secret-kept", on: { click: () => dialog.close() } }, "I have saved it");
+  const dialog = openDialog(title, [h("p", {}, words), secret(text), ...more, h("div", { class: "actions" }, close)]);
+  // Escape would lose it.
+  dialog.addEventListener("cancel", (event) => event.preventDefault());
+  dialog.addEventListener("close", done);
+}
+
+function openDialog(title, content) {
+  const before = document.activeElement;
+  const dialog = h("dialog", { "aria-labelledby": "dialog-title", class: "form-dialog" }, h("h2", { id: "dialog-title" }, title), ...content);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    before?.focus?.({ preventScroll: true });
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}

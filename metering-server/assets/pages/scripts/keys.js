@@ -1,0 +1,165 @@
+// The KEYS tab: the key of this visit and the keys below it.
+
+import { callApi, sentence } from "/assets/api.js";
+import { busy, h } from "/assets/dom.js";
+import { KeyActions } from "/assets/keyactions.js";
+import { keyTable } from "/assets/keyrow.js";
+
+/** How many keys are asked for at once. */
+const PAGE = 50;
+
+/**
+ * Fills a panel. `secret()` is the secret of this visit, and `here()` says whether its user is still on the page.
+ * `rotated(secret)` is called when it is replaced, and `ended()` when it no longer works.
+ */
+export class KeysTab {
+  #panel;
+  #visit;
+  #keys = [];
+  #next = null;
+  /** The service's clock minus this computer's, in milliseconds. */
+  #skew = 0;
+
+  constructor(panel, visit) {
+    this.#panel = panel;
+    this.#visit = visit;
+    this.own = null;
+    this.actions = new KeyActions(this);
+    this.secret = () => visit.secret();
+    this.now = () => new Date(Date.now() + this.#skew);
+  }
+
+  rotated(secret) {
+    this.#visit.rotated(secret);
+  }
+
+  ended() {
+    this.#visit.ended();
+  }
+
+  /** Loads and shows the keys: at least as many as were shown. */
+  async load() {
+    const secret = this.secret();
+    const late = () => !this.#visit.here() || this.secret() !== secret;
+    if (!this.own) this.#panel.replaceChildren(h("p", { class: "status", role: "status" }, "Loading …"));
+    try {
+      const { data: own, date } = await callApi("/keys/current", { key: secret });
+      const shown = this.#keys.length;
+      let [keys, next] = [[own], null];
+      if (own.scopes.includes("manage")) {
+        [keys, next] = await part(secret, null);
+        while (next && keys.length < shown) [keys, next] = await part(secret, next, keys);
+      }
+      if (late()) return;
+      this.own = own;
+      this.#skew = date.getTime() - Date.now();
+      [this.#keys, this.#next] = [keys, next];
+      this.#draw();
+    } catch (error) {
+      if (late()) return;
+      if (error.code === "unauthorized") {
+        this.ended();
+        return;
+      }
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => this.load() } }, "Try again");
+      this.#panel.replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
+    }
+  }
+
+  /** All keys. */
+  async all() {
+    const secret = this.secret();
+    let [keys, next] = [this.#keys, this.#next];
+    while (next) [keys, next] = await part(secret, next, keys);
+    return keys;
+  }
+
+  /** Shows the keys after a change. The focus goes to the first button of the key with this id. */
+  async changed(id) {
+    if (!this.#visit.here()) return;
+    await this.load();
+    const button = id && this.#panel.querySelector(`[data-actions="${id}"] button`);
+    (button || this.#panel.querySelector("#new-key"))?.focus();
+  }
+
+  #draw() {
+    const { own } = this;
+    const manages = own.scopes.includes("manage");
+    const create = h("button", { class: "button", type: "button", id: "new-key", on: { click: () => this.actions.create() } }, "New key");
+    const about = manages
+      ? h("p", { class: "soft" }, "Give each program a key of its own, with a budget and no more than it needs. A key sees and changes only itself and the keys below it.")
+      : h("p", { class: "notice", id: "keys-no-scope" }, "You see only the key that you signed in with, because it does not have the scope manage. Sign in with a key that has it to see, create and change keys.");
+    const shown = keyTable(this.#keys, { own, actions: manages && ((key) => this.#buttons(key)) });
+    this.#panel.replaceChildren(
+      h(
+        "section",
+        { "aria-labelledby": "keys-title", class: "stack-gap", id: "keys" },
+        h("div", { class: "section-head" }, h("h2", { id: "keys-title" }, "Keys"), manages ? create : ""),
+        about,
+        this.status = h("div", { role: "alert" }),
+        ...this.#keys.filter(({ state }) => state === "leaked").map((key) => this.#leak(key)),
+        shown,
+        h("p", { class: "soft hint" }, "Used is in credits, with the key itself. Days and months are UTC, and so are all times."),
+        this.#next && this.#more(),
+      ),
+    );
+  }
+
+  #leak(key) {
+    const rotate = h("button", { class: "button", type: "button", "data-action": "rotate-leaked", on: { click: () => this.actions.rotate(key) } }, "Rotate it", h("span", { class: "quietly-there" }, `: ${key.name}`));
+    return h(
+      "div",
+      { class: "notice notice-bad", "data-leaked": key.id },
+      h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are the keys below it."),
+      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
+      h("div", { class: "actions" }, rotate),
+    );
+  }
+
+  #buttons(key) {
+    const isFirst = key.parent_id === null;
+    const button = (action, label, work, kind = "") =>
+      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(key))) } }, label, h("span", { class: "quietly-there" }, ` ${key.name}`));
+    const { actions } = this;
+    const onOff = key.disabled ? button("enable", "Enable", (one) => actions.enable(one)) : button("disable", "Disable", (one) => actions.disable(one));
+    // A leaked key is off until it is rotated.
+    const toggle = key.state !== "leaked" && onOff;
+    const unlessFirst = isFirst ? [h("span", { class: "under" }, "The first key cannot be disabled or deleted.")] : [toggle, button("delete", "Delete", (one) => actions.remove(one), "danger")];
+    return h("span", { class: "row-actions", "data-actions": key.id }, button("change", "Change", (one) => actions.change(one)), button("rotate", "Rotate", (one) => actions.rotate(one)), ...unlessFirst);
+  }
+
+  async #try(work) {
+    this.status.replaceChildren();
+    try {
+      await work();
+    } catch (error) {
+      this.status.replaceChildren(h("p", { class: "notice notice-bad" }, sentence(error)));
+    }
+  }
+
+  #more() {
+    const more = h("button", { class: "button button-quiet button-small table-more", type: "button", id: "more-keys" }, "Show more keys");
+    more.addEventListener("click", () =>
+      busy(more, () =>
+        this.#try(async () => {
+          const secret = this.secret();
+          const [keys, next] = await part(secret, this.#next, this.#keys);
+          if (!this.#visit.here() || this.secret() !== secret) return;
+          [this.#keys, this.#next] = [keys, next];
+          this.#draw();
+          const grown = this.#panel.querySelector("table");
+          grown.tabIndex = -1;
+          grown.focus();
+        }),
+      ),
+    );
+    return more;
+  }
+}
+
+/** A part of the list, after those that are known, and where the next part begins. */
+async function part(secret, after, known = []) {
+  const from = after ? `&after=${encodeURIComponent(after)}` : "";
+  const { data, next } = await callApi(`/keys?limit=${PAGE}${from}`, { key: secret });
+  return [[...known, ...data], next];
+}

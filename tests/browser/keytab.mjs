@@ -1,0 +1,396 @@
+// Scenes of the Keys tab: keys below the key that is signed in, with budgets and limits.
+
+import assert from "node:assert/strict";
+import { checkPage, shows, storedData } from "./browser.mjs";
+import { KEY, LOOKS, call, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
+
+const ROUTE = "/mpp/ethPrice";
+const OTHER_ROUTE = "/mpp/snapshot/allTrades";
+/** A budget for one call of weight 1, which costs 0.0006944444 credits, and not for two. */
+const ONE_CALL = "0.001";
+
+/** Sends a request about keys, past the page. */
+async function api(page, key, method, path, body) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(page.base + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  return response.json();
+}
+
+const make = (page, key, body) => api(page, key, "POST", "/keys", body);
+const status = async (page, key, path = ROUTE) => (await call(page, path, key)).status;
+const row = (page, name) => page.locator("#keys tbody tr", { has: page.locator("[data-key]").getByText(name, { exact: true }) });
+const act = (page, name, action) => row(page, name).locator(`[data-action=${action}]`).click();
+
+async function openKeys(page) {
+  await page.click("#tab-keys");
+  await page.waitForSelector("#keys table");
+}
+
+/** Loads the tab again. */
+async function again(page) {
+  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
+  await page.click("#refresh");
+  await loaded;
+  await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
+}
+
+/** Sends the open dialog, and waits until it is closed and the keys are loaded. */
+async function submit(page) {
+  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
+  await page.click("dialog [type=submit]");
+  await loaded;
+  await page.waitForSelector("dialog", { state: "detached" });
+}
+
+/** The secret in the dialog, which is then closed. Only this tab's own secret is on the page after that. */
+async function secretOf(page, name, { isOwn = false } = {}) {
+  await page.waitForSelector("#secret-kept");
+  const secret = (await page.innerText("dialog #api-key")).match(KEY)[0];
+  await page.keyboard.press("Escape");
+  assert.ok(await page.isVisible("#secret-kept"), "Escape does not lose the secret");
+  const loaded = page.waitForResponse((response) => response.url().includes("/keys?"));
+  await page.click("#secret-kept");
+  await loaded;
+  await row(page, name).waitFor();
+  assert.ok(isOwn || !(await shows(page, secret)), "the secret is shown once");
+  return secret;
+}
+
+export const keyTab = {
+  /** A key is created, used until its budget is spent, changed, rotated, disabled and deleted. */
+  async manageKeys(visitor, { key }) {
+    const page = await visitor.window({ expected: [400, 401, 402, 403, "ERR_FAILED"] });
+    await watchClipboard(page);
+    await signIn(page, key);
+    await page.click("#tab-usage");
+    assert.ok(!(await page.isVisible("#spending-keys")), "one key needs no list");
+    await openKeys(page);
+    assert.match(await row(page, "First key").innerText(), /this tab.*Active.*No limit.*first key cannot be disabled or deleted/s);
+    assert.equal(await page.locator("[data-action=disable], [data-action=delete]").count(), 0);
+
+    // Errors are beside the fields that they are about.
+    await page.click("#new-key");
+    await page.click("dialog [type=submit]");
+    assert.match(await page.innerText("#field-name-error"), /Give the key a name/);
+    await page.fill("#field-name", "crawler");
+    assert.ok(await page.isHidden("#field-limit_reset"));
+    await page.fill("#field-limit", ONE_CALL);
+    await page.selectOption("#field-limit_reset", "daily");
+    await page.selectOption("#field-expires_at", "day");
+    await page.click("dialog summary");
+    await page.waitForSelector("#known-routes option", { state: "attached" });
+    assert.ok((await page.locator("#known-routes option").evaluateAll((options) => options.map(({ value }) => value))).includes(`GET ${ROUTE}`));
+    await page.fill("#add-route", `GET ${ROUTE}`);
+    await page.click("#add-route-button");
+    await page.fill("#add-route", "/mpp/ethPrize");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.inputValue("#field-routes"), `GET ${ROUTE}\n/mpp/ethPrize`);
+    await page.fill("#field-networks", "everywhere");
+    await page.click("dialog summary");
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#field-routes-error:not([hidden])");
+    assert.match(await page.innerText("#field-routes-error"), /ethPrize.*did you mean \/mpp\/ethPrice\?/);
+    assert.match(await page.innerText("#field-networks-error"), /everywhere.*is not an address or a network/);
+    assert.ok(await page.evaluate(() => document.activeElement.id === "field-routes"), "the first wrong field has the focus");
+    await checkPage(page, null);
+    await page.fill("#field-routes", `GET ${ROUTE}`);
+    await page.fill("#field-networks", "127.0.0.1\n::1");
+
+    // The response is lost; the next try gets the same key.
+    const made = [];
+    const lose = async (route) => {
+      made.push((await (await route.fetch()).json()).key);
+      await route.abort();
+    };
+    await page.route("**/keys", lose, { times: 1 });
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await page.innerText("#dialog-error"), /may have been created.*same key/);
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#secret-kept");
+    await page.click(".secret button");
+    const clipboard = await copied(page);
+    const crawler = await secretOf(page, "crawler");
+    assert.deepEqual([clipboard, made], [crawler, [crawler]]);
+    assert.equal(await page.locator("#keys tbody tr").count(), 2);
+    assert.ok(!(await storedData(page)).includes(crawler), "the new key is not kept");
+
+    // It is used until its budget is spent.
+    assert.equal(await status(page, crawler, OTHER_ROUTE), 403);
+    assert.equal(await status(page, crawler), 200);
+    assert.equal(await status(page, crawler), 402);
+    assert.equal(await status(page, key), 200);
+    await again(page);
+    assert.match(await row(page, "crawler").innerText(), /today\s+0\.0007.*0\.0003\s.*left of\s+0\.001 credits a day.*Resets 20\d\d-\d\d-\d\d\s00:00.*call, read/s);
+    assert.equal(await row(page, "crawler").locator(".share rect").getAttribute("width"), "30.5");
+
+    // Only what was changed is sent.
+    const patches = [];
+    page.on("request", (request) => request.method() === "PATCH" && patches.push(request.postDataJSON()));
+    await act(page, "crawler", "change");
+    assert.equal(await page.inputValue("#field-routes"), `GET ${ROUTE}`);
+    assert.equal(await page.inputValue("#field-expires_at"), "keep");
+    await page.fill("#field-name", "spider");
+    await page.fill("#field-limit", "0.5");
+    await submit(page);
+    await row(page, "spider").getByText("0.4993", { exact: true }).waitFor();
+    assert.deepEqual(patches.pop(), { name: "spider", limit: "0.5" });
+    assert.ok(await page.evaluate(() => document.activeElement.dataset.action === "change"), "the key keeps the focus");
+    assert.equal(await status(page, crawler), 200);
+
+    // With grace, both secrets work; without, only the newest.
+    await act(page, "spider", "rotate");
+    await page.selectOption("#field-grace_seconds", "3600");
+    await page.click("dialog [type=submit]");
+    const second = await secretOf(page, "spider");
+    assert.deepEqual([await status(page, crawler), await status(page, second)], [200, 200]);
+    await act(page, "spider", "rotate");
+    await page.click("dialog [type=submit]");
+    const third = await secretOf(page, "spider");
+    assert.deepEqual([await status(page, crawler), await status(page, second), await status(page, third)], [401, 401, 200]);
+
+    await act(page, "spider", "disable");
+    await submit(page);
+    await row(page, "spider").locator("[data-state=disabled]").waitFor();
+    assert.equal(await status(page, third), 401);
+    await act(page, "spider", "enable");
+    await row(page, "spider").locator("[data-state=active]").waitFor();
+    assert.equal(await status(page, third), 200);
+
+    // What a key spent, and what it was spent on.
+    await page.click("#tab-usage");
+    await page.click("#refresh");
+    await page.waitForSelector("#spending-keys");
+    const spent = await page.locator("#spending-keys tbody tr").allInnerTexts();
+    assert.deepEqual(spent.map((line) => line.split(/\s*\t\s*|\n/).filter(Boolean).slice(0, 2)), [["spider", "6"], ["First key", "1"]]);
+    assert.ok((await page.locator("section[aria-labelledby=activity-title] td[data-label=Key]").allInnerTexts()).includes("spider"));
+
+    await openKeys(page);
+    await act(page, "spider", "delete");
+    assert.match(await page.innerText("dialog"), /cannot be undone.*No keys are below it/s);
+    await submit(page);
+    await page.waitForFunction(() => document.querySelectorAll("#keys tbody tr").length === 1);
+    assert.equal(await status(page, third), 401);
+    await page.click("#tab-usage");
+    assert.ok((await page.innerText("#spending-keys")).includes("spider"), "usage of a deleted key keeps its name");
+    await checkPage(page, null);
+  },
+
+  /** Keys below keys: what they see, what stops with them, and what a leak asks for. */
+  async keyTree(visitor, { key }) {
+    const page = await visitor.window({ expected: [401, 403, "ERR_FAILED"] });
+    const { key: team } = await make(page, key, { name: "team", scopes: ["call", "read", "manage"], limit: "1" });
+    const { key: intern } = await make(page, team, { name: "intern" });
+    const { key: laptop } = await make(page, key, { name: "laptop" });
+
+    // A key that may manage keys sees itself and those below, and gives no more than it has.
+    const member = await visitor.window({ expected: [400, 401] });
+    await signIn(member, team);
+    await openKeys(member);
+    assert.deepEqual(await member.locator("#keys [data-key]").allInnerTexts(), ["team", "intern"]);
+    await member.click("#new-key");
+    assert.ok(await member.isDisabled("#field-scopes-topup"));
+    await member.fill("#field-name", "too much");
+    await member.fill("#field-limit", "2");
+    await member.click("dialog [type=submit]");
+    await member.waitForSelector("#field-limit-error:not([hidden])");
+    assert.match(await member.innerText("#field-limit-error"), /Budget in credits must not be more than that of the key/);
+    await member.getByRole("button", { name: "Cancel" }).click();
+
+    // One that may not sees itself, and why.
+    const plain = await visitor.window();
+    await signIn(plain, intern);
+    await openKeys(plain);
+    assert.match(await plain.innerText("#keys-no-scope"), /does not have the scope manage/);
+    assert.deepEqual(await plain.locator("#keys [data-key]").allInnerTexts(), ["intern"]);
+    assert.equal(await plain.locator("#keys button").count(), 0);
+    await checkPage(plain, null);
+
+    await signIn(page, key);
+    await openKeys(page);
+    assert.match(await row(page, "intern").innerText(), /made by team/);
+    await act(page, "team", "disable");
+    await submit(page);
+    await row(page, "intern").locator("[data-state=parent_inactive]").waitFor();
+    assert.equal(await status(page, intern), 401);
+    await act(page, "team", "enable");
+    await row(page, "intern").locator("[data-state=active]").waitFor();
+
+    // A leaked key says what to do, and is rotated.
+    await api(page, key, "POST", "/keys/leaked", { key: laptop });
+    await again(page);
+    assert.match(await page.innerText("[data-leaked]"), /laptop was reported as leaked.*Rotate it.*Usage tab/s);
+    assert.equal(await row(page, "laptop").locator("[data-action=enable], [data-action=disable]").count(), 0);
+    await page.click("[data-action=rotate-leaked]");
+    assert.equal(await page.locator("#field-grace_seconds").count(), 0, "a leaked secret gets no grace");
+    await page.click("dialog [type=submit]");
+    const fresh = await secretOf(page, "laptop");
+    assert.equal(await page.locator("[data-leaked]").count(), 0);
+    assert.deepEqual([await status(page, laptop), await status(page, fresh)], [401, 200]);
+
+    // Deleting says what stops with it.
+    await act(page, "team", "delete");
+    assert.match(await page.innerText("#stops-too"), /This key stops with it:\s+intern key_/);
+    await submit(page);
+    await row(page, "intern").locator("[data-state=parent_inactive]").waitFor();
+    assert.deepEqual([await status(page, team), await status(page, intern)], [401, 401]);
+    await member.click("#refresh");
+    await member.waitForSelector("#sign-in:not([hidden])");
+
+    // The first key may be renamed and get a budget, and keeps its scopes.
+    await act(page, "First key", "change");
+    assert.equal(await page.locator("#field-scopes, #field-expires_at").count(), 0);
+    await page.fill("#field-limit", "2");
+    await page.selectOption("#field-limit_reset", "monthly");
+    await submit(page);
+    await row(page, "First key").getByText("left of 2 credits a month").waitFor();
+    await act(page, "First key", "change");
+    await page.fill("#field-limit", "");
+    await submit(page);
+    await row(page, "First key").getByText("No limit").waitFor();
+
+    // The key of this tab is rotated; the tab goes on with the new secret.
+    await act(page, "First key", "rotate");
+    await page.selectOption("#field-grace_seconds", "3600");
+    await page.click("dialog [type=submit]");
+    const first = await secretOf(page, "First key", { isOwn: true });
+    assert.deepEqual([await status(page, key), await status(page, first)], [200, 200]);
+    const replaced = [];
+    const lose = async (route) => {
+      replaced.push((await (await route.fetch()).json()).api_key);
+      await route.abort();
+    };
+    await page.route("**/keys/current/rotate", lose, { times: 1 });
+    await act(page, "First key", "rotate");
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await page.innerText("#dialog-error"), /may have been replaced.*same new one/);
+    await page.click("dialog [type=submit]");
+    const last = await secretOf(page, "First key", { isOwn: true });
+    assert.deepEqual(replaced, [last], "the secret of the lost response");
+    assert.deepEqual([await status(page, key), await status(page, first), await status(page, last)], [401, 401, 200]);
+    const stored = await storedData(page);
+    assert.ok(stored.includes(last) && !stored.includes("metering.rotation"));
+    await again(page);
+  },
+
+  /** The keyboard alone creates, disables and deletes a key. */
+  async keysByKeyboard(visitor, { key }) {
+    const page = await visitor.window();
+    const press = (name) => page.keyboard.press(name);
+    await signIn(page, key);
+    await page.focus("#tab-usage");
+    await press("ArrowRight");
+    await page.waitForSelector("#keys table");
+    await tabTo(page, "#new-key");
+    await press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "field-name");
+    await page.keyboard.type("bot");
+    await press("Tab");
+    await page.keyboard.type("0.5");
+    await tabTo(page, "#field-scopes-read");
+    await press("Space");
+    await tabTo(page, "dialog [type=submit]");
+    await press("Enter");
+    await page.waitForSelector("#secret-kept");
+    const secret = (await page.innerText("dialog #api-key")).match(KEY)[0];
+    await tabTo(page, "#secret-kept");
+    await press("Enter");
+    await row(page, "bot").waitFor();
+    await page.waitForFunction(() => document.activeElement.dataset.action === "change");
+    assert.equal(await row(page, "bot").locator("td[data-label=Scopes]").innerText(), "call");
+    assert.deepEqual([await status(page, secret), await status(page, secret, "/credits/balance")], [200, 403]);
+    // Escape closes a dialog, and the focus returns.
+    await tabTo(page, "[data-action=disable]");
+    await press("Enter");
+    await press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "disable");
+    await press("Enter");
+    await tabTo(page, "dialog [type=submit]");
+    await press("Enter");
+    await row(page, "bot").locator("[data-state=disabled]").waitFor();
+    await page.waitForFunction(() => document.activeElement.dataset.action === "change");
+    await tabTo(page, "[data-action=delete]");
+    await press("Enter");
+    await page.waitForSelector("dialog");
+    await tabTo(page, "dialog [type=submit]");
+    await press("Enter");
+    await page.waitForSelector("dialog", { state: "detached" });
+    await page.waitForFunction(() => document.activeElement.id === "new-key");
+    assert.equal(await row(page, "bot").count(), 0);
+  },
+
+  /** A key without the scope to read gets a reason; many keys come in parts. */
+  async manyKeys(visitor, { key }) {
+    const page = await visitor.window({ expected: [403] });
+    const { key: blind } = await make(page, key, { name: "blind", scopes: ["call"] });
+    await page.goto(`${page.base}/metering/account`);
+    await page.fill("#key", blind);
+    await page.click("#key-button");
+    await page.waitForSelector("#key-error:not([hidden])");
+    assert.match(await page.innerText("#key-error"), /lacks the scope 'read'/);
+    for (let count = 0; count < 60; count += 1) await make(page, key, { name: `agent-${count}` });
+    await signIn(page, key);
+    await openKeys(page);
+    const rows = page.locator("#keys tbody tr");
+    assert.equal(await rows.count(), 50);
+    await page.click("#more-keys");
+    await row(page, "agent-59").waitFor();
+    assert.equal(await rows.count(), 62);
+    assert.equal(await page.locator("#more-keys").count(), 0);
+    await again(page);
+    await row(page, "agent-59").waitFor();
+    assert.equal(await rows.count(), 62, "a refresh shows as many");
+    await checkPage(page, null);
+  },
+
+  /** The tab and its dialogs, in both schemes at two widths. */
+  async keyLooks(visitor, { key }) {
+    const setup = await visitor.window();
+    const { key: crawler } = await make(setup, key, { name: "crawler", limit: "0.005", limit_reset: "daily", expires_at: new Date(Date.now() + 30 * 86_400_000).toISOString() });
+    const { key: team, data: parent } = await make(setup, key, { name: "Research team, with interns", limit: "10", limit_reset: "monthly", scopes: ["call", "read", "manage"] });
+    const { key: intern } = await make(setup, team, { name: "intern", routes: ["/mpp/*"], networks: ["127.0.0.1", "::1"], requests_per_minute: 60 });
+    const { key: laptop } = await make(setup, key, { name: "laptop" });
+    const { key: spent, data: exhausted } = await make(setup, key, { name: "trial", limit: "1" });
+    for (const secret of [key, key, crawler, crawler, team, intern, laptop, spent]) assert.equal(await status(setup, secret), 200);
+    await api(setup, key, "PATCH", `/keys/${exhausted.id}`, { limit: "0.0005" });
+    await api(setup, key, "PATCH", `/keys/${parent.id}`, { disabled: true });
+    await api(setup, key, "POST", "/keys/leaked", { key: laptop });
+    for (const options of LOOKS) {
+      const page = await visitor.window({ ...options, expected: [400] });
+      await signIn(page, key);
+      await checkPage(page, `key-usage-${look(options)}`);
+      await openKeys(page);
+      assert.match(await row(page, "trial").innerText(), /Used up/);
+      await checkPage(page, `keys-${look(options)}`);
+      await page.click("#new-key");
+      await checkPage(page, `new-key-${look(options)}`, { top: "dialog" });
+      await page.fill("#field-name", "a key");
+      await page.fill("#field-limit", "1");
+      await page.selectOption("#field-expires_at", "at");
+      await page.fill("#field-expires_on", "2020-01-01T10:00");
+      await page.click("dialog summary");
+      await page.fill("#field-networks", "here");
+      await page.click("dialog [type=submit]");
+      await page.waitForSelector("#field-networks-error:not([hidden])");
+      assert.match(await page.innerText("#field-expires_at-error"), /must be in the future/);
+      await checkPage(page, `new-key-errors-${look(options)}`, { top: "#field-networks" });
+      await page.keyboard.press("Escape");
+      for (const [name, action] of [["First key", "change"], ["crawler", "change"], ["crawler", "rotate"], ["crawler", "disable"], ["Research team, with interns", "delete"]]) {
+        await act(page, name, action);
+        await page.waitForSelector("dialog");
+        await checkPage(page, `key-${action}-${look(options)}`, { top: "dialog" });
+        await page.keyboard.press("Escape");
+        await page.waitForSelector("dialog", { state: "detached" });
+      }
+      await act(page, "crawler", "rotate");
+      await page.selectOption("#field-grace_seconds", "86400");
+      await page.click("dialog [type=submit]");
+      await page.waitForSelector("#secret-kept");
+      await checkPage(page, `key-secret-${look(options)}`, { top: "dialog" });
+      await page.click("#secret-kept");
+    }
+  },
+};
