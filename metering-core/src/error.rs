@@ -6,15 +6,17 @@
 //! - A use case of [`Service`](crate::Service) returns [`Error`], which maps to a code, status and body on the wire.
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
+mod keys;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::access::budget::BudgetReset;
+pub use keys::{KeyBudget, KeyConflict};
+
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::catalogue::path::TargetError;
 use crate::charging::delivery::Repetition;
-use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::meter::MeterError;
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
@@ -52,7 +54,7 @@ pub enum Error {
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
     /// The key is live, and may not be used for this request.
-    #[error("Nothing was charged: {}", key_advice(.0))]
+    #[error("Nothing was charged: {}", keys::advice(.0))]
     KeyNotAllowed(KeyRefusal),
     /// The budget of the key, or of a key above it, does not cover the price.
     #[error("{}", .0.advice())]
@@ -159,59 +161,6 @@ pub struct PaymentRequired {
     pub plans: Arc<PlansDocument>,
 }
 
-/// A budget that does not cover a request.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyBudget {
-    /// What is left of it.
-    pub exhausted: ExhaustedBudget,
-    /// The use of the rate limits.
-    pub rate: RateStatus,
-}
-
-impl KeyBudget {
-    fn advice(&self) -> String {
-        let left = self.exhausted.remaining();
-        let next = match self.exhausted.resets_at() {
-            Some(at) => format!("It resets at {at}."),
-            None => "It does not reset: ask whoever gave you the key to raise its limit.".to_owned(),
-        };
-        format!("The budget of this key has {left} credits left, less than the price; nothing was charged. {next}")
-    }
-}
-
-/// Why the state of the keys does not allow a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyConflict {
-    /// It is the account's first key.
-    #[error(
-        "This is the account's first key: it keeps all scopes, does not expire, and cannot be disabled or deleted. \
-         Rotate it instead."
-    )]
-    FirstKey,
-    /// It leaked.
-    #[error("This key was reported as leaked, so its secret no longer works. Rotate it instead.")]
-    Leaked,
-    /// The account has as many keys as it may have.
-    #[error("The account has as many keys as it may have. Delete one first.")]
-    TooMany,
-    /// The chain of keys would be too long.
-    #[error(
-        "A chain of keys has at most {} keys, and this one is the last of such a chain. Make the key with one above it.",
-        crate::access::Key::MAX_DEPTH
-    )]
-    TooDeep,
-}
-
-fn key_advice(refusal: &KeyRefusal) -> String {
-    let next = match refusal {
-        KeyRefusal::Expired { .. } => "Use a newer key.",
-        KeyRefusal::Network { .. } => "Call from one of its networks, or use another key.",
-        _ => "Use another key, or ask its owner to change this one.",
-    };
-    format!("{refusal}. {next}")
-}
-
 fn repeated(repetition: &Repetition) -> &'static str {
     match repetition {
         Repetition::OtherRequest => {
@@ -303,10 +252,7 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
-            Self::KeyBudget(budget) => budget.exhausted.resets_at().map(|at| {
-                let left = at.unix_millis().saturating_sub(budget.exhausted.at.unix_millis());
-                u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
-            }),
+            Self::KeyBudget(budget) => budget.retry_after_seconds(),
             Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
             Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
             Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
@@ -331,13 +277,7 @@ impl Error {
                 body.limit_window = Some(window.as_str());
                 body.rate_limits = Some(rate.limits);
             }
-            Self::KeyBudget(budget) => {
-                body.required = Some(Required::Credits(budget.exhausted.required));
-                body.limit = Some(budget.exhausted.budget.limit);
-                body.limit_remaining = Some(budget.exhausted.remaining());
-                body.limit_reset = budget.exhausted.budget.reset.map(BudgetReset::as_str);
-                body.resets_at = budget.exhausted.resets_at();
-            }
+            Self::KeyBudget(budget) => budget.add_context(&mut body),
             Self::InsufficientCredits(payment_required) => {
                 body.credit_balance = Some(payment_required.balance);
                 body.required = Some(Required::Credits(payment_required.required));
@@ -369,15 +309,6 @@ impl Error {
             headers.push(("retry-after", seconds.to_string()));
         }
         headers
-    }
-}
-
-impl From<KeyRefusal> for Error {
-    fn from(refusal: KeyRefusal) -> Self {
-        match refusal {
-            KeyRefusal::NotLive => Self::KeyRefused(KeyFault::NotLive),
-            refusal => Self::KeyNotAllowed(refusal),
-        }
     }
 }
 

@@ -126,7 +126,7 @@ pub trait Store: KeyStore {
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes, when
-    /// it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)): of several callers that replace the
+    /// it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)), or any key ever had the new one: of several callers that replace the
     /// same secret, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
     async fn replace_live_key(
         &self,

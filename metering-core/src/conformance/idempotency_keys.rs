@@ -6,12 +6,14 @@ use std::time::Duration;
 use crate::charging::charge::{Charge, Receipt, Refusal};
 
 use crate::access::key::KeyHash;
+use crate::access::key_terms::KeyTerms;
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
 use crate::charging::posting::{Outcome, Posting};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::store::Store;
 
+use super::key_scene::{budget, caller, issue, spent};
 use super::scene::{
     ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit,
     commit_refund, customer, new_key, refused, report,
@@ -183,6 +185,31 @@ pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
     store.replace_key(&first.id, new, NOON).await.unwrap();
     assert!(matches!(repeated(&*store, keyed(new, BASE, "k", 1), NOON).await, Repetition::InProgress { .. }));
     assert_eq!(refused(&*store, keyed(first.key, BASE, "k", 1), NOON).await, Refusal::UnknownKey);
+}
+
+/// Each API key has idempotency keys of its own: no key gets, repeats or blocks what another one paid for, and a refund
+/// goes to the key that paid. A rotation changes nothing about that.
+pub async fn keys_are_separate_per_api_key(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let terms = KeyTerms { budget: budget(5 * BASE, None), ..caller() };
+    let (one, two) =
+        (issue(&*store, &customer.id, None, terms.clone()).await, issue(&*store, &customer.id, None, terms).await);
+    let paid = accepted(&*store, keyed(one.secret, 2 * BASE, "k", 1), NOON).await;
+    let other = accepted(&*store, keyed(two.secret, 3 * BASE, "k", 2), NOON).await;
+    accepted(&*store, keyed(customer.key, BASE, "k", 3), NOON).await;
+    assert_eq!((paid.key, paid.repeated, other.key, other.repeated), (one.number, false, two.number, false));
+    assert_eq!(balance(&*store, &customer.id).await, 4 * BASE);
+    let secret = new_key();
+    store.replace_live_key(&one.secret, secret, NOON).await.unwrap().expect("the secret works");
+    assert!(matches!(repeated(&*store, keyed(secret, BASE, "k", 1), NOON).await, Repetition::InProgress { .. }));
+    let again = accepted(&*store, keyed(secret, 2 * BASE, "k", 1), later(40)).await;
+    assert_eq!((again.key, again.repeated, again.charged.atoms()), (one.number, true, 2 * BASE));
+    settle(&*store, &other, later(41)).await;
+    assert_eq!(repeated(&*store, keyed(two.secret, BASE, "k", 2), later(42)).await, Repetition::UsedUp);
+    commit_refund(&*store, again.into_refund().unwrap(), later(42)).await.unwrap();
+    assert_eq!(spent(&*store, &customer.id, &one.id).await, 0);
+    assert_eq!(spent(&*store, &customer.id, &two.id).await, 3 * BASE);
+    assert_verified(&*store).await;
 }
 
 /// A key is stored for a day from its charge, regardless of retries, and is new after that.

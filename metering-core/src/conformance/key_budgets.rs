@@ -149,7 +149,23 @@ pub async fn lagging_clock_gets_no_second_budget(store: Arc<dyn Store>) {
     assert_eq!(exhausted(&*store, &key, 21, midnight).await, (50, 30, 20), "a new name changes no budget");
     accepted(&*store, charge(key.secret, 20), lagging).await;
     assert_eq!(exhausted(&*store, &key, 1, midnight).await, (50, 50, 0));
+    let day_behind = midnight.saturating_sub(DAY);
+    assert_eq!(exhausted(&*store, &key, 1, day_behind).await, (50, 50, 0), "a day behind");
+    let wrong = day_behind.saturating_sub(Duration::from_millis(1));
+    assert_eq!(exhausted(&*store, &key, 51, wrong).await, (50, 0, 50), "the newest reading was wrong");
     assert_verified(&*store).await;
+}
+
+/// After a clock was set back, a refund of a charge from before gives the budget no more than its limit.
+pub async fn refund_takes_no_budget_below_zero(store: Arc<dyn Store>) {
+    let customer = customer(&*store, PLENTY).await;
+    let key = issue(&*store, &customer.id, None, terms(50, Some(BudgetReset::Daily))).await;
+    let ahead = accepted(&*store, charge(key.secret, 40), NOON.saturating_add(DAY * 9)).await;
+    accepted(&*store, charge(key.secret, 10), NOON).await;
+    commit_refund(&*store, ahead.into_refund().unwrap(), NOON).await.unwrap();
+    assert_eq!(spent(&*store, &customer.id, &key.id).await, 0);
+    assert_eq!(exhausted(&*store, &key, 51, NOON).await, (50, 0, 50));
+    assert_eq!(balance(&*store, &customer.id).await, PLENTY - 10);
 }
 
 /// A refund of a charge of the same period can be spent again; one of an earlier period cannot. All keys above get it

@@ -53,13 +53,34 @@ pub async fn key_stops_with_each_key_above_it(store: Arc<dyn Store>) {
         let secrets = [top.secret, middle.secret, below.secret, child.secret];
         assert_eq!(store.live_keys(&secrets, NOON).await.unwrap(), [false; 4], "{what}");
         let found = status(&*store, &customer.id, &child.id, NOON).await;
-        assert!(found.key.is_live() && !found.parents_are_live, "{what}");
+        assert_eq!((found.key.is_live(), found.parents_are_live), (what != "revoked", false), "{what}");
         accepted(&*store, charge(customer.key, BASE), NOON).await;
         if what == "disabled" {
             change(&*store, &customer.id, &top.id, disabled(false)).await;
             accepted(&*store, charge(child.secret, BASE), NOON).await;
             assert!(status(&*store, &customer.id, &child.id, NOON).await.parents_are_live);
         }
+    }
+    assert_verified(&*store).await;
+}
+
+/// A key below one that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
+/// nothing.
+pub async fn dead_parent_is_refused_before_the_terms(store: Arc<dyn Store>) {
+    let customer = customer(&*store, PLENTY).await;
+    let later = NOON.saturating_add(DAY);
+    let faults = [
+        (KeyTerms { networks: "10.0.0.0/8".parse().unwrap(), ..caller() }, KeyRefusal::Network { address: None }),
+        (KeyTerms { expires_at: Some(later), ..caller() }, KeyRefusal::Expired { at: later }),
+        (KeyTerms { routes: "/other".parse().unwrap(), ..caller() }, KeyRefusal::Route),
+        (KeyTerms { scopes: Scopes::of([Scope::Read]).unwrap(), ..caller() }, KeyRefusal::Scope { scope: Scope::Call }),
+    ];
+    for (terms, expected) in faults {
+        let (parent, child) = pair(&*store, &customer, manager(), terms).await;
+        assert_eq!(refused(&*store, charge(child.secret, BASE), later).await, Refusal::Key(expected));
+        let disabled = TermsChange { disabled: Some(true), ..TermsChange::default() };
+        change(&*store, &customer.id, &parent.id, disabled).await;
+        assert_eq!(refused(&*store, charge(child.secret, BASE), later).await, Refusal::UnknownKey, "{expected:?}");
     }
     assert_verified(&*store).await;
 }

@@ -100,7 +100,7 @@ pub async fn created_key_takes_over_what_it_leaves_open(store: Arc<dyn Store>) {
     assert_eq!(status(&*store, &customer.id, &key.id, NOON).await.key, key);
 }
 
-/// A request that is repeated gets the key that it made; a secret that is in use otherwise is an error.
+/// A request that is repeated gets the key that it made; a secret that is in use otherwise is refused.
 pub async fn repeated_creation_returns_the_same_key(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -109,12 +109,70 @@ pub async fn repeated_creation_returns_the_same_key(store: Arc<dyn Store>) {
     let before = number_of_keys(&*store, &customer).await;
     let again = NewKey { max_keys: 0, created_at: NOON.saturating_add(MINUTE), ..new.clone() };
     assert_eq!(create_key(&*store, again).await, key);
-    assert!(store.create_key(NewKey { parent: None, ..new.clone() }).await.is_err(), "another parent");
-    assert!(store.create_key(NewKey { secret: customer.key, ..new.clone() }).await.is_err(), "the first key's");
+    let by_another = NewKey { parent: None, ..new.clone() };
+    assert_eq!(store.create_key(by_another).await.unwrap(), KeyCreated::SecretUsed, "another parent");
+    let of_first = NewKey { secret: customer.key, ..new.clone() };
+    assert_eq!(store.create_key(of_first).await.unwrap(), KeyCreated::SecretUsed, "the first key's");
     revoke(&*store, &customer.id, &key.id).await;
-    assert!(store.create_key(new).await.is_err(), "the key was revoked");
+    assert_eq!(store.create_key(new).await.unwrap(), KeyCreated::SecretUsed, "the key was revoked");
     assert_eq!(number_of_keys(&*store, &customer).await, before);
     assert_verified(&*store).await;
+}
+
+/// A key that has expired no longer counts towards the most keys that an account may have.
+pub async fn expired_keys_make_room(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let expiry = NOON.saturating_add(MINUTE);
+    for _ in 0..3 {
+        issue(&*store, &customer.id, None, KeyTerms { expires_at: Some(expiry), ..caller() }).await;
+    }
+    let new = |created_at| NewKey { max_keys: 2, created_at, ..new_key_of(&customer.id, None, caller()) };
+    let early = expiry.saturating_sub(std::time::Duration::from_millis(1));
+    assert_eq!(store.create_key(new(early)).await.unwrap(), KeyCreated::TooMany);
+    create_key(&*store, new(expiry)).await;
+    assert_eq!(store.create_key(new(expiry)).await.unwrap(), KeyCreated::TooMany);
+    assert_verified(&*store).await;
+}
+
+/// Revoking a key revokes every key below it, and no other.
+pub async fn revoked_key_revokes_the_keys_below(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100 * BASE).await;
+    let top = issue(&*store, &customer.id, None, manager()).await;
+    let middle = issue(&*store, &customer.id, Some(&top), manager()).await;
+    let below = issue(&*store, &customer.id, Some(&middle), caller()).await;
+    let beside = issue(&*store, &customer.id, Some(&top), caller()).await;
+    let other = issue(&*store, &customer.id, None, caller()).await;
+    revoke(&*store, &customer.id, &middle.id).await;
+    for (key, revoked_at) in
+        [(&top, None), (&middle, Some(NOON)), (&below, Some(NOON)), (&beside, None), (&other, None)]
+    {
+        assert_eq!(status(&*store, &customer.id, &key.id, NOON).await.key.revoked_at, revoked_at, "{key:?}");
+        let is_known = store.key_holder(&key.secret).await.unwrap().is_some();
+        assert_eq!(is_known, revoked_at.is_none(), "{key:?}");
+    }
+    assert_eq!(refused(&*store, charge(below.secret, BASE), NOON).await, Refusal::UnknownKey);
+    accepted(&*store, charge(beside.secret, BASE), NOON).await;
+    let listed = store.keys(&customer.id, None, 10, NOON.day()).await.unwrap().items;
+    assert_eq!(listed.iter().map(|status| status.key.number.get()).collect::<Vec<_>>(), [0, 1, 4, 5]);
+    let outcome = try_change(&*store, &customer.id, &below.id, None, NO_CHANGE()).await;
+    assert_eq!(outcome, KeyChanged::NoSuchKey);
+    assert_verified(&*store).await;
+}
+
+/// What a change leaves out stays as it is, also when a key above has narrower terms by now.
+pub async fn change_completes_only_what_it_sets(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let parent = issue(&*store, &customer.id, None, manager()).await;
+    let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
+    let (expires_at, routes) = (Some(NOON.saturating_add(DAY)), "/a/*".parse().ok());
+    let narrower = TermsChange { expires_at: Some(expires_at), routes: routes.clone(), ..NO_CHANGE() };
+    change(&*store, &customer.id, &parent.id, narrower).await;
+    let renamed = TermsChange { name: "renamed".parse().ok(), ..NO_CHANGE() };
+    let found = change(&*store, &customer.id, &child.id, renamed).await.terms;
+    assert_eq!(found, KeyTerms { name: "renamed".parse().unwrap(), ..caller() });
+    let open = TermsChange { expires_at: Some(None), routes: "".parse().ok(), ..NO_CHANGE() };
+    let found = change(&*store, &customer.id, &child.id, open).await.terms;
+    assert_eq!((found.expires_at, Some(found.routes)), (expires_at, routes));
 }
 
 /// 16 callers create keys where five have room: five are created.
@@ -309,7 +367,7 @@ pub async fn rotated_key_keeps_all_but_its_secret(store: Arc<dyn Store>) {
     changed(rotate(third, Some(until.saturating_add(DAY))).await.unwrap());
     assert_eq!(store.live_keys(&[key.secret, second, third], until).await.unwrap(), [false, true, true]);
     for secret in [key.secret, second, third, customer.key] {
-        assert!(rotate(secret, None).await.is_err(), "a secret that is in use");
+        assert_eq!(rotate(secret, None).await.unwrap(), KeyChanged::SecretUsed, "a secret that is in use");
     }
     let last = new_key();
     changed(rotate(last, None).await.unwrap());

@@ -12,7 +12,8 @@ use super::scene::{
     BASE, MINUTE, NOON, UNCAPPED, accepted, assert_verified, atoms, charge, customer, new_key, refused,
 };
 
-/// An owner who proves who they are gets the first key back; keys that can manage keys are revoked, others stay.
+/// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all below them;
+/// others stay.
 pub async fn replaced_key_revokes_the_managers(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let manager = issue(&*store, &customer.id, None, manager()).await;
@@ -32,13 +33,28 @@ pub async fn replaced_key_revokes_the_managers(store: Arc<dyn Store>) {
     }
     assert_eq!(status(&*store, &customer.id, &manager.id, NOON).await.key.revoked_at, Some(at));
     let below = status(&*store, &customer.id, &below.id, NOON).await;
-    assert_eq!((below.key.revoked_at, below.parents_are_live), (None, false));
+    assert_eq!((below.key.revoked_at, below.parents_are_live), (Some(at), false));
     let listed = store.keys(&customer.id, None, 10, NOON.day()).await.unwrap().items;
-    assert_eq!(listed.iter().map(|status| status.key.number.get()).collect::<Vec<_>>(), [0, 2, 3]);
+    assert_eq!(listed.iter().map(|status| status.key.number.get()).collect::<Vec<_>>(), [0, 3]);
     assert_verified(&*store).await;
 }
 
-/// The first key is as it was in the beginning, but for its name, rate limits and budget.
+/// Whoever could manage keys may have rotated one with a grace period, so a recovery ends them all.
+pub async fn replaced_key_ends_grace_periods(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100 * BASE).await;
+    let key = issue(&*store, &customer.id, None, caller()).await;
+    let (newest, first) = (new_key(), new_key());
+    let rotate = KeyChange::Rotate { secret: newest, old_until: Some(NOON.saturating_add(MINUTE * 10)) };
+    changed(store.change_key(&customer.id, &key.id, None, rotate, NOON).await.unwrap());
+    assert_eq!(store.live_keys(&[key.secret, newest], NOON).await.unwrap(), [true, true]);
+    store.replace_key(&customer.id, first, NOON).await.unwrap().expect("the account is live");
+    assert_eq!(store.live_keys(&[key.secret, newest, first], NOON).await.unwrap(), [false, true, true]);
+    assert_eq!(refused(&*store, charge(key.secret, BASE), NOON).await, Refusal::UnknownKey);
+    accepted(&*store, charge(newest, BASE), NOON).await;
+    assert_verified(&*store).await;
+}
+
+/// The first key is as it was in the beginning, but for its name, limits and budget.
 pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = first(&*store, &customer).await;
@@ -61,6 +77,7 @@ pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
     let expected = KeyTerms {
         name: "mine".parse().unwrap(),
         limits: RateLimits { requests_per_minute: 9, ..UNCAPPED },
+        max_in_flight: 1,
         budget: budget(3 * BASE, None),
         ..KeyTerms::first()
     };
@@ -72,7 +89,8 @@ pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A leaked key stops at once, with all of its secrets and the keys below it, and is back after a rotation.
+/// A leaked key stops at once, and the keys below it. It is back after a rotation, and they are not: whoever found it may
+/// have made them.
 pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -82,7 +100,7 @@ pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
     let graceful = KeyChange::Rotate { secret: second, old_until };
     changed(store.change_key(&customer.id, &parent.id, None, graceful, NOON).await.unwrap());
     let at = NOON.saturating_add(MINUTE);
-    let leaked = store.report_leaked(&parent.secret, at).await.unwrap().expect("the old secret still works");
+    let leaked = store.report_leaked(&second, at).await.unwrap().expect("the secret works");
     assert_eq!((&leaked.id, leaked.leaked_at, leaked.revoked_at), (&parent.id, Some(at), None));
     let secrets = [parent.secret, second, child.secret];
     assert_eq!(store.live_keys(&secrets, at).await.unwrap(), [false; 3]);
@@ -96,10 +114,34 @@ pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
     assert_eq!((key.leaked_at, key.is_live()), (None, true));
     assert_eq!(
         store.live_keys(&[parent.secret, second, third, child.secret], at).await.unwrap(),
-        [false, false, true, true],
+        [false, false, true, false],
         "a grace period is for secrets that still work"
     );
-    accepted(&*store, charge(child.secret, BASE), at).await;
+    assert_eq!(status(&*store, &customer.id, &child.id, NOON).await.key.revoked_at, Some(at));
+    assert_eq!(refused(&*store, charge(child.secret, BASE), at).await, Refusal::UnknownKey);
+    accepted(&*store, charge(third, BASE), at).await;
+    let next = issue(&*store, &customer.id, Some(&parent), caller()).await;
+    let rotate = KeyChange::Rotate { secret: new_key(), old_until: None };
+    changed(store.change_key(&customer.id, &parent.id, None, rotate, at).await.unwrap());
+    accepted(&*store, charge(next.secret, BASE), at).await;
+    assert_verified(&*store).await;
+}
+
+/// A report of a secret that was replaced ends that secret early; the key, its new secret and the keys below it stay.
+pub async fn report_of_a_replaced_secret_ends_it_early(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100 * BASE).await;
+    let parent = issue(&*store, &customer.id, None, manager()).await;
+    let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
+    let second = new_key();
+    let rotate = KeyChange::Rotate { secret: second, old_until: Some(NOON.saturating_add(MINUTE * 10)) };
+    let before = changed(store.change_key(&customer.id, &parent.id, None, rotate, NOON).await.unwrap());
+    let found = store.report_leaked(&parent.secret, NOON).await.unwrap();
+    assert_eq!(found, Some(before.clone()));
+    let secrets = [parent.secret, second, child.secret];
+    assert_eq!(store.live_keys(&secrets, NOON).await.unwrap(), [false, true, true]);
+    assert_eq!(status(&*store, &customer.id, &parent.id, NOON).await.key, before);
+    assert_eq!(store.report_leaked(&parent.secret, NOON).await.unwrap(), None, "it no longer works");
+    accepted(&*store, charge(child.secret, BASE), NOON).await;
     assert_verified(&*store).await;
 }
 

@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::store::Store;
 
+use super::key_scene::{caller, issue};
 use super::scene::{
     ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, assert_verified, atoms, balance, charge, charge_named, commit,
     commit_refund, customer, customer_with, new_key, post, refused, report,
@@ -72,6 +73,28 @@ pub async fn retry_needs_no_credits_and_no_rate_limit(store: Arc<dyn Store>) {
     assert_eq!(summary(&retry), (true, BASE, 0));
     let refusal = refused(&*store, charge_named(customer.key, BASE, "r2"), NOON).await;
     assert!(matches!(refusal, Refusal::RateLimited { .. }), "{refusal:?}");
+}
+
+/// Two keys of an account may use the same id, and each is charged. A rotation changes nothing about that.
+pub async fn request_ids_are_of_a_key(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let (one, two) =
+        (issue(&*store, &customer.id, None, caller()).await, issue(&*store, &customer.id, None, caller()).await);
+    let batch = [customer.key, one.secret, two.secret].map(|key| charge_named(key, BASE, "r1"));
+    for decision in commit(&*store, batch.to_vec(), NOON).await {
+        let Decision::Accepted(receipt) = decision else { panic!("{decision:?}") };
+        assert!(!receipt.repeated, "{receipt:?}");
+    }
+    assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
+    let secret = new_key();
+    store.replace_live_key(&one.secret, secret, NOON).await.unwrap().expect("the secret works");
+    let first_balances = [(customer.key, 9 * BASE), (secret, 8 * BASE), (two.secret, 7 * BASE)];
+    for (key, first_balance) in first_balances {
+        let retry = accepted(&*store, charge_named(key, 2 * BASE, "r1"), NOON).await;
+        assert_eq!(summary(&retry), (true, BASE, first_balance));
+    }
+    assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 3);
+    assert_verified(&*store).await;
 }
 
 /// A refused request is not remembered: its retry is charged when it is accepted.

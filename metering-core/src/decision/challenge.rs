@@ -84,7 +84,7 @@ mod tests {
             (challenge(), Some((1, account())), false, NOW, Some(true)),
         ];
         for (challenge, account, key_in_use, now, rotated) in table {
-            let facts = KeyFacts { account, key_in_use, managers: vec![first_key()] };
+            let facts = KeyFacts { account, key_in_use, keys: vec![first_key()] };
             let changes = rotate_key(&challenge, facts.clone(), KEY, now).ok();
             assert_eq!(changes.as_ref().map(Option::is_some), rotated, "{challenge:?} {facts:?}");
         }

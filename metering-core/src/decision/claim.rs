@@ -188,7 +188,7 @@ mod tests {
     fn a_paid_quote_gives_its_account_the_new_key() {
         let claim = claim(KeyDelivery::Now);
         let decide =
-            |account, key_in_use| claim_paid(&claim, KeyFacts { account, key_in_use, managers: vec![first_key()] });
+            |account, key_in_use| claim_paid(&claim, KeyFacts { account, key_in_use, keys: vec![first_key()] });
         assert_eq!(decide(Some((1, revoked())), true).unwrap(), Decided::Refused(Claimed::AlreadyClaimed));
         decide(Some((1, account())), true).unwrap_err();
         let Decided::Accepted(changes) = decide(Some((1, account())), false).unwrap() else {

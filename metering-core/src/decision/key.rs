@@ -82,7 +82,7 @@ pub fn replace_key<K: Copy>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{KEY, NOW, account, first_key, revoked};
+    use super::super::scene::{KEY, NOW, account, first_key, revoked as revoked_account};
     use super::*;
     use crate::access::account::RateLimits;
     use crate::access::budget::Budget;
@@ -95,47 +95,87 @@ mod tests {
         // account, whether the key is in use, outcome (`None`: an error)
         let table = [
             (None, true, Some(false)),
-            (Some((1, revoked())), true, Some(false)),
-            (Some((1, revoked())), false, Some(false)),
+            (Some((1, revoked_account())), true, Some(false)),
+            (Some((1, revoked_account())), false, Some(false)),
             (Some((1, account())), true, None),
             (Some((1, account())), false, Some(true)),
         ];
         for (account, key_in_use, replaced) in table {
-            let facts = KeyFacts { account, key_in_use, managers: vec![first_key()] };
+            let facts = KeyFacts { account, key_in_use, keys: vec![first_key()] };
             let changes = replace_key(facts.clone(), KEY, NOW).ok();
             assert_eq!(changes.as_ref().map(Option::is_some), replaced, "{facts:?}");
         }
     }
 
-    fn below(number: u32, scopes: Scopes) -> Key {
+    /// A key with these scopes below the one with the number `parent`.
+    fn key(number: u32, parent: u32, scopes: Scopes) -> Key {
         let terms = KeyTerms { max_in_flight: 3, ..KeyTerms::new("below".parse().unwrap(), scopes) };
-        Key { number: KeyNumber::new(number), parent: Some(KeyNumber::FIRST), terms, ..first_key() }
+        Key { number: KeyNumber::new(number), parent: Some(KeyNumber::new(parent)), terms, ..first_key() }
+    }
+
+    /// What is written for these keys.
+    fn replaced(keys: Vec<Key>) -> Vec<KeyWrite<i32>> {
+        let facts = KeyFacts { account: Some((1, account())), key_in_use: false, keys };
+        replace_key(facts, KEY, NOW).unwrap().expect("the account is live").keys
     }
 
     #[test]
-    fn managers_are_revoked_and_the_first_key_begins_again() {
+    fn the_first_key_begins_again_with_its_name_limits_and_budget() {
         let limits = RateLimits { requests_per_minute: 4, requests_per_day: 5 };
         let budget = Some(Budget { limit: Credits::from_atoms(6), reset: None });
-        let kept = KeyTerms { name: "mine".parse().unwrap(), limits, budget, ..KeyTerms::first() };
-        let narrowed = KeyTerms { max_in_flight: 1, routes: "/a".parse().unwrap(), disabled: true, ..kept.clone() };
+        let name = "mine".parse().unwrap();
+        let kept = KeyTerms { name, limits, max_in_flight: 1, budget, ..KeyTerms::first() };
+        let narrowed = KeyTerms {
+            routes: "/a".parse().unwrap(),
+            networks: "10.0.0.0/8".parse().unwrap(),
+            expires_at: Some(NOW),
+            disabled: true,
+            scopes: Scopes::default(),
+            ..kept.clone()
+        };
         let first = Key { terms: narrowed, leaked_at: Some(NOW), ..first_key() };
-        let manager = below(1, Scopes::of([Scope::Manage]).unwrap());
-        let managers = vec![first.clone(), manager.clone(), below(2, Scopes::default())];
-        let facts = KeyFacts { account: Some((1, account())), key_in_use: false, managers };
-        let changes = replace_key(facts, KEY, NOW).unwrap().expect("the account is live");
-        let [of_first, of_manager] = changes.keys.as_slice() else { panic!("a caller stays: {:?}", changes.keys) };
-        assert_eq!(of_first.key, Key { terms: kept, leaked_at: None, ..first });
-        assert_eq!(of_manager.key, Key { revoked_at: Some(NOW), ..manager });
-        assert_eq!((of_first.secret, of_manager.secret), (Some(KEY), None));
-        for write in &changes.keys {
-            assert_eq!((write.old_secrets, write.meter), (OldSecrets::Revoke, MeterWrite::Keep));
+        let expected = KeyWrite {
+            row: 1,
+            key: Key { terms: kept, leaked_at: None, ..first.clone() },
+            old_secrets: OldSecrets::Revoke,
+            secret: Some(KEY),
+            meter: MeterWrite::Keep,
+            written_at: NOW,
+        };
+        assert_eq!(replaced(vec![first]), [expected]);
+    }
+
+    #[test]
+    fn managers_and_all_below_them_are_revoked_and_other_keys_lose_their_grace() {
+        let manage = Scopes::of([Scope::Manage]).unwrap();
+        let caller = Scopes::default();
+        // number, parent, scopes, whether it is revoked
+        let table = [
+            (1, 0, manage, true),
+            (2, 0, caller, false),
+            (3, 1, caller, true),
+            (4, 3, caller, true),
+            (5, 2, caller, false),
+            (6, 5, manage, true),
+            (7, 6, caller, true),
+        ];
+        let keys =
+            std::iter::once(first_key()).chain(table.map(|(number, parent, scopes, _)| key(number, parent, scopes)));
+        let writes = replaced(keys.collect());
+        assert_eq!(writes.len(), 1 + table.len());
+        for (number, parent, scopes, is_revoked) in table {
+            let before = key(number, parent, scopes);
+            let write = writes.iter().find(|write| write.key.number == before.number).expect("every key is written");
+            let old_secrets = if is_revoked { OldSecrets::Revoke } else { OldSecrets::EndGrace };
+            assert_eq!((write.old_secrets, write.secret, write.meter), (old_secrets, None, MeterWrite::Keep));
+            assert_eq!(write.key, Key { revoked_at: is_revoked.then_some(NOW), ..before });
         }
     }
 
     #[test]
     fn an_account_without_a_first_key_is_corrupt() {
-        let facts =
-            KeyFacts { account: Some((1, account())), key_in_use: false, managers: vec![below(1, Scopes::ALL)] };
+        let keys = vec![key(1, 0, Scopes::ALL)];
+        let facts = KeyFacts { account: Some((1, account())), key_in_use: false, keys };
         assert!(matches!(replace_key(facts, KEY, NOW), Err(StoreError::Corrupt(_))));
     }
 }

@@ -147,7 +147,7 @@ impl Service {
     ) -> Result<KeyResponse, Error> {
         let caller = caller.into();
         let change = KeyChange::Terms(Box::new(self.terms_reader().change(request)?));
-        let (account, key) = self.change(caller.into(), id, |_| Ok(change)).await?;
+        let (account, key) = self.change(caller, id, |_| Ok(change)).await?;
         Ok(KeyResponse { data: self.document(&account, &key.id).await? })
     }
 

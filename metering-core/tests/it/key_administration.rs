@@ -44,7 +44,7 @@ impl Scene {
 
     async fn works(&self, secret: &KeyHash) -> bool {
         let now = Timestamp::from_unix_millis(0);
-        self.store.live_keys(&[secret.clone()], now).await.unwrap()[0]
+        self.store.live_keys(std::slice::from_ref(secret), now).await.unwrap()[0]
     }
 
     async fn last_entry(&self) -> AuditEntryDocument {

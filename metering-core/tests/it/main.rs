@@ -7,6 +7,7 @@ mod charging_only;
 mod contract_list;
 mod examples;
 mod key_administration;
+mod keys;
 #[cfg(feature = "tower")]
 mod layer;
 #[cfg(feature = "conformance")]

@@ -9,40 +9,41 @@ use crate::access::key_id::{KeyId, KeyNumber};
 use crate::clock::Timestamp;
 use crate::store::{Discrepancy, KeyChanged, KeyCreated, NewKey, TermsChange};
 
+use super::Model;
 use super::keys::{Issued, Secret, first_day};
 use super::owner::Owner;
-use super::{InUse, Model};
 
 impl Model {
-    pub(in crate::conformance) fn create_key(&mut self, number: usize, new: &NewKey) -> Result<KeyCreated, InUse> {
+    pub(in crate::conformance) fn create_key(&mut self, number: usize, new: &NewKey) -> KeyCreated {
         let had = self.had_key(new.secret);
         let owner = &mut self.owners[number];
         if !owner.is_live() {
-            return Ok(KeyCreated::NoSuchAccount);
+            return KeyCreated::NoSuchAccount;
         }
         let parent = new.parent.as_ref().map_or(Some(0), |id| owner.find(id));
         let now = new.created_at;
         let Some(parent) = parent.filter(|parent| new.parent.is_none() || owner.manages(*parent, now)) else {
-            return Ok(KeyCreated::NoSuchParent);
+            return KeyCreated::NoSuchParent;
         };
         if had {
             let number = owner.issued[parent].key.number;
             let made = |issued: &&Issued| issued.secrets.iter().any(|secret| secret.hash == new.secret);
             let same = owner.issued.iter().find(made).map(|issued| &issued.key);
             let same = same.filter(|key| key.parent == Some(number) && key.revoked_at.is_none());
-            return same.map(|key| KeyCreated::Key(key.clone())).ok_or(InUse);
+            return same.map_or(KeyCreated::SecretUsed, |key| KeyCreated::Key(key.clone()));
         }
         if owner.chain(owner.issued[parent].key.number).len() >= 8 {
-            return Ok(KeyCreated::TooDeep);
+            return KeyCreated::TooDeep;
         }
-        let unrevoked = owner.issued.iter().filter(|issued| issued.key.revoked_at.is_none()).count();
-        if unrevoked >= usize::try_from(new.max_keys).unwrap() {
-            return Ok(KeyCreated::TooMany);
+        let expired = |key: &Key| key.terms.expires_at.is_some_and(|at| at <= now);
+        let counted = owner.issued.iter().filter(|issued| issued.key.revoked_at.is_none() && !expired(&issued.key));
+        if counted.count() >= usize::try_from(new.max_keys).unwrap() {
+            return KeyCreated::TooMany;
         }
         let outer = owner.issued[parent].key.clone();
         let terms = new.terms.clone().completed_from(&outer.terms);
         if let Err(wider) = terms.check_within(&outer.terms) {
-            return Ok(KeyCreated::Wider(wider));
+            return KeyCreated::Wider(wider);
         }
         let key = Key {
             id: KeyId::of_first(&new.secret),
@@ -59,7 +60,7 @@ impl Model {
             issued.begin(first_day(budget, now), 0);
         }
         owner.issued.push(issued);
-        Ok(KeyCreated::Key(key))
+        KeyCreated::Key(key)
     }
 
     /// The key that an actor may change.
@@ -100,7 +101,6 @@ impl Model {
         terms.limits.requests_per_day = change.requests_per_day.unwrap_or(terms.limits.requests_per_day);
         if let Some(parent) = key.parent {
             let outer = &owner.issued[usize::try_from(parent.get()).unwrap()].key.terms;
-            terms = terms.completed_from(outer);
             let mut within = terms.check_change(&before, outer);
             if actor == Some(id) {
                 within = within.and_then(|()| terms.check_narrows(&before));
@@ -121,13 +121,16 @@ impl Model {
         secret: KeyHash,
         old_until: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<KeyChanged, InUse> {
-        let Some(index) = self.changeable(number, id, None, now) else { return Ok(KeyChanged::NoSuchKey) };
+    ) -> KeyChanged {
+        let Some(index) = self.changeable(number, id, None, now) else { return KeyChanged::NoSuchKey };
         if self.had_key(secret) {
-            return Err(InUse);
+            return KeyChanged::SecretUsed;
         }
-        let issued = &mut self.owners[number].issued[index];
-        issued.key.leaked_at = None;
+        let owner = &mut self.owners[number];
+        if owner.issued[index].key.leaked_at.take().is_some() {
+            owner.revoke_below(index, now);
+        }
+        let issued = &mut owner.issued[index];
         match old_until.filter(|until| *until > now) {
             None => issued.replace_secrets(Some(secret)),
             Some(until) => {
@@ -137,7 +140,7 @@ impl Model {
                 issued.secrets.push(Secret { hash: secret, revoked: false, expires_at: None });
             }
         }
-        Ok(KeyChanged::Key(issued.key.clone()))
+        KeyChanged::Key(issued.key.clone())
     }
 
     pub(in crate::conformance) fn revoke_key(&mut self, number: usize, id: &KeyId, now: Timestamp) -> KeyChanged {
@@ -145,6 +148,7 @@ impl Model {
         if index == 0 {
             return KeyChanged::FirstKey;
         }
+        self.owners[number].revoke_below(index, now);
         let issued = &mut self.owners[number].issued[index];
         issued.key.revoked_at = Some(now);
         issued.replace_secrets(None);
@@ -159,8 +163,12 @@ impl Model {
             }
             let index = usize::try_from(issued.key.number.get()).unwrap();
             let issued = &mut owner.issued[index];
-            issued.key.leaked_at.get_or_insert(now);
-            issued.replace_secrets(None);
+            if expires_at.is_some() {
+                issued.end_grace();
+            } else {
+                issued.key.leaked_at.get_or_insert(now);
+                issued.replace_secrets(None);
+            }
             return Some(issued.key.clone());
         }
         None
@@ -171,16 +179,16 @@ impl Model {
         old: KeyHash,
         secret: KeyHash,
         now: Timestamp,
-    ) -> Result<Option<Account>, InUse> {
-        let Some(number) = self.owners.iter().position(|owner| owner.is_live_key(old, now)) else { return Ok(None) };
+    ) -> Option<Account> {
+        let number = self.owners.iter().position(|owner| owner.is_live_key(old, now))?;
         if self.had_key(secret) {
-            return Err(InUse);
+            return None;
         }
         let owner = &mut self.owners[number];
         let holder = owner.holder(old).map(|(issued, _)| issued.key.number.get()).expect("its key is live");
         owner.issued[usize::try_from(holder).unwrap()].replace_secrets(Some(secret));
         owner.keys.push(secret);
-        Ok(Some(owner.account()))
+        Some(owner.account())
     }
 
     /// Every amount that a store must report as wrong.

@@ -53,6 +53,16 @@ impl Issued {
         self.secrets.extend(new.map(|hash| Secret { hash, revoked: false, expires_at: None }));
     }
 
+    /// Revokes the secrets that were replaced, and work for a while longer.
+    pub(super) fn end_grace(&mut self) {
+        self.secrets.iter_mut().filter(|secret| secret.expires_at.is_some()).for_each(|secret| secret.revoked = true);
+    }
+
+    fn revoke(&mut self, now: Timestamp) {
+        self.key.revoked_at.get_or_insert(now);
+        self.replace_secrets(None);
+    }
+
     /// Makes a period begin, in which this much counted before.
     pub(super) fn begin(&mut self, since: Day, spent: i128) {
         (self.since, self.counted) = (since, vec![spent]);
@@ -62,11 +72,11 @@ impl Issued {
         self.counted.iter().sum()
     }
 
-    /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to an hour
+    /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to a day
     /// counts in the newest period.
     fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
         let (first, newest) = (first_day(budget, now), self.since);
-        let lags = first < newest && now.saturating_add(Duration::from_secs(3_600)) >= newest.start();
+        let lags = first < newest && now.saturating_add(Duration::from_secs(86_400)) >= newest.start();
         if first == newest || lags { (newest, self.spent()) } else { (first, 0) }
     }
 
@@ -78,9 +88,6 @@ impl Issued {
 
     fn check(&self, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
         let KeyTerms { expires_at, scopes, .. } = &self.key.terms;
-        if self.key.terms.disabled || self.key.leaked_at.is_some() || self.key.revoked_at.is_some() {
-            return Err(Refusal::UnknownKey);
-        }
         if let Some(at) = *expires_at
             && at <= now
         {
@@ -170,7 +177,12 @@ impl Owner {
     }
 
     pub(super) fn check_keys(&self, key: KeyNumber, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
-        self.chain(key).into_iter().try_for_each(|index| self.issued[index].check(charge, now))
+        let chain = self.chain(key);
+        let is_dead = |key: &Key| key.terms.disabled || key.leaked_at.is_some() || key.revoked_at.is_some();
+        if chain.iter().any(|index| is_dead(&self.issued[*index].key)) {
+            return Err(Refusal::UnknownKey);
+        }
+        chain.into_iter().try_for_each(|index| self.issued[index].check(charge, now))
     }
 
     pub(super) fn key_limits(
@@ -198,7 +210,8 @@ impl Owner {
         for index in self.chain(key) {
             let issued = &mut self.issued[index];
             if issued.key.terms.budget.is_some() && day >= issued.since {
-                issued.counted.push(-atoms);
+                let spent = issued.spent();
+                issued.counted.push(-atoms.min(spent));
             }
         }
     }
@@ -274,18 +287,30 @@ impl Owner {
         }
     }
 
-    /// Replaces the first key's secret, and revokes all other keys that can manage keys.
-    pub(super) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
-        for issued in self.issued.iter_mut().skip(1) {
-            if issued.key.revoked_at.is_none() && issued.key.terms.scopes.has(Scope::Manage) {
-                issued.key.revoked_at = Some(now);
-                issued.replace_secrets(None);
+    /// Revokes the keys below one.
+    pub(super) fn revoke_below(&mut self, index: usize, now: Timestamp) {
+        for below in 0..self.issued.len() {
+            if below != index && self.chain(self.issued[below].key.number).contains(&index) {
+                self.issued[below].revoke(now);
             }
+        }
+    }
+
+    /// Replaces the first key's secret, revokes all other keys that can manage keys, with those below them, and ends
+    /// the grace periods of the rest.
+    pub(super) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
+        for index in 1..self.issued.len() {
+            let manages = self.issued[index].key.terms.scopes.has(Scope::Manage);
+            if manages && self.issued[index].key.revoked_at.is_none() {
+                self.issued[index].revoke(now);
+                self.revoke_below(index, now);
+            }
+            self.issued[index].end_grace();
         }
         let first = &mut self.issued[0];
         first.replace_secrets(Some(secret));
-        let KeyTerms { name, limits, budget, .. } = first.key.terms.clone();
-        first.key.terms = KeyTerms { name, limits, budget, ..KeyTerms::first() };
+        let KeyTerms { name, limits, max_in_flight, budget, .. } = first.key.terms.clone();
+        first.key.terms = KeyTerms { name, limits, max_in_flight, budget, ..KeyTerms::first() };
         first.key.leaked_at = None;
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::conformance) struct Owner {
     minute: Window,
     day: Window,
     /// For each request id: when it was decided, the amount charged, and the balance after it.
-    results: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
+    results: BTreeMap<(KeyNumber, RequestId), (Timestamp, Credits, Credits)>,
 }
 
 /// A ledger entry.
@@ -178,7 +178,7 @@ impl Owner {
             delivery: None,
             slot: None,
         };
-        let answered = charge.request_id.as_ref().and_then(|id| self.results.get(id));
+        let answered = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)));
         if let Some((first, charged, balance)) = answered
             && now < first.saturating_add(RequestId::RETENTION)
         {
@@ -208,7 +208,7 @@ impl Owner {
         self.count_for_keys(key, price, now);
         accepted.rate = self.key_rate(key, now).unwrap_or(rate);
         if let Some(id) = charge.request_id {
-            self.results.insert(id, (now, charge.price, accepted.balance));
+            self.results.insert((key, id), (now, charge.price, accepted.balance));
         }
         let event = Event { is_refund: false, line: charge.line, key, used: price, booked_on: now.day(), at: now };
         self.usage.push(event);

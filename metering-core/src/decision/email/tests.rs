@@ -95,7 +95,7 @@ fn a_key_is_recovered_with_a_live_link_only() {
         (LinkPurpose::RecoverKey, with_email(VERIFIED), NOW, true),
     ];
     for (purpose, account, now, recovered) in table {
-        let facts = KeyFacts { account: Some((1, account)), key_in_use: false, managers: vec![first_key()] };
+        let facts = KeyFacts { account: Some((1, account)), key_in_use: false, keys: vec![first_key()] };
         let changes = recover_key(&link(purpose), facts.clone(), KEY, now).unwrap();
         assert_eq!(changes.is_some(), recovered, "{purpose:?} {facts:?} {now}");
     }

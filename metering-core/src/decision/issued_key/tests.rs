@@ -53,11 +53,26 @@ fn new_facts() -> NewKeyFacts<u8> {
 }
 
 fn change_facts(chain: Vec<Key>) -> KeyChangeFacts<u8> {
-    KeyChangeFacts { account: Some((1, account())), chain, meter: None, spent: Credits::ZERO, secret_in_use: false }
+    let account = Some((1, account()));
+    KeyChangeFacts { account, chain, meter: None, spent: Credits::ZERO, keys: Vec::new(), secret_in_use: false }
 }
 
-fn changed(facts: KeyChangeFacts<u8>, actor: Option<&KeyId>, change: TermsChange) -> Decided<KeyWrite<u8>, KeyChanged> {
-    change_key(facts, actor, KeyChange::Terms(Box::new(change)), NOW).unwrap()
+fn changed(
+    facts: KeyChangeFacts<u8>,
+    actor: Option<&KeyId>,
+    change: TermsChange,
+) -> Decided<KeyChangeWrites<u8>, KeyChanged> {
+    change_key(facts, actor, KeyChange::Terms(Box::new(change)), NOW)
+}
+
+/// The write of a change that nothing refuses, and the numbers of the keys that are revoked with it.
+fn written(decided: Decided<KeyChangeWrites<u8>, KeyChanged>) -> (KeyWrite<u8>, Vec<u32>) {
+    let Decided::Accepted(KeyChangeWrites { key, below }) = decided else { panic!("refused: {decided:?}") };
+    for write in &below {
+        assert_eq!((write.key.revoked_at, write.old_secrets), (Some(NOW), OldSecrets::Revoke));
+        assert_eq!((write.secret, write.meter, write.written_at), (None, MeterWrite::Keep, NOW));
+    }
+    (key, below.iter().map(|write| write.key.number.get()).collect())
 }
 
 fn with(mut keys: Vec<Key>, index: usize, change: impl FnOnce(&mut Key)) -> Vec<Key> {
@@ -93,7 +108,7 @@ fn a_new_key_is_refused_in_order() {
     ];
     for (account, parents, new, expected) in table {
         let facts = NewKeyFacts { account, parents, ..new_facts() };
-        assert_eq!(create_key(new, facts).unwrap(), Decided::Refused(expected));
+        assert_eq!(create_key(new, facts), Decided::Refused(expected));
     }
 }
 
@@ -111,24 +126,29 @@ fn a_parent_must_be_live_and_manage_all_the_way_up() {
         for place in 0..3 {
             let facts = NewKeyFacts { parents: with(chain(2), place, fault), ..new_facts() };
             let refused = Decided::Refused(KeyCreated::NoSuchParent);
-            assert_eq!(create_key(new_key(), facts).unwrap(), refused, "{place}");
+            assert_eq!(create_key(new_key(), facts), refused, "{place}");
         }
     }
     let leaked = NewKeyFacts { parents: with(chain(0), 0, |key| key.leaked_at = Some(NOW)), ..new_facts() };
-    let by_operator = create_key(NewKey { parent: None, ..new_key() }, leaked).unwrap();
+    let by_operator = create_key(NewKey { parent: None, ..new_key() }, leaked);
     assert!(matches!(by_operator, Decided::Accepted(_)), "an operator needs no live key");
 }
 
 #[test]
-fn a_repeated_creation_finds_its_key_and_another_secret_in_use_is_an_error() {
+fn a_repeated_creation_finds_its_key_and_another_secret_in_use_is_refused() {
     let decide = |owner| {
         create_key(NewKey { max_keys: 0, ..new_key() }, NewKeyFacts { owner_of_secret: Some(owner), ..new_facts() })
     };
     let made = Key { number: KeyNumber::new(3), ..key(2) };
-    assert_eq!(decide(made.clone()).unwrap(), Decided::Refused(KeyCreated::Key(made.clone())));
-    decide(Key { parent: Some(KeyNumber::FIRST), ..made.clone() }).unwrap_err();
-    decide(Key { revoked_at: Some(NOW), ..made.clone() }).unwrap_err();
-    decide(Key { account: "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap(), ..made }).unwrap_err();
+    assert_eq!(decide(made.clone()), Decided::Refused(KeyCreated::Key(made.clone())));
+    let others = [
+        Key { parent: Some(KeyNumber::FIRST), ..made.clone() },
+        Key { revoked_at: Some(NOW), ..made.clone() },
+        Key { account: "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap(), ..made },
+    ];
+    for other in others {
+        assert_eq!(decide(other), Decided::Refused(KeyCreated::SecretUsed));
+    }
 }
 
 #[test]
@@ -144,7 +164,7 @@ fn a_new_key_is_counted_if_its_terms_need_it() {
     ];
     for (budget, limits, expected) in table {
         let terms = KeyTerms { budget, limits, ..new_key().terms };
-        let Decided::Accepted(write) = create_key(NewKey { terms, ..new_key() }, new_facts()).unwrap() else {
+        let Decided::Accepted(write) = create_key(NewKey { terms, ..new_key() }, new_facts()) else {
             panic!("nothing refuses it")
         };
         assert_eq!((write.meter, write.secret, write.old_secrets), (expected, Some(SECRET), OldSecrets::Keep));
@@ -186,7 +206,7 @@ fn a_change_is_refused_in_order() {
     assert_eq!(changed(facts, None, none()), Decided::Refused(KeyChanged::NoSuchKey));
     let facts = KeyChangeFacts { account: None, ..change_facts(chain(2)) };
     assert_eq!(changed(facts, None, none()), Decided::Refused(KeyChanged::NoSuchKey));
-    let revoke = change_key(change_facts(chain(0)), None, KeyChange::Revoke, NOW).unwrap();
+    let revoke = change_key(change_facts(chain(0)), None, KeyChange::Revoke, NOW);
     assert_eq!(revoke, Decided::Refused(KeyChanged::FirstKey));
 }
 
@@ -265,7 +285,7 @@ fn a_meter_follows_its_terms() {
     for (budget, limits, meter, change, expected) in table {
         let keys = with(chain(1), 0, |key| (key.terms.budget, key.terms.limits) = (budget, limits));
         let facts = KeyChangeFacts { meter, spent: atoms(7), ..change_facts(keys) };
-        let Decided::Accepted(write) = changed(facts, None, change.clone()) else { panic!("nothing refuses it") };
+        let (write, _) = written(changed(facts, None, change.clone()));
         assert_eq!(write.meter, expected, "{budget:?} {change:?}");
     }
 }
@@ -282,23 +302,119 @@ fn a_rotation_revokes_old_secrets_or_lets_them_expire() {
     for (old_until, expected) in table {
         let leaked = change_facts(with(chain(1), 0, |key| key.leaked_at = Some(NOW)));
         let rotate = KeyChange::Rotate { secret: SECRET, old_until };
-        let Decided::Accepted(write) = change_key(leaked, None, rotate, NOW).unwrap() else {
-            panic!("nothing refuses it")
-        };
+        let (write, _) = written(change_key(leaked, None, rotate, NOW));
         assert_eq!((write.old_secrets, write.secret, write.key.leaked_at), (expected, Some(SECRET), None));
     }
+    let rotate = || KeyChange::Rotate { secret: KEY, old_until: None };
     let in_use = KeyChangeFacts { secret_in_use: true, ..change_facts(chain(1)) };
-    change_key(in_use.clone(), None, KeyChange::Rotate { secret: KEY, old_until: None }, NOW).unwrap_err();
+    assert_eq!(change_key(in_use.clone(), None, rotate(), NOW), Decided::Refused(KeyChanged::SecretUsed));
     let nobody = KeyChangeFacts { account: None, ..in_use };
-    let rotated = change_key(nobody, None, KeyChange::Rotate { secret: KEY, old_until: None }, NOW).unwrap();
+    let rotated = change_key(nobody, None, rotate(), NOW);
     assert_eq!(rotated, Decided::Refused(KeyChanged::NoSuchKey), "a key that does not exist comes first");
+}
+
+/// Keys 1 and 2 are below the first, 3 and 4 below 1, 5 below 3, 6 below 2.
+fn tree() -> Vec<Key> {
+    let numbered = [(1, 0), (2, 0), (3, 1), (4, 1), (5, 3), (6, 2)];
+    let below = numbered.map(|(number, parent)| Key { parent: Some(KeyNumber::new(parent)), ..key(number) });
+    std::iter::once(key(0)).chain(below).collect()
+}
+
+#[test]
+fn a_revoked_key_revokes_the_keys_below_it() {
+    for (number, expected) in [(1, vec![3, 4, 5]), (2, vec![6]), (3, vec![5]), (5, vec![])] {
+        let key = tree().swap_remove(number);
+        let chain = vec![key.clone(), self::key(0)];
+        assert!(revokes_below(&key, &KeyChange::Revoke));
+        let facts = KeyChangeFacts { keys: tree(), ..change_facts(chain) };
+        let (write, below) = written(change_key(facts, None, KeyChange::Revoke, NOW));
+        assert_eq!((write.key.revoked_at, write.old_secrets), (Some(NOW), OldSecrets::Revoke));
+        assert_eq!(below, expected, "{number}");
+    }
+}
+
+#[test]
+fn a_rotation_revokes_the_keys_below_only_after_a_leak() {
+    let rotate = || KeyChange::Rotate { secret: SECRET, old_until: None };
+    for (leaked_at, expected) in [(None, vec![]), (Some(NOW), vec![3, 4, 5])] {
+        let chain = with(chain(1), 0, |key| key.leaked_at = leaked_at);
+        assert_eq!(revokes_below(&chain[0], &rotate()), leaked_at.is_some());
+        let facts = KeyChangeFacts { keys: tree(), ..change_facts(chain) };
+        let (write, below) = written(change_key(facts, None, rotate(), NOW));
+        assert_eq!((write.key.leaked_at, write.key.revoked_at, below), (None, None, expected));
+    }
+    assert!(!revokes_below(&key(1), &KeyChange::Terms(Box::default())));
+}
+
+#[test]
+fn only_what_a_change_sets_is_completed_from_above() {
+    let later = NOW.saturating_add(Duration::from_secs(60));
+    let facts = || {
+        change_facts(with(chain(2), 1, |key| {
+            key.terms.expires_at = Some(later);
+            key.terms.routes = "/a".parse().unwrap();
+            key.terms.networks = "10.0.0.0/8".parse().unwrap();
+        }))
+    };
+    let open = key(2).terms;
+    let outer = facts().chain[1].terms.clone();
+    let none = TermsChange::default;
+    let table = [
+        (TermsChange { max_in_flight: Some(0), ..none() }, open.clone()),
+        (TermsChange { expires_at: Some(None), ..none() }, KeyTerms { expires_at: Some(later), ..open.clone() }),
+        (
+            TermsChange { routes: Some("".parse().unwrap()), ..none() },
+            KeyTerms { routes: outer.routes.clone(), ..open.clone() },
+        ),
+        (TermsChange { networks: "".parse().ok(), ..none() }, KeyTerms { networks: outer.networks, ..open }),
+    ];
+    for (change, expected) in table {
+        let (write, _) = written(changed(facts(), None, change.clone()));
+        assert_eq!(write.key.terms, expected, "{change:?}");
+    }
+}
+
+#[test]
+fn only_a_new_budget_or_period_needs_a_sum() {
+    let (daily, monthly) = (Some(BudgetReset::Daily), Some(BudgetReset::Monthly));
+    let none = TermsChange::default;
+    let limit = |limit: Option<i64>| TermsChange { limit: Some(limit.map(atoms)), ..none() };
+    let reset = |reset| TermsChange { limit_reset: Some(reset), ..none() };
+    let today = NOW.day();
+    // budget before, change, first day
+    let table = [
+        (None, none(), None),
+        (None, limit(Some(5)), Some(Day::from_unix_days(0))),
+        (None, TermsChange { limit_reset: Some(daily), ..limit(Some(5)) }, Some(today)),
+        (budget(5, daily), none(), None),
+        (budget(5, daily), TermsChange { name: "x".parse().ok(), ..none() }, None),
+        (budget(5, daily), limit(Some(9)), None),
+        (budget(5, daily), reset(daily), None),
+        (budget(5, daily), reset(monthly), Some(BudgetReset::Monthly.first_day(today))),
+        (budget(5, daily), reset(None), Some(Day::from_unix_days(0))),
+        (budget(5, daily), limit(None), None),
+    ];
+    for (budget, change, expected) in table {
+        let before = KeyTerms { budget, ..key(1).terms };
+        let change = KeyChange::Terms(Box::new(change));
+        assert_eq!(budget_period(&before, &change, NOW), expected, "{budget:?} {change:?}");
+    }
+    let terms = KeyTerms { budget: budget(5, daily), ..key(1).terms };
+    assert_eq!(budget_period(&terms, &KeyChange::Revoke, NOW), None);
 }
 
 #[test]
 fn a_leak_is_dated_once() {
-    let write = report_leaked(1, key(1), NOW);
+    let write = report_leaked(1, key(1), false, NOW);
     assert_eq!((write.key.leaked_at, write.old_secrets, write.secret), (Some(NOW), OldSecrets::Revoke, None));
     let earlier = NOW.saturating_sub(Duration::from_secs(9));
-    let again = report_leaked(1, Key { leaked_at: Some(earlier), ..key(1) }, NOW);
+    let again = report_leaked(1, Key { leaked_at: Some(earlier), ..key(1) }, false, NOW);
     assert_eq!(again.key.leaked_at, Some(earlier));
+}
+
+#[test]
+fn a_leak_of_a_replaced_secret_ends_that_secret_only() {
+    let write = report_leaked(1, key(1), true, NOW);
+    assert_eq!((write.key, write.old_secrets), (key(1), OldSecrets::EndGrace));
+    assert_eq!((write.secret, write.meter), (None, MeterWrite::Keep));
 }

@@ -1,0 +1,80 @@
+//! Who sent a request: the account and the keys behind a secret, and whether they may be used for it.
+
+use crate::access::account::Account;
+use crate::access::credentials::Caller;
+use crate::access::issued_key::KeyHolder;
+use crate::access::key::KeyFault;
+use crate::access::scope::Scope;
+use crate::error::Error;
+use crate::service::Service;
+
+impl Service {
+    /// The account that owns a key.
+    ///
+    /// ```
+    /// use metering_core::wire::ErrorCode;
+    /// use metering_core::{ApiKey, MemoryStore, Service, SystemRandomness};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (account, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// assert_eq!(service.authenticate(Some(&key)).await?.id, account.id);
+    ///
+    /// let unknown = ApiKey::generate(&SystemRandomness);
+    /// let Err(error) = service.authenticate(Some(&unknown)).await else { return Err("nobody has this key".into()) };
+    /// assert_eq!(error.code(), ErrorCode::Unauthorized);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used from
+    /// there.
+    pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        Ok(self.holder(caller.into(), None).await?.account)
+    }
+
+    /// The account that owns a key which has this scope.
+    ///
+    /// # Errors
+    /// As [`Service::authenticate`]; [`Error::KeyNotAllowed`] when the key lacks the scope.
+    pub async fn authorize(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Account, Error> {
+        Ok(self.holder(caller.into(), Some(scope)).await?.account)
+    }
+
+    /// Who holds a key that may be used for this, now and from there.
+    pub(super) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
+        let holder = self.holder_of(caller).await?;
+        holder.check(scope, caller.address, self.clock.now())?;
+        Ok(holder)
+    }
+
+    /// Who holds a key that has one of these scopes.
+    pub(super) async fn holder_with_any(&self, caller: Caller<'_>, scopes: &[Scope]) -> Result<KeyHolder, Error> {
+        let holder = self.holder_of(caller).await?;
+        let now = self.clock.now();
+        let mut refused = holder.check(None, caller.address, now);
+        for scope in scopes {
+            refused = holder.check(Some(*scope), caller.address, now);
+            if refused.is_ok() {
+                break;
+            }
+        }
+        refused?;
+        Ok(holder)
+    }
+
+    /// Like [`Service::authenticate`], for a trusted service that asks about the key of its own caller.
+    pub(super) async fn authenticate_anywhere(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        let holder = self.holder_of(caller.into()).await?;
+        let is_live = holder.is_live(self.clock.now());
+        if is_live { Ok(holder.account) } else { Err(Error::KeyRefused(KeyFault::NotLive)) }
+    }
+
+    async fn holder_of(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {
+        let hash = caller.key.ok_or(Error::Unauthorized)?.hash();
+        self.store.key_holder(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
+    }
+}
