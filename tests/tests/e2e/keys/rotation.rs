@@ -140,9 +140,4 @@ fn contract_wallet_rotates_by_owner_signature() {
     let rotated = shop.verify(&contract, &nonce, &wallet.sign_message(&owner, &message)).expect(200);
     assert_eq!(shop.server.client_with(&key).get("/credits/balance").status, 401);
     assert_eq!(shop.balance(&key_of(&rotated)), "12.5");
-    // Whoever stole the first key may have made more: the response names those that remain.
-    let remaining = rotated.json()["remaining_keys"].clone();
-    assert_eq!(remaining, json!([{"id": harmless.id, "name": "helper"}]), "and no key that can manage keys");
-    let current = |secret: &str| shop.server.client_with(secret).get("/keys/current").status;
-    assert_eq!((current(&harmless.secret), current(&manager.secret)), (200, 401));
 }
