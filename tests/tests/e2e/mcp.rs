@@ -5,6 +5,7 @@ mod fairness;
 pub(crate) mod http;
 mod keys;
 mod limits;
+mod restricted_keys;
 mod separate_process;
 mod stdio;
 mod tool_errors;

@@ -36,7 +36,9 @@ fn only_listed_origins_may_call() {
     let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", PAGE).start();
     let (anonymous, client) = (server.client(), server.client_with(&account.api_key));
     let before = balance(&client);
-    for (method, path) in [("GET", "/credits/balance"), ("POST", "/credits/topup"), ("GET", BASE), ("POST", "/mcp")] {
+    let own =
+        [("GET", "/credits/balance"), ("POST", "/credits/topup"), ("PATCH", "/keys/current"), ("DELETE", "/keys/x")];
+    for (method, path) in own.into_iter().chain([("GET", BASE), ("POST", "/mcp")]) {
         assert_eq!(preflight(&anonymous, PAGE, method, path), (200, Some(PAGE.to_owned())), "{path}");
         let (status, allowed) = preflight(&anonymous, ELSEWHERE, method, path);
         assert!(status >= 400 && allowed.is_none(), "{path}: {status} {allowed:?}");

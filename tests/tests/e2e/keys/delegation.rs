@@ -21,7 +21,8 @@ fn in_seconds(seconds: u64) -> String {
 fn helper_gets_half_a_credit_for_an_hour() {
     let site = Site::new();
     let account = site.account("20");
-    let server = site.server().start();
+    // Streams whose clients have gone count for a moment longer.
+    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "1000").start();
     let owner = server.client_with(&account.api_key);
     let agent = made(&owner, &json!({"name": "agent", "limit": 2, "scopes": ["call", "read", "manage"]}));
     let agent = (server.client_with(&agent.secret), agent);

@@ -84,7 +84,7 @@ fn leaked_key_stops_until_it_is_rotated() {
 fn reports_of_leaked_keys_are_checked_and_rate_limited() {
     let site = Site::new();
     let _ = site.account("1");
-    let server = site.server().set("METERING_LIMITS__LEAK_REPORTS_PER_IP", "6/minute").start();
+    let server = site.server().set("METERING_LIMITS__LEAK_REPORTS_PER_IP", "6/1m").start();
     let client = server.client();
     let unknown = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
     let unknown = client.post("/keys/leaked", &json!({"key": unknown.expose()})).expect(200);

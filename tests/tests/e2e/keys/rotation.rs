@@ -8,6 +8,7 @@ use std::time::Duration;
 use metering_tests::chain::Chain;
 use serde_json::json;
 
+use super::made;
 use crate::support::shop::{Kind, STARTER, Shop, key_of};
 
 #[test]
@@ -18,6 +19,9 @@ fn only_the_linked_wallets_signature_of_the_message_rotates() {
     let key = shop.signed_up(Kind::Token, &customer);
     let _ = shop.signed_up(Kind::Token, &other);
     let address = customer.address();
+    let owner = shop.server.client_with(&key);
+    let [harmless, manager] = [json!({"name": "helper"}), json!({"name": "manager", "scopes": ["call", "manage"]})]
+        .map(|terms| made(&owner, &terms));
     let (nonce, message) = shop.challenge(&address);
     let right = wallet.sign_message(&customer, &message);
     let upper_half_v = format!("{}1d", &right[..130]);
@@ -40,6 +44,11 @@ fn only_the_linked_wallets_signature_of_the_message_rotates() {
     assert_eq!(shop.verify(&address, &nonce, &right).expect(404).error(), "not_found");
     assert_eq!(shop.server.client_with(&key).get("/credits/balance").status, 401);
     assert_eq!(shop.balance(&key_of(&rotated)), "12.5");
+    // Whoever stole the first key may have made more: the response names those that remain.
+    let remaining = rotated.json()["remaining_keys"].clone();
+    assert_eq!(remaining, json!([{"id": harmless.id, "name": "helper"}]), "and no key that can manage keys");
+    let current = |secret: &str| shop.server.client_with(secret).get("/keys/current").status;
+    assert_eq!((current(&harmless.secret), current(&manager.secret)), (200, 401));
 
     let (used_nonce, message) = shop.challenge(&address);
     for _ in 0..5 {
