@@ -205,7 +205,8 @@ impl Administration {
         self.audited(target, taken, described).await
     }
 
-    /// Replaces an account's key. The old key stops working immediately.
+    /// Replaces the secret of an account's first key, and revokes every other key that can manage keys. All of them stop
+    /// working immediately. See [`Administration::rotate_key_by_id`] for one key.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], [`AdminError::Conflict`] when the account is revoked, or when the store fails.

@@ -10,10 +10,11 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Replace an account's key and print the new one. The key is shown only once.
+/// Replace an account's first key and print the new one. The key is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The old key stops working immediately, in running servers too.
+The old key stops working immediately, in running servers too, and so does every other key that can manage keys.
+`metering admin key rotate` replaces one key and leaves the others alone.
 
 Example:
   metering admin account rotate-key org_0123456789abcdefghij")]

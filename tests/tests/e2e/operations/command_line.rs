@@ -126,7 +126,7 @@ fn a_server_finds_the_discrepancies_of_its_store() {
     change("UPDATE account SET revoked_at = 1");
     let (remote, local) = (console.remote(&["verify"]), console.site.admin(&["verify"]));
     for output in [remote, local] {
-        assert!(output.code == Some(1) && output.stderr.contains("do not have the key"), "{output:?}");
+        assert!(output.code == Some(1) && output.stderr.contains("do not have the secret"), "{output:?}");
     }
     let _ = metering_tests::client::Client::new(console.admin).post("/admin/verify", &json!({})).expect(401);
 }
