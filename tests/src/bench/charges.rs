@@ -167,6 +167,8 @@ pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
         request_path,
         request_id: None,
         delivery: None,
+        address: None,
+        in_flight: None,
     })
 }
 
