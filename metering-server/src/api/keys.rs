@@ -125,14 +125,14 @@ pub(crate) async fn delete_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Replace the key that this request is sent with
 ///
-/// The old key stops working with this response, and its streams end within five seconds. The new key is shown only
-/// once, so send an `Idempotency-Key` of at least 32 random characters, and keep it until you have stored the new key: if
+/// The old secret stops working with this response, or `grace_seconds` later, and its streams end within five seconds.
+/// Until then it can call and read only. The new one is shown only once, so send an `Idempotency-Key` of at least 32 random characters, and keep it until you have stored the new key: if
 /// the response is lost, the same request, with the old key and the same `Idempotency-Key`, returns the same new key.
 #[utoipa::path(post, path = "/keys/current/rotate", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
-), responses(
+), request_body = Option<RotateKeyRequest>, responses(
     (status = 200, description = "The new key", body = VerifyResponse),
-    (status = 400, description = "`validation_failed`: the `Idempotency-Key` is too short or malformed", body = ErrorBody),
+    (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -144,7 +144,12 @@ pub(crate) async fn rotate_current_key(app: &App, request: Request) -> Result<Re
         Ok(rotation) => rotation,
         Err(error) => return Err(after_authorization(app, &request, Scope::Manage, error).await),
     };
-    let rotated = app.service.rotate_key(&request.sender()?, rotation.as_ref()).await;
+    let wanted = if request.body.is_empty() { Ok(RotateKeyRequest::default()) } else { read(&request.body) };
+    let wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(problem) => return Err(after_authorization(app, &request, Scope::Manage, problem).await),
+    };
+    let rotated = app.service.rotate_key(&request.sender()?, &wanted, rotation.as_ref()).await;
     Ok(json::<VerifyResponse>(StatusCode::OK, &counted("rotation", rotated)?))
 }
 

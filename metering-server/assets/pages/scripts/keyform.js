@@ -143,7 +143,10 @@ function changed(before, values, now) {
 
 /** Values of fields as they are on the wire. */
 function parts(values, now) {
-  const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+  const lines = (text) => {
+    const all = text.split("\n").map((line) => line.trim()).filter(Boolean);
+    return all.length ? all : null; // an empty list is refused
+  };
   const { name, limit, scopes, routes, networks } = values;
   return {
     name,
