@@ -25,9 +25,9 @@ use http::{Method, Request, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
-use metering_client::{Client, HttpTransport, ServiceUrl, Transport};
+use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_core::wire::ErrorCode;
-use metering_core::{Catalogue, ClientSource, Service};
+use metering_core::{Catalogue, ClientSource};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
@@ -81,9 +81,7 @@ impl Mcp {
         listen: SocketAddr,
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
-        let (transport, service) = connect(config, front)?;
-        let client = Client::new(transport, ClientSource::Mcp);
-        let accounts = service.map_or_else(|| Accounts::Elsewhere(client.clone()), Accounts::Here);
+        let (client, accounts) = connect(config, front)?;
         let toolbox = Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone());
         let toolbox = toolbox.map_err(|error| RunError::Setup(Box::new(error)))?;
         let settings = ToolSettings { stream_wait: config.mcp.stream_wait.duration() };
@@ -195,17 +193,17 @@ fn client_disconnected(connection: Option<&Connection>) -> impl Future<Output = 
     }
 }
 
-/// How tools reach the service, and the service itself if this process has it.
-fn connect(
-    config: &Config,
-    front: Option<&Arc<Front>>,
-) -> Result<(Arc<dyn Transport>, Option<Arc<Service>>), RunError> {
+/// How tools reach the service, and where accounts are looked up.
+fn connect(config: &Config, front: Option<&Arc<Front>>) -> Result<(Client, Accounts), RunError> {
     let Some(gateway) = &config.mcp.gateway else {
         let front = front.ok_or_else(|| RunError::Config(crate::config::needs_gateway()))?;
-        return Ok((Arc::new(ThisProcess(Arc::clone(front))), Some(Arc::clone(front.service()))));
+        let client = Client::new(Arc::new(ThisProcess(Arc::clone(front))), ClientSource::Mcp);
+        return Ok((client, Accounts::Here(Arc::clone(front.service()))));
     };
     let metering = config.mcp.metering.as_ref().unwrap_or(gateway);
-    Ok((Arc::new(OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? }), None))
+    let others = OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? };
+    let client = Client::new(Arc::new(others), ClientSource::Mcp);
+    Ok((client.clone(), Accounts::Elsewhere(client)))
 }
 
 /// The transport to another process.

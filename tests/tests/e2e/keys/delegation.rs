@@ -1,8 +1,8 @@
 //! Keys for others: an agent hands a key with less to each of its helpers.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use metering_core::Timestamp;
+use metering_core::{Clock, SystemClock};
 use metering_tests::site::Site;
 use serde_json::json;
 
@@ -12,9 +12,7 @@ use crate::support::wire::{BASE, STREAM, balance};
 
 /// The time in so many seconds, as RFC 3339.
 fn in_seconds(seconds: u64) -> String {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let at = now + Duration::from_secs(seconds);
-    Timestamp::from_unix_millis(i64::try_from(at.as_millis()).unwrap()).to_string()
+    SystemClock.now().saturating_add(Duration::from_secs(seconds)).to_string()
 }
 
 #[test]

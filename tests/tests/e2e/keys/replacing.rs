@@ -24,7 +24,7 @@ fn old_secret_works_until_its_grace_is_over() {
     until("the old secret has expired", || old.get(BASE).status == 401);
     assert_eq!(old.get(BASE).expect(401).error(), "unauthorized", "this is no expired key, but an old secret");
     let used = new.get("/keys/current").expect(200).json()["data"]["limit_remaining"].to_string();
-    assert!(used < "0.99972223".to_owned(), "both secrets count for one key: {used}");
+    assert!(used.as_str() < "0.99972223", "both secrets count for one key: {used}");
 
     // Without grace, at once; the body may be missing.
     let newest = Made::of(&owner.send("POST", &path, None).expect(200));
