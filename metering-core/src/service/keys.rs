@@ -8,7 +8,7 @@ use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
 use crate::access::key_id::KeyId;
-use crate::access::scope::Scope;
+use crate::access::scope::{Scope, Scopes};
 use crate::access::succession::derived_key;
 use crate::charging::delivery::{IdempotencyKey, Repetition};
 use crate::error::{Error, KeyConflict};
@@ -66,7 +66,12 @@ impl Service {
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
         let (holder, parent) = self.manager(caller).await?;
-        let terms = self.terms_reader().terms(request)?;
+        let mut terms = self.terms_reader().terms(request)?;
+        if request.scopes.is_none() {
+            // Of the default scopes, those that it may give away.
+            let own = terms.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
+            terms.scopes = Scopes::of(own).unwrap_or(terms.scopes);
+        }
         // Another request with the same idempotency key gets another key.
         let content = serde_json::to_vec(request).map_err(|_| Error::Internal)?;
         let secret = self.new_secret(CHILD, caller.key, &content, idempotency_key)?;
