@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod challenges;
 pub(crate) mod key_changes;
 pub(crate) mod key_status;
+pub(crate) mod key_writes;
 pub(crate) mod keys;
 pub(crate) mod owners;
 pub(crate) mod wallets;

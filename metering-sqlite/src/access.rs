@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod challenges;
 pub(crate) mod key_changes;
+pub(crate) mod key_holders;
 pub(crate) mod key_tree;
 pub(crate) mod keys;
 pub(crate) mod owners;

@@ -240,7 +240,7 @@ mod tests {
     fn words_remove_restrictions() {
         let args = ["--limit", "none", "--limit-reset", "none", "--expires-at", "none"];
         assert_eq!(change(&args).unwrap(), r#"{"limit":null,"limit_reset":null,"expires_at":null}"#);
-        assert_eq!(change(&["--route", "any", "--network", "any"]).unwrap(), r#"{"routes":[],"networks":[]}"#);
+        assert_eq!(change(&["--route", "any", "--network", "any"]).unwrap(), r#"{"routes":null,"networks":null}"#);
     }
 
     #[test]

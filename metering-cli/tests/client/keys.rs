@@ -145,7 +145,7 @@ fn changes_send_only_what_changes() {
     let (home, _) = Home::of(&service);
     let table = [
         (&["set", ID, "--limit", "none", "--rpm", "9"][..], r#"{"limit":null,"requests_per_minute":9}"#),
-        (&["set", ID, "--route", "any"], r#"{"routes":[]}"#),
+        (&["set", ID, "--route", "any"], r#"{"routes":null}"#),
         (&["disable", ID], r#"{"disabled":true}"#),
         (&["enable", ID], r#"{"disabled":false}"#),
     ];

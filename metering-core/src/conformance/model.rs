@@ -17,7 +17,6 @@ use crate::store::{Created, NewAccount, Posted};
 
 mod challenges;
 mod key_changes;
-mod keys;
 mod owner;
 mod payments;
 mod quotes;

@@ -8,7 +8,7 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, KeyChange, Page, Posted};
 use metering_core::{Account, AccountId, Credits, NewAccount, RateLimits, Timestamp};
 
-use crate::access::{key_changes, keys, owners};
+use crate::access::{key_writes, keys, owners};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
@@ -111,7 +111,7 @@ pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges)
         meter: MeterWrite::Keep,
         written_at: account.created_at,
     };
-    keys::write_key(write, first).await?;
+    key_writes::write_key(write, first).await?;
     for entry in entries {
         ledger::append(write, row, entry, account.created_at).await?;
     }
@@ -163,7 +163,7 @@ pub(crate) async fn revoke(write: &SerializedWrite<'_>, id: &AccountId, now: Tim
     execute(client, "UPDATE account SET revoked_at = $2 WHERE id = $1", &[&row, &now.unix_millis()]).await?;
     let sql = "UPDATE key_secret SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
     execute(client, sql, &[&row, &now.unix_millis()]).await?;
-    keys::draw_access(client, row).await?;
+    key_writes::draw_access(client, row).await?;
     Ok(Some(account))
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn replace_live_key(
     match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
         Decided::Accepted(changes) => {
             quotes::key_given_out(client, changes.key.row).await?;
-            key_changes::write_change(write, changes).await?;
+            key_writes::write_change(write, changes).await?;
             Ok(account.map(|(_, account)| account))
         }
         Decided::Refused(_) => Ok(None),
@@ -210,7 +210,7 @@ pub(crate) async fn write_keys(write: &SerializedWrite<'_>, changes: KeyChanges<
     let KeyChanges { row, account, keys, replaced_at: _ } = changes;
     quotes::key_given_out(write.client(), row).await?;
     for change in keys {
-        keys::write_key(write, change).await?;
+        key_writes::write_key(write, change).await?;
     }
     Ok(account)
 }

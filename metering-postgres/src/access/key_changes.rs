@@ -2,12 +2,13 @@
 
 use metering_core::access::{Key, KeyHash, KeyId, KeyNumber};
 use metering_core::backend::credits;
-use metering_core::backend::decision::{self, Decided, KeyChangeFacts, KeyChangeWrites, NewKeyFacts};
+use metering_core::backend::decision::{self, Decided, KeyChangeFacts, NewKeyFacts};
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey};
 use metering_core::{AccountId, Credits, Day, Timestamp};
 
 use crate::access::accounts;
-use crate::access::keys::{self, Lineage, write_key};
+use crate::access::key_writes::{write_change, write_key};
+use crate::access::keys::{self, Lineage};
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
@@ -67,14 +68,6 @@ pub(crate) async fn report_leaked(
     let sql = "SELECT 1 FROM key_secret WHERE hash = $1 AND expires_at IS NOT NULL";
     let is_replaced = exists(client, sql, &[&secret.as_bytes().as_slice()]).await?;
     write_key(write, decision::report_leaked(row, key, is_replaced, now)).await.map(Some)
-}
-
-/// Writes a changed key, and those that are revoked with it.
-pub(crate) async fn write_change(write: &SerializedWrite<'_>, changes: KeyChangeWrites<i64>) -> Result<Key> {
-    for below in changes.below {
-        write_key(write, below).await?;
-    }
-    write_key(write, changes.key).await
 }
 
 async fn change_facts(

@@ -13,7 +13,7 @@ use metering_core::{Account, AccountId, Credits, Day, Timestamp};
 use rusqlite::Connection;
 
 use crate::access::keys::{self, Metered, Secret};
-use crate::access::{accounts, key_tree};
+use crate::access::{accounts, key_holders, key_tree};
 use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
@@ -85,7 +85,7 @@ pub(crate) fn create(snapshot: &Snapshot<'_>, new: NewKey) -> Result<KeyCreated>
 }
 
 fn new_key_facts(snapshot: &Snapshot<'_>, new: &NewKey) -> Result<NewKeyFacts<i64>> {
-    let owner_of_secret = keys::owner_of_secret(snapshot, &new.secret)?;
+    let owner_of_secret = key_holders::owner_of_secret(snapshot, &new.secret)?;
     let Some((row, account)) = accounts::by_id(snapshot, &new.account)? else {
         return Ok(NewKeyFacts {
             account: None,
@@ -219,7 +219,9 @@ pub(crate) fn replace_live(
     secret: KeyHash,
     now: Timestamp,
 ) -> Result<Option<Account>> {
-    let Some(holder) = keys::holder(snapshot, old)?.filter(|holder| holder.is_live(now)) else { return Ok(None) };
+    let Some(holder) = key_holders::holder(snapshot, old)?.filter(|holder| holder.is_live(now)) else {
+        return Ok(None);
+    };
     let facts = KeyChangeFacts {
         account: accounts::by_id(snapshot, &holder.account.id)?,
         chain: holder.chain,

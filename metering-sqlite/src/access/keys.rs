@@ -1,16 +1,14 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
 //! account revokes its secrets.
 
-use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyHolder, KeyId, KeyNumber, KeyTerms, Spent};
+use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
 use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::accounts;
 use crate::error::{Result, corrupt, store_error};
-use crate::journal::Snapshot;
 use crate::rows::{all, first, parse, timestamp};
 
 /// The columns that [`key`] reads.
@@ -59,32 +57,6 @@ pub(crate) fn secret(connection: &Connection, hash: &KeyHash) -> Result<Option<S
 pub(crate) fn is_secret_in_use(connection: &Connection, hash: &KeyHash) -> Result<bool> {
     let sql = "SELECT 1 FROM key_secret WHERE hash = ?1";
     connection.prepare_cached(sql).and_then(|mut s| s.exists([hash.as_bytes()])).map_err(store_error)
-}
-
-/// The key that has, or ever had, this secret.
-pub(crate) fn owner_of_secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Key>> {
-    let sql = "SELECT account, key FROM key_secret WHERE hash = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let found = first(&mut statement, [hash.as_bytes()], |row| Ok(Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))))?;
-    let Some((row, number)) = found else { return Ok(None) };
-    by_number(connection, row, &accounts::id_of(connection, row)?, number).map(|(key, _)| Some(key))
-}
-
-/// Who a secret belongs to.
-pub(crate) fn holder(snapshot: &Snapshot<'_>, hash: &KeyHash) -> Result<Option<KeyHolder>> {
-    let Some(Secret { account: row, key, expires_at }) = secret(snapshot, hash)? else { return Ok(None) };
-    let account = accounts::by_row(snapshot, row)?;
-    if account.revoked_at.is_some() {
-        return Ok(None);
-    }
-    let chain = chain(snapshot, row, &account.id, key)?;
-    Ok(Some(KeyHolder { account, chain, secret_expires_at: expires_at }))
-}
-
-/// Whether each of these secrets works at `now`.
-pub(crate) fn are_live(snapshot: &Snapshot<'_>, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
-    let is_live = |secret| Ok(holder(snapshot, secret)?.is_some_and(|holder| holder.is_live(now)));
-    secrets.iter().map(is_live).collect()
 }
 
 /// The key with this number, of the account with this row number and id. An error if there is none.

@@ -6,7 +6,7 @@ use metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, 
 use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Day, Timestamp};
 
-use crate::access::{key_changes, keys};
+use crate::access::{key_changes, key_holders};
 use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::store::SqliteStore;
@@ -15,12 +15,12 @@ use crate::store::SqliteStore;
 impl KeyStore for SqliteStore {
     async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>> {
         let secret = *secret;
-        self.read(move |snapshot| keys::holder(snapshot, &secret)).await
+        self.read(move |snapshot| key_holders::holder(snapshot, &secret)).await
     }
 
     async fn live_keys(&self, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
         let secrets = secrets.to_vec();
-        self.read(move |snapshot| keys::are_live(snapshot, &secrets, now)).await
+        self.read(move |snapshot| key_holders::are_live(snapshot, &secrets, now)).await
     }
 
     async fn keys(

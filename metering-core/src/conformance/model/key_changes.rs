@@ -10,8 +10,8 @@ use crate::clock::Timestamp;
 use crate::store::{Discrepancy, KeyChanged, KeyCreated, NewKey, TermsChange};
 
 use super::Model;
-use super::keys::{Issued, Secret, first_day};
 use super::owner::Owner;
+use super::owner::keys::{Issued, Secret, first_day};
 
 impl Model {
     pub(in crate::conformance) fn create_key(&mut self, number: usize, new: &NewKey) -> KeyCreated {

@@ -1,5 +1,7 @@
 //! An account in the model, with every ledger entry and request it ever had.
 
+pub(super) mod keys;
+
 use std::collections::BTreeMap;
 
 use crate::access::account::{Account, RateLimits, Totals};
@@ -15,7 +17,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
 use crate::usage::UsageLine;
 
-use super::keys::Issued;
+use keys::Issued;
 
 /// An account and its complete history.
 #[derive(Debug)]

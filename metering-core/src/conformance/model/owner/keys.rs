@@ -17,7 +17,7 @@ use crate::clock::{Day, Timestamp};
 use crate::store::Discrepancy;
 use crate::usage::UsageLine;
 
-use super::owner::{Event, Owner, credits, window_counts};
+use super::{Event, Owner, credits, window_counts};
 
 const EPOCH: Day = Day::from_unix_days(0);
 
@@ -25,7 +25,7 @@ const EPOCH: Day = Day::from_unix_days(0);
 #[derive(Debug)]
 pub(in crate::conformance) struct Issued {
     pub(in crate::conformance) key: Key,
-    pub(super) secrets: Vec<Secret>,
+    pub(in crate::conformance) secrets: Vec<Secret>,
     minute: Window,
     day: Window,
     /// The first day of the newest period of its budget that anything counted in.
@@ -36,25 +36,25 @@ pub(in crate::conformance) struct Issued {
 
 /// A secret that a key has or had.
 #[derive(Debug)]
-pub(super) struct Secret {
-    pub(super) hash: KeyHash,
-    pub(super) revoked: bool,
-    pub(super) expires_at: Option<Timestamp>,
+pub(in crate::conformance) struct Secret {
+    pub(in crate::conformance) hash: KeyHash,
+    pub(in crate::conformance) revoked: bool,
+    pub(in crate::conformance) expires_at: Option<Timestamp>,
 }
 
 impl Issued {
-    pub(super) fn new(key: Key, secret: KeyHash) -> Self {
+    pub(in crate::conformance) fn new(key: Key, secret: KeyHash) -> Self {
         let secrets = vec![Secret { hash: secret, revoked: false, expires_at: None }];
         Self { key, secrets, minute: Window::default(), day: Window::default(), since: EPOCH, counted: Vec::new() }
     }
 
-    pub(super) fn replace_secrets(&mut self, new: Option<KeyHash>) {
+    pub(in crate::conformance) fn replace_secrets(&mut self, new: Option<KeyHash>) {
         self.secrets.iter_mut().for_each(|secret| secret.revoked = true);
         self.secrets.extend(new.map(|hash| Secret { hash, revoked: false, expires_at: None }));
     }
 
     /// Revokes the secrets that were replaced, and work for a while longer.
-    pub(super) fn end_grace(&mut self) {
+    pub(in crate::conformance) fn end_grace(&mut self) {
         self.secrets.iter_mut().filter(|secret| secret.expires_at.is_some()).for_each(|secret| secret.revoked = true);
     }
 
@@ -64,7 +64,7 @@ impl Issued {
     }
 
     /// Makes a period begin, in which this much counted before.
-    pub(super) fn begin(&mut self, since: Day, spent: i128) {
+    pub(in crate::conformance) fn begin(&mut self, since: Day, spent: i128) {
         (self.since, self.counted) = (since, vec![spent]);
     }
 
@@ -142,12 +142,12 @@ impl Issued {
     }
 }
 
-pub(super) fn first_day(budget: Budget, now: Timestamp) -> Day {
+pub(in crate::conformance) fn first_day(budget: Budget, now: Timestamp) -> Day {
     budget.reset.map_or(EPOCH, |reset| reset.first_day(now.day()))
 }
 
 impl Owner {
-    pub(super) fn chain(&self, number: KeyNumber) -> Vec<usize> {
+    pub(in crate::conformance) fn chain(&self, number: KeyNumber) -> Vec<usize> {
         let mut chain = Vec::new();
         let mut next = Some(number);
         while let Some(number) = next {
@@ -172,11 +172,16 @@ impl Owner {
             && chain.all(|key| key.is_live() && key.terms.expires_at.is_none_or(|at| now < at))
     }
 
-    pub(super) fn find(&self, id: &KeyId) -> Option<usize> {
+    pub(in crate::conformance) fn find(&self, id: &KeyId) -> Option<usize> {
         self.issued.iter().position(|issued| issued.key.id == *id)
     }
 
-    pub(super) fn check_keys(&self, key: KeyNumber, charge: &Charge, now: Timestamp) -> Result<(), Refusal> {
+    pub(in crate::conformance) fn check_keys(
+        &self,
+        key: KeyNumber,
+        charge: &Charge,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         let chain = self.chain(key);
         let is_dead = |key: &Key| key.terms.disabled || key.leaked_at.is_some() || key.revoked_at.is_some();
         if chain.iter().any(|index| is_dead(&self.issued[*index].key)) {
@@ -185,7 +190,7 @@ impl Owner {
         chain.into_iter().try_for_each(|index| self.issued[index].check(charge, now))
     }
 
-    pub(super) fn key_limits(
+    pub(in crate::conformance) fn key_limits(
         &self,
         key: KeyNumber,
         charge: &Charge,
@@ -195,18 +200,18 @@ impl Owner {
         self.chain(key).into_iter().try_for_each(|index| self.issued[index].refuses(charge, account, now))
     }
 
-    pub(super) fn count_for_keys(&mut self, key: KeyNumber, price: i128, now: Timestamp) {
+    pub(in crate::conformance) fn count_for_keys(&mut self, key: KeyNumber, price: i128, now: Timestamp) {
         for index in self.chain(key) {
             self.issued[index].count(price, now);
         }
     }
 
     /// The use of the key's own rate limits.
-    pub(super) fn key_rate(&self, key: KeyNumber, now: Timestamp) -> Option<RateStatus> {
+    pub(in crate::conformance) fn key_rate(&self, key: KeyNumber, now: Timestamp) -> Option<RateStatus> {
         self.issued[usize::try_from(key.get()).unwrap()].rate(now)
     }
 
-    pub(super) fn refund_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
+    pub(in crate::conformance) fn refund_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
         for index in self.chain(key) {
             let issued = &mut self.issued[index];
             if issued.key.terms.budget.is_some() && day >= issued.since {
@@ -224,7 +229,7 @@ impl Owner {
     }
 
     /// The budgets from which less was taken than the events add up to: after a clock was set back.
-    pub(super) fn short_budgets(&self) -> Vec<Discrepancy> {
+    pub(in crate::conformance) fn short_budgets(&self) -> Vec<Discrepancy> {
         let short = |issued: &Issued| {
             let (spent, computed) = (issued.spent(), self.spent_since(issued.key.number, issued.since));
             (issued.key.terms.budget.is_some() && spent < computed).then(|| Discrepancy {
@@ -260,7 +265,7 @@ impl Owner {
     }
 
     /// Whether a key and all above it are live and may manage keys.
-    pub(super) fn manages(&self, index: usize, now: Timestamp) -> bool {
+    pub(in crate::conformance) fn manages(&self, index: usize, now: Timestamp) -> bool {
         self.chain(self.issued[index].key.number).into_iter().all(|index| {
             let key = &self.issued[index].key;
             let expired = key.terms.expires_at.is_some_and(|at| at <= now);
@@ -269,7 +274,7 @@ impl Owner {
     }
 
     /// Makes the budget begin with what was spent, if it is new or has another period.
-    pub(super) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
+    pub(in crate::conformance) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
         let after = self.issued[index].key.terms.clone();
         let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;
         if !is_counted(&after) {
@@ -288,7 +293,7 @@ impl Owner {
     }
 
     /// Revokes the keys below one.
-    pub(super) fn revoke_below(&mut self, index: usize, now: Timestamp) {
+    pub(in crate::conformance) fn revoke_below(&mut self, index: usize, now: Timestamp) {
         for below in 0..self.issued.len() {
             if below != index && self.chain(self.issued[below].key.number).contains(&index) {
                 self.issued[below].revoke(now);
@@ -298,7 +303,7 @@ impl Owner {
 
     /// Replaces the first key's secret, revokes all other keys that can manage keys, with those below them, and ends
     /// the grace periods of the rest.
-    pub(super) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
+    pub(in crate::conformance) fn recover(&mut self, secret: KeyHash, now: Timestamp) {
         for index in 1..self.issued.len() {
             let manages = self.issued[index].key.terms.scopes.has(Scope::Manage);
             if manages && self.issued[index].key.revoked_at.is_none() {

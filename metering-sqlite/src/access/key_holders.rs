@@ -1,0 +1,37 @@
+//! Who a secret belongs to: its account and the chain of its keys.
+
+use metering_core::Timestamp;
+use metering_core::access::{Key, KeyHash, KeyHolder, KeyNumber};
+use rusqlite::Connection;
+
+use crate::access::accounts;
+use crate::access::keys::{self, Secret};
+use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
+use crate::rows::first;
+
+/// The key that has, or ever had, this secret.
+pub(crate) fn owner_of_secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Key>> {
+    let sql = "SELECT account, key FROM key_secret WHERE hash = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = first(&mut statement, [hash.as_bytes()], |row| Ok(Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))))?;
+    let Some((row, number)) = found else { return Ok(None) };
+    keys::by_number(connection, row, &accounts::id_of(connection, row)?, number).map(|(key, _)| Some(key))
+}
+
+/// Who a secret belongs to.
+pub(crate) fn holder(snapshot: &Snapshot<'_>, hash: &KeyHash) -> Result<Option<KeyHolder>> {
+    let Some(Secret { account: row, key, expires_at }) = keys::secret(snapshot, hash)? else { return Ok(None) };
+    let account = accounts::by_row(snapshot, row)?;
+    if account.revoked_at.is_some() {
+        return Ok(None);
+    }
+    let chain = keys::chain(snapshot, row, &account.id, key)?;
+    Ok(Some(KeyHolder { account, chain, secret_expires_at: expires_at }))
+}
+
+/// Whether each of these secrets works at `now`.
+pub(crate) fn are_live(snapshot: &Snapshot<'_>, secrets: &[KeyHash], now: Timestamp) -> Result<Vec<bool>> {
+    let is_live = |secret| Ok(holder(snapshot, secret)?.is_some_and(|holder| holder.is_live(now)));
+    secrets.iter().map(is_live).collect()
+}
