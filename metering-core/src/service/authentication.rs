@@ -2,7 +2,7 @@
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
-use crate::access::issued_key::KeyHolder;
+use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::KeyFault;
 use crate::access::scope::Scope;
 use crate::error::Error;
@@ -42,6 +42,15 @@ impl Service {
     /// As [`Service::authenticate`]; [`Error::KeyNotAllowed`] when the key lacks the scope.
     pub async fn authorize(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Account, Error> {
         Ok(self.holder(caller.into(), Some(scope)).await?.account)
+    }
+
+    /// The caller's key, if it has this scope.
+    ///
+    /// # Errors
+    /// As [`Service::authorize`].
+    pub async fn current_key(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Key, Error> {
+        let holder = self.holder(caller.into(), Some(scope)).await?;
+        holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
     /// Who holds a key that may be used for this, now and from there.

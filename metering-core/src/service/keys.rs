@@ -151,12 +151,26 @@ impl Service {
         request: &ChangeKeyRequest,
     ) -> Result<KeyResponse, Error> {
         let caller = caller.into();
-        let change = KeyChange::Terms(Box::new(self.terms_reader().change(request)?));
+        let change = self.terms_reader().change(request)?;
+        if let Some(networks) = change.networks.as_ref().filter(|networks| !networks.allow(caller.address))
+            && self.is_own(caller, id).await?
+        {
+            let from = caller.address.map_or_else(|| "which is not known".to_owned(), |address| address.to_string());
+            let problem = format!("must have the address that you call from, {from}, or you lock yourself out");
+            tracing::debug!(%networks, "a key would lock itself out");
+            return Err(Error::field("networks", problem));
+        }
+        let change = KeyChange::Terms(Box::new(change));
         let (account, key) = self.change(caller, id, |_| Ok(change)).await?;
         Ok(KeyResponse { data: self.document(&account, &key.id).await? })
     }
 
-    /// Deletes a key for good, and stops the keys below it.
+    async fn is_own(&self, caller: Caller<'_>, id: &str) -> Result<bool, Error> {
+        let (_, own) = self.manager(caller).await?;
+        Ok(id == CURRENT || id == own.id.as_str())
+    }
+
+    /// Deletes a key for good, and the keys below it.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].

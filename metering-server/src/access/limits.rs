@@ -11,7 +11,7 @@ mod network;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
-use metering_core::access::{AccountId, Email};
+use metering_core::access::{AccountId, Email, KeyId};
 use metering_core::chains::Address;
 use metering_core::signups::{SessionHash, SessionToken};
 use metering_core::wire::ErrorCode;
@@ -46,7 +46,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     top_up_quotes: Limiter<AccountId, C>,
     top_up_polls: Limiter<AccountId, C>,
     leak_reports: Limiter<Network, C>,
-    key_changes: Limiter<AccountId, C>,
+    key_changes: Limiter<KeyId, C>,
 }
 
 impl Limits {
@@ -80,7 +80,7 @@ impl<C: Clock + Clone> Limits<C> {
             top_up_quotes: Limiter::new(config.topup_quotes_per_account, clock.clone()),
             top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
             leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
-            key_changes: Limiter::new(config.key_changes_per_account, clock),
+            key_changes: Limiter::new(config.key_changes_per_key, clock),
         }
     }
 
@@ -220,13 +220,14 @@ impl<C: Clock + Clone> Limits<C> {
         self.leak_reports.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts a change of an account's keys, whichever key asks for it.
+    /// Counts a change of keys that this key asks for. Each key has its own quota, so that no key below can keep its owner
+    /// from deleting it.
     ///
     /// # Errors
     /// 429 when the limit is reached.
-    pub(crate) fn key_changes(&self, account: &AccountId) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many changes of this account's keys", seconds);
-        self.key_changes.check(account).map_err(refused)
+    pub(crate) fn key_changes(&self, actor: &KeyId) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many changes of keys", seconds);
+        self.key_changes.check(actor).map_err(refused)
     }
 
     /// Forgets clients whose whole quota is available again, and releases their memory.

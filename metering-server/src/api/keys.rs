@@ -178,8 +178,8 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
         }
     };
     let sender = request.sender()?;
-    match app.service.authorize(&sender, Scope::Manage).await {
-        Ok(account) => app.limits.key_changes(&account.id)?,
+    match app.service.current_key(&sender, Scope::Manage).await {
+        Ok(actor) => app.limits.key_changes(&actor.id)?,
         // An earlier attempt may have replaced the key that this is sent with. The service knows.
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
@@ -213,7 +213,7 @@ fn id(request: &Request) -> &str {
 /// The sender, whose key may manage keys. Counts a change of the account's keys.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let account = app.service.authorize(&sender, Scope::Manage).await?;
-    app.limits.key_changes(&account.id)?;
+    let actor = app.service.current_key(&sender, Scope::Manage).await?;
+    app.limits.key_changes(&actor.id)?;
     Ok(sender)
 }

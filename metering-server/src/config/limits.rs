@@ -44,8 +44,8 @@ pub struct LimitsConfig {
     pub topup_polls_per_account: Quota,
     /// Reports of leaked keys per client address.
     pub leak_reports_per_ip: Quota,
-    /// Keys created, changed, rotated and deleted per account, from all clients together.
-    pub key_changes_per_account: Quota,
+    /// Keys created, changed, rotated and deleted by each key, from all clients together.
+    pub key_changes_per_key: Quota,
     /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
     pub max_keys_per_account: NonZeroU32,
 }
@@ -83,7 +83,7 @@ impl Default for LimitsConfig {
             topup_polls_per_account: quota(120, minute),
             leak_reports_per_ip: quota(60, minute),
             // Deleted keys stay in the database, so this bounds how fast an account can fill it.
-            key_changes_per_account: quota(300, minute),
+            key_changes_per_key: quota(300, minute),
             max_keys_per_account: NonZeroU32::new(1_000).expect("not zero"),
         }
     }
