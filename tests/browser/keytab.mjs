@@ -229,11 +229,11 @@ export const keyTab = {
     assert.equal(await page.locator("[data-leaked]").count(), 0);
     assert.deepEqual([await status(page, laptop), await status(page, fresh)], [401, 200]);
 
-    // Deleting says what stops with it.
+    // Deleting says what is deleted with it.
     await act(page, "team", "delete");
-    assert.match(await page.innerText("#stops-too"), /This key stops with it:\s+intern key_/);
+    assert.match(await page.innerText("#stops-too"), /This key is deleted with it:\s+intern key_/);
     await submit(page);
-    await row(page, "intern").locator("[data-state=parent_inactive]").waitFor();
+    await row(page, "intern").waitFor({ state: "detached" });
     assert.deepEqual([await status(page, team), await status(page, intern)], [401, 401]);
     await member.click("#refresh");
     await member.waitForSelector("#sign-in:not([hidden])");

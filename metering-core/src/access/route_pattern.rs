@@ -196,9 +196,9 @@ mod tests {
 
     #[test]
     fn a_pattern_without_a_route_is_named() {
-        let patterns = RoutePatterns::parse(["GET /a/*", "/serch"]).unwrap();
+        let patterns = RoutePatterns::parse(["GET /a/*", "/find"]).unwrap();
         let routes = [("GET", "/a/{b}"), ("GET", "/search")];
-        assert_eq!(patterns.unmatched(routes.into_iter()).as_deref(), Some("/serch"));
+        assert_eq!(patterns.unmatched(routes.into_iter()).as_deref(), Some("/find"));
         assert_eq!(RoutePatterns::default().unmatched(routes.into_iter()), None);
     }
 }

@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(limit(r#"{"limit": 0.5}"#).unwrap(), half);
         assert_eq!(limit(r#"{"limit": null}"#).unwrap(), None);
         assert_eq!(limit("{}").unwrap(), None);
-        for wrong in [r#"{"limit": "much"}"#, r#"{"limit": true}"#, r#"{"limt": 1}"#, r#"{"limit": 1e400}"#] {
+        for wrong in [r#"{"limit": "much"}"#, r#"{"limit": true}"#, r#"{"limits": 1}"#, r#"{"limit": 1e400}"#] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
     }

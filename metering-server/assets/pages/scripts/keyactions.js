@@ -105,14 +105,14 @@ export class KeyActions {
     });
   }
 
-  /** Deletes a key, once it is known which others stop with it. */
+  /** Deletes a key, once it is known which others are deleted with it. */
   async remove(key) {
     const { tab } = this;
     const isOwn = key.id === tab.own.id;
     const below = keysBelow(key, await tab.all());
     const stops = below.length === 0
       ? h("p", {}, "No keys are below it.")
-      : h("div", { id: "stops-too" }, h("p", {}, h("strong", {}, below.length === 1 ? "This key stops with it:" : `These ${below.length} keys stop with it:`)), h("ul", {}, ...below.map(({ id, name }) => h("li", {}, name, " ", h("code", {}, id)))));
+      : h("div", { id: "stops-too" }, h("p", {}, h("strong", {}, below.length === 1 ? "This key is deleted with it:" : `These ${below.length} keys are deleted with it:`)), h("ul", {}, ...below.map(({ id, name }) => h("li", {}, name, " ", h("code", {}, id)))));
     formDialog({
       title: `Delete ${key.name}`,
       about: [

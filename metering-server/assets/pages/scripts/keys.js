@@ -111,7 +111,7 @@ export class KeysTab {
       "div",
       { class: "notice notice-bad", "data-leaked": key.id },
       h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are the keys below it."),
-      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
+      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes the keys below it, since whoever found it may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
       h("div", { class: "actions" }, rotate),
     );
   }

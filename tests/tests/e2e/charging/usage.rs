@@ -42,6 +42,7 @@ fn every_view_of_the_summary_matches_the_balance() {
     let expected = [
         "by_day",
         "by_endpoint",
+        "by_key",
         "credit_balance",
         "email",
         "org_id",

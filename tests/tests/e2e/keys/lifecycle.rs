@@ -88,7 +88,7 @@ fn wrong_fields_are_named() {
     let table = [
         (r#"{}"#, "name"),
         (r#"{"name": ""}"#, "name"),
-        (r#"{"name": "a", "limt": 1}"#, "limt"),
+        (r#"{"name": "a", "limits": 1}"#, "limits"),
         (r#"{"name": "a", "limit": "much"}"#, "limit"),
         (r#"{"name": "a", "limit": -1}"#, "limit"),
         (r#"{"name": "a", "limit_reset": "daily"}"#, "limit_reset"),
@@ -157,8 +157,10 @@ fn lost_response_of_a_creation_can_be_fetched_again() {
     let refused = guessable.post("/keys", &json!({"name": "a"})).expect(400);
     assert!(refused.json()["fields"]["Idempotency-Key"].is_string(), "{}", refused.text());
     let _ = client.send("DELETE", &first.path(), None).expect(200);
-    let after = idempotent.post("/keys", &json!({"name": "a"}));
-    assert_ne!(after.status, 201, "a deleted key does not come back: {}", after.text());
+    let after = idempotent.post("/keys", &json!({"name": "made by a test", "limit": 1})).expect(409);
+    assert_eq!(after.error(), "idempotency_key_used", "a deleted key does not come back");
+    let other = made(&idempotent, &json!({"limit": 2}));
+    assert_ne!(other.id, first.id, "another request makes another key");
 }
 
 #[test]
@@ -185,14 +187,15 @@ fn keys_are_listed_in_parts_and_their_number_is_limited() {
 }
 
 #[test]
-fn changes_of_an_accounts_keys_are_rate_limited() {
+fn changes_of_keys_are_rate_limited_for_each_key() {
     let site = Site::new();
     let (account, other) = (site.account("2"), site.account("2"));
-    let server = site.server().set("METERING_LIMITS__KEY_CHANGES_PER_ACCOUNT", "3/1m").start();
+    let server = site.server().set("METERING_LIMITS__KEY_CHANGES_PER_KEY", "2/1m").start();
     let client = server.client_with(&account.api_key);
     let key = made(&client, &json!({"scopes": ["manage"]}));
     let child = server.client_with(&key.secret);
-    let _ = change(&client, &key, &json!({"name": "b"})).expect(200);
+    let _ = child.send("PATCH", "/keys/current", Some(br#"{"name": "b"}"#)).expect(200);
+    let _ = change(&client, &key, &json!({"name": "c"})).expect(200);
     let _ = child.send("POST", &format!("{}/rotate", key.path()), None).expect(200);
     let refused = client.send("DELETE", &key.path(), None).expect(429);
     assert_eq!(refused.error(), "rate_limited");
