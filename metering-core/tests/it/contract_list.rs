@@ -54,6 +54,21 @@ fn modules(folder: &Path) -> Vec<(PathBuf, String)> {
     paths.map(|path| (path.clone(), name(&path))).collect()
 }
 
+/// Checks that the files below a module are declared, and have no contracts: those must be in public modules.
+fn parts_have_no_contracts(folder: &Path) {
+    let parent = read(&folder.with_extension("rs"));
+    for (path, part) in modules(folder) {
+        // Parts of parts are private to them.
+        let declared = declares(&parent, &part) || parent.contains(&format!("pub(super) mod {part};"));
+        assert!(declared, "{part} is not declared by {}", folder.display());
+        if path.is_dir() {
+            parts_have_no_contracts(&path);
+        } else {
+            assert!(!has_contracts(&path), "{}: contracts must be in public modules", path.display());
+        }
+    }
+}
+
 fn declares(text: &str, module: &str) -> bool {
     let (public, private) = (format!("pub mod {module};"), format!("mod {module};"));
     text.lines().any(|line| line == public || line == private)
@@ -69,11 +84,7 @@ fn every_file_of_the_suite_is_part_of_it() {
     for (path, module) in modules(&source("conformance")) {
         assert!(declares(&suite, &module), "module {module} is not declared");
         if path.is_dir() {
-            let parent = read(&path.with_extension("rs"));
-            for (path, part) in modules(&path) {
-                assert!(declares(&parent, &part), "{part} is not declared by {module}");
-                assert!(!has_contracts(&path), "{module}/{part}: contracts must be in public modules");
-            }
+            parts_have_no_contracts(&path);
         } else {
             let is_subject = subjects(&suite).contains(module.as_str());
             assert_eq!(has_contracts(&path), is_subject, "{module}: contracts must be in public modules");
