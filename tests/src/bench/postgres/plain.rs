@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS plain_usage (
   PRIMARY KEY (account, day, route)
 ) WITH (fillfactor = 50);
 INSERT INTO plain_account (key, id, balance)
-  SELECT k.hash, m.account, m.balance FROM api_key k JOIN meter m ON m.account = k.account
+  SELECT k.hash, m.account, m.balance FROM key_secret k JOIN meter m ON m.account = k.account
   ON CONFLICT (key) DO NOTHING;
 ANALYZE plain_account;
 ";
