@@ -248,7 +248,7 @@ pub enum Refusal {
     TooManyInFlight,
     /// The budget of the key, or of a key above it, does not cover the price.
     KeyBudget {
-        /// What is left of it.
+        /// The budget, and what was spent of it.
         exhausted: ExhaustedBudget,
         /// The use of the rate limits.
         rate: RateStatus,

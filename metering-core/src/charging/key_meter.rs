@@ -73,7 +73,7 @@ impl ExhaustedBudget {
     }
 }
 
-/// What is left of a budget, zero or more.
+/// The remaining credits of a budget, zero or more.
 #[must_use]
 pub fn remaining(budget: &Budget, spent: Credits) -> Credits {
     budget.limit.checked_sub(spent).unwrap_or(Credits::ZERO).max(Credits::ZERO)
@@ -94,7 +94,7 @@ impl KeyState {
 
     /// The meter after one more request at this price; unchanged if nothing of this key is counted.
     ///
-    /// A budget is never exceeded: what is left must cover the price.
+    /// A budget is never exceeded: the remaining credits must cover the price.
     ///
     /// # Errors
     /// The limit that refuses the request: the day's, the minute's, the budget.

@@ -21,7 +21,7 @@ fn terms(limit: i64, reset: Option<BudgetReset>) -> KeyTerms {
     KeyTerms { budget: budget(limit, reset), ..caller() }
 }
 
-/// What a refused charge says about the budget: its limit, what was spent and what is left, in atoms.
+/// What a refused charge says about the budget: its limit, the credits spent and the credits remaining, in atoms.
 async fn exhausted(store: &dyn Store, key: &Issued, price: i64, now: Timestamp) -> (i64, i64, i64) {
     match refused(store, charge(key.secret, price), now).await {
         Refusal::KeyBudget { exhausted, .. } => {
@@ -51,7 +51,7 @@ pub async fn budget_is_exact_across_batches(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// What is left must cover the price: a dear request is refused, and a cheaper one after it is not.
+/// The remaining budget must cover the price: an expensive request is refused, and a cheaper one after it is not.
 pub async fn budget_must_cover_the_price(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, None)).await;

@@ -13,7 +13,7 @@ use super::Error;
 /// A budget that does not cover a request.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyBudget {
-    /// What is left of it.
+    /// The budget, and what was spent of it.
     pub exhausted: ExhaustedBudget,
     /// The use of the rate limits.
     pub rate: RateStatus,

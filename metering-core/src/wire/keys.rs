@@ -13,8 +13,8 @@ use crate::money::credits::{Credits, printed, printed_if_any};
 use crate::usage::KeyLabels;
 use crate::wire::secret::IssuedKey;
 
-/// The body of `POST /keys`. Expiry, routes and networks that are left out are those of the key that makes it; there is
-/// no limit that is left out.
+/// The body of `POST /keys`. Omitted expiry, routes and networks are those of the key that makes it; without a limit,
+/// there is none.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -54,7 +54,7 @@ pub struct CreateKeyRequest {
     pub max_in_flight: Option<u32>,
 }
 
-/// The body of `PATCH /keys/{id}`. What is left out stays as it is; null removes a restriction.
+/// The body of `PATCH /keys/{id}`. Omitted fields are unchanged; null removes a restriction.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -171,7 +171,7 @@ pub struct KeyDocument {
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
-    /// What is left of the limit.
+    /// The credits remaining of the limit.
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit_remaining: Option<Credits>,

@@ -1,4 +1,4 @@
-//! Keys on several nodes: every change counts at once, and no budget is exceeded.
+//! Keys on several nodes: every change takes effect immediately, and no budget is exceeded.
 
 use std::sync::Arc;
 
@@ -189,7 +189,7 @@ async fn keys_with_budgets_commit_in_one_round_trip_too() {
     }
     let receipt = scene.charge(&scene.node, &limited).await.unwrap();
     assert_eq!((receipt.rate.day.count, receipt.rate.limits.requests_per_day), (12, 100_000));
-    // The other node charges, and this one reads what is left.
+    // The other node charges, and this one reads the remaining budget.
     scene.charge(&scene.other, &secret).await.unwrap();
     scene.charge(&scene.node, &secret).await.unwrap();
     assert_eq!((scene.spent(&id).await, scene.spent(&top).await), (13 * PRICE, 24 * PRICE));

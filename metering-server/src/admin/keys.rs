@@ -70,7 +70,7 @@ pub(super) async fn key(app: &AdminApp, request: Request) -> Result<Reply, Probl
 
 /// Change a key
 ///
-/// What is left out stays as it is; null removes a restriction. Takes effect immediately.
+/// Omitted fields are unchanged; null removes a restriction. Takes effect immediately.
 #[utoipa::path(post, path = "/admin/accounts/{id}/keys/{key}/change",
     tag = "accounts", security(("operator" = [])), request_body = KeyChangeRequest, params(
     ("id" = String, Path, description = "The account's id"),

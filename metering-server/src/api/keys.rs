@@ -28,7 +28,7 @@ use crate::operations::metrics::counted;
     (status = 400, description = "`invalid_json`, `validation_failed`: also if it would allow more than the caller's key does", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
-    (status = 409, description = "`conflict`: the account has as many keys as it may have, or the chain of keys is too long", body = ErrorBody),
+    (status = 409, description = "`conflict`: the account has as many keys as it may have, or the chain of keys is too long; `idempotency_key_used`: the key that this `Idempotency-Key` made was rotated or deleted", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
@@ -83,7 +83,7 @@ pub(crate) async fn key(app: &App, request: Request) -> Result<Reply, Problem> {
 
 /// Change a key
 ///
-/// What is left out stays as it is; null removes a restriction. Takes effect at once.
+/// Omitted fields are unchanged; null removes a restriction. Takes effect immediately.
 #[utoipa::path(patch, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The key's id, or `current`", example = "current"),
 ), request_body = ChangeKeyRequest, responses(

@@ -19,7 +19,7 @@ pub struct NewKeyRequest {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyChangeRequest {
-    /// The terms to change. What is left out stays as it is; null removes a restriction.
+    /// The terms to change. Omitted fields are unchanged; null removes a restriction.
     pub change: ChangeKeyRequest,
     /// Why, for the audit log.
     #[serde(default, skip_serializing_if = "String::is_empty")]

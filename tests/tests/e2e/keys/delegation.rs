@@ -125,7 +125,7 @@ fn key_gives_away_no_more_than_it_has() {
         let refused = client.post("/keys", &body).expect(400);
         assert!(refused.json()["fields"][field].is_string(), "{field}: {}", refused.text());
     }
-    // What is left open is the parent's.
+    // Terms that are omitted are the parent's.
     let child = made(&client, &json!({"scopes": ["call"]}));
     let document = client.get(&child.path()).expect(200).json()["data"].clone();
     assert_eq!((&document["routes"], &document["networks"]), (&json!(["/mpp/snapshot/*"]), &json!(["127.0.0.0/8"])));
