@@ -6,6 +6,7 @@
 
 pub(crate) mod charge;
 pub(crate) mod delivery;
+pub(crate) mod hold;
 pub(crate) mod in_flight;
 pub(crate) mod key_meter;
 pub(crate) mod meter;
@@ -16,10 +17,13 @@ pub(crate) mod tally;
 
 pub use charge::{Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
+pub use hold::{
+    Held, Hold, HoldAction, HoldId, HoldIdError, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
+};
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
-pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use meter::{HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, Window};
 pub use request_id::{RequestId, RequestIdError};
-pub use tally::{Changes, Tally, UsageChange, UsageKind};
+pub use tally::{Changes, HoldChange, Tally, UsageChange, UsageKind};

@@ -108,6 +108,9 @@ pub enum Error {
     /// A quote, a claim or a top-up was refused.
     #[error(transparent)]
     Payment(Box<PaymentError>),
+    /// The account has no request with this id, or it was settled too long ago.
+    #[error("There is no request with this id. Requests can be looked up for a day after they were settled.")]
+    NoSuchRequest,
     /// The account has no receipt with this number.
     #[error("This account has no receipt with this number.")]
     NoSuchReceipt,
@@ -233,7 +236,7 @@ impl Error {
             Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
-            Self::NoSuchReceipt => ErrorCode::NotFound,
+            Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
             Self::Recovery(error) => error.code(),
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
@@ -353,6 +356,7 @@ impl From<MeterError> for Error {
         match error {
             MeterError::Overloaded => Self::Overloaded,
             MeterError::Closed => Self::ShuttingDown,
+            MeterError::NoSuchHold => Self::NoSuchRequest,
             MeterError::Store(error) => Self::of_store(&error),
         }
     }

@@ -7,6 +7,7 @@
 
 pub mod backend;
 mod error;
+mod holds;
 mod keys;
 pub(crate) mod memory;
 mod operators;
@@ -29,6 +30,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
+pub use holds::HoldStore;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use memory::MemoryStore;
 pub use operators::OperatorStore;
@@ -44,7 +46,7 @@ pub use payments::{
 /// exist) are values; a [`StoreError`] means that the backend itself failed.
 ///
 /// For every account, in every state that a reader can see:
-/// `balance = purchased + granted − used = Σ ledger − Σ daily totals`, exactly.
+/// `balance = purchased + granted − used − held = Σ ledger − Σ daily totals − Σ open holds`, exactly.
 ///
 /// Methods may be called from any number of tasks, and from several processes if the backend lets several open the same
 /// data. All calls together behave as if they ran one after the other.
@@ -72,8 +74,8 @@ pub use payments::{
 /// # }
 /// ```
 #[async_trait]
-pub trait Store: KeyStore {
-    /// Decides and records a batch of charges and refunds, in order, in one durable transaction.
+pub trait Store: KeyStore + HoldStore {
+    /// Decides and records a batch of charges, refunds and updates of holds, in order, in one durable transaction.
     ///
     /// The outcomes are in the order of `postings`, and are durable when they are returned. The batch is decided with
     /// the keys, limits and balances at the moment of the commit, so a revocation, a rotation or a top-up takes effect
@@ -84,8 +86,10 @@ pub trait Store: KeyStore {
     /// The outcome of an accepted charge with a request id is kept for
     /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation. Until then a
     /// charge with the same id gets the first outcome; after that the id is new, even if the row still exists. Refusals
-    /// are not kept. A refund is booked on the day of its charge, even for a revoked account, so that records stay
-    /// exact.
+    /// are not kept.
+    ///
+    /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and what a hold captures on the
+    /// day of the hold, even for a revoked account, so that records stay exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
     /// Creates an account with its key and its first ledger entries.
@@ -377,7 +381,7 @@ pub struct Verification {
 pub struct Discrepancy {
     /// The account.
     pub account: AccountId,
-    /// The name of the amount: `balance`, `purchased`, `granted`, `used`, or `key_spent` for the budget of a key.
+    /// The name of the amount: `balance`, `purchased`, `granted`, `used`, `held`, or `key_spent` for the budget of a key.
     pub amount: &'static str,
     /// The amount in the account's record.
     pub recorded: Credits,

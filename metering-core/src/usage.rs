@@ -267,6 +267,10 @@ pub enum ActivityKind {
     Usage,
     /// Refunds of requests that could not be delivered.
     UsageRefund,
+    /// Requests whose holds were captured because their lease ended.
+    HoldExpired,
+    /// Requests whose holds were released. The amount is zero.
+    HoldReleased,
     /// A ledger entry.
     Ledger(LedgerKind),
 }
@@ -278,6 +282,8 @@ impl ActivityKind {
         match self {
             Self::Usage => "usage",
             Self::UsageRefund => "usage_refund",
+            Self::HoldExpired => "hold_expired",
+            Self::HoldReleased => "hold_released",
             Self::Ledger(kind) => kind.as_str(),
         }
     }

@@ -256,6 +256,8 @@ pub struct Totals {
     pub granted: Credits,
     /// The sum of all charges, minus refunds.
     pub used: Credits,
+    /// The sum of all open holds: credits that requests under way may cost. They are not part of the balance.
+    pub held: Credits,
 }
 
 /// The wallet that paid for an account, and the chain it paid on. It may rotate the account's key.

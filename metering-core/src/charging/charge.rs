@@ -8,6 +8,7 @@ use crate::access::key::{ApiKey, KeyHash};
 use crate::access::key_id::KeyNumber;
 use crate::access::key_use::KeyRefusal;
 use crate::charging::delivery::{DeliveryTerms, Repetition};
+use crate::charging::hold::{Held, HoldAction, HoldTerms, HoldUpdate};
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
@@ -47,6 +48,8 @@ pub struct Charge {
     pub address: Option<IpAddr>,
     /// Counts the requests under way, for keys with a limit on them. Without it, that limit is not enforced.
     pub in_flight: Option<InFlight>,
+    /// Set if the price is the most that the request may cost: it is held, and captured when the cost is known.
+    pub hold: Option<HoldTerms>,
 }
 
 impl Charge {
@@ -57,8 +60,8 @@ impl Charge {
         let route_template: Arc<str> = template.into();
         let request_path = Arc::clone(&route_template);
         let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
-        let (request_id, delivery, address, in_flight) = (None, None, None, None);
-        Self { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight }
+        let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
+        Self { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold }
     }
 }
 
@@ -142,8 +145,10 @@ pub enum Decision {
 pub struct Receipt {
     /// Who was charged.
     pub account: AccountId,
-    /// How much.
+    /// How much. Zero for a hold.
     pub charged: Credits,
+    /// What is held, if the charge is a hold.
+    pub hold: Option<Held>,
     /// The balance after it.
     pub balance: Credits,
     /// What it was booked on.
@@ -207,15 +212,24 @@ pub struct Refund {
 }
 
 impl Receipt {
-    /// The refund of this charge; `None` when there is nothing to refund.
+    /// The refund of this charge; `None` when there is nothing to refund. A hold is not refunded but
+    /// [released](Self::hold_update).
     ///
     /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
-        let Self { account, key, charged, line, day, request_path, repeated, delivery, .. } = self;
+        let Self { account, key, charged, line, day, request_path, repeated, delivery, hold, .. } = self;
         let owed = delivery.is_some() || (charged.is_positive() && !repeated);
+        let owed = owed && hold.is_none();
         owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery })
+    }
+
+    /// The posting that settles the hold, or renews its lease; `None` when the charge is not a hold.
+    #[must_use]
+    pub fn hold_update(&self, action: HoldAction) -> Option<HoldUpdate> {
+        let delivery = matches!(action, HoldAction::Release).then(|| self.delivery.clone()).flatten();
+        self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery })
     }
 
     /// What to record once a response has been passed on; `None` without an idempotency key.
@@ -273,18 +287,29 @@ pub enum Refusal {
     },
 }
 
-/// Applies one charge: checks the rate limits first, then the balance.
+/// What a request takes from the balance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    /// Its price.
+    Charge(Credits),
+    /// The most that it may cost, until its cost is known.
+    Hold(Credits),
+}
+
+/// Applies one charge or hold: checks the rate limits first, then the balance.
 ///
-/// The rule is *balance above zero*, not *balance covers the price*: the last accepted request may take the balance
-/// below zero, by less than its own price. A refused charge changes nothing and does not count towards the limits.
+/// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take the
+/// balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
+/// spent twice. A refused request changes nothing and does not count towards the limits.
 ///
 /// # Errors
-/// Why the charge was refused.
+/// Why the request was refused.
 ///
 /// # Panics
-/// When `price` is negative: a charge must never give credits away.
-pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> Result<RateStatus, Refusal> {
-    assert!(!price.is_negative(), "a price is never negative");
+/// When the amount is negative: a charge must never give credits away.
+pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> Result<RateStatus, Refusal> {
+    let (Taking::Charge(amount) | Taking::Hold(amount)) = taking;
+    assert!(!amount.is_negative(), "a price is never negative");
     let rate = state.rate_status(now);
     // The day first: when both are reached, waiting for the next minute would not help.
     let Some(day) = rate.day.admit(rate.limits.requests_per_day) else {
@@ -293,18 +318,44 @@ pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> R
     let Some(minute) = rate.minute.admit(rate.limits.requests_per_minute) else {
         return Err(Refusal::RateLimited { window: LimitWindow::Minute, rate });
     };
-    let insufficient = || Refusal::InsufficientCredits { balance: state.totals.balance, required: price, rate };
-    if !state.totals.balance.is_positive() {
+    let Totals { balance, used, held, .. } = state.totals;
+    let insufficient = || Refusal::InsufficientCredits { balance, required: amount, rate };
+    if !balance.is_positive() || (matches!(taking, Taking::Hold(_)) && balance < amount) {
         return Err(insufficient());
     }
-    // `used` would only overflow after more credits were spent than can exist; even then, refusing is safe.
-    let used = state.totals.used.checked_add(price).ok_or_else(insufficient)?;
-    let balance = state.totals.balance.checked_sub(price).ok_or_else(insufficient)?;
-    state.totals.used = used;
-    state.totals.balance = balance;
+    // `used` and `held` would only overflow after more credits were spent than can exist; even then, refusing is safe.
+    // Their sum must fit too, since what is held becomes used.
+    used.checked_add(held).and_then(|sum| sum.checked_add(amount)).ok_or_else(insufficient)?;
+    let balance = balance.checked_sub(amount).ok_or_else(insufficient)?;
+    let sum = |of: Credits| of.checked_add(amount).ok_or_else(insufficient);
+    state.totals = match taking {
+        Taking::Charge(_) => Totals { balance, used: sum(used)?, ..state.totals },
+        Taking::Hold(_) => Totals { balance, held: sum(held)?, ..state.totals },
+    };
     state.minute = minute;
     state.day = day;
     Ok(RateStatus { minute, day, ..rate })
+}
+
+/// Settles a hold: what was captured is used, and the rest of what was held returns to the balance.
+///
+/// Returns `false`, and changes nothing, when an amount would overflow. That cannot happen if no more is captured than
+/// was held.
+#[must_use]
+pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Credits) -> bool {
+    let totals = state.totals;
+    let settled = || {
+        let balance = totals.balance.checked_sub(captured.checked_sub(held)?)?;
+        Some(Totals {
+            balance,
+            used: totals.used.checked_add(captured)?,
+            held: totals.held.checked_sub(held)?,
+            ..totals
+        })
+    };
+    let settled = settled();
+    state.totals = settled.unwrap_or(totals);
+    settled.is_some()
 }
 
 /// Applies a refund: credits the price back; the request still counts towards the rate limits.

@@ -114,6 +114,20 @@ impl KeyState {
         Ok(meter)
     }
 
+    /// The meter after a hold of `day` was settled: what was held and not captured can be spent again. If more was
+    /// captured than was held, the budget is exceeded.
+    pub(crate) fn settled(&self, held: Credits, captured: Credits, day: Day) -> KeyMeter {
+        match captured.checked_sub(held).filter(|excess| excess.is_positive()) {
+            None => self.refunded(held.checked_sub(captured).unwrap_or(Credits::ZERO), day),
+            Some(excess) => {
+                let Spent { since, amount } = self.meter.spent;
+                let counts = self.terms.budget.is_some() && day >= since;
+                let after = if counts { amount.checked_add(excess).unwrap_or(amount) } else { amount };
+                KeyMeter { spent: Spent { since, amount: after }, ..self.meter }
+            }
+        }
+    }
+
     /// The meter after a refund of a charge of `day`. One of an earlier period no longer counts.
     pub(crate) fn refunded(&self, amount: Credits, day: Day) -> KeyMeter {
         let Spent { since, amount: spent } = self.meter.spent;

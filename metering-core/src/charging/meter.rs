@@ -6,7 +6,10 @@
 //! account's charges always use the same lane.
 
 mod committer;
+mod guard;
+mod keeper;
 mod lanes;
+mod queue;
 mod stats;
 
 use std::num::NonZeroUsize;
@@ -14,15 +17,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::charging::charge::{Charge, Decision, Receipt, Refund, Settlement};
+use crate::charging::charge::{Charge, Decision, Receipt, Refusal, Settlement};
+use crate::charging::hold::{HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated};
 use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;
+use crate::random::SystemRandomness;
 use crate::store::{Store, StoreError};
 use committer::Committer;
+use keeper::{Keeper, OpenHolds};
+use queue::Queue;
 
+pub use guard::HoldGuard;
 pub use stats::MeterStats;
 
 /// The capacity of a [`Meter`].
@@ -95,6 +103,7 @@ impl Default for MeterConfig {
 ///     delivery: None,
 ///     address: None,
 ///     in_flight: None,
+///     hold: None,
 /// };
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),
@@ -106,10 +115,9 @@ impl Default for MeterConfig {
 /// ```
 #[derive(Debug)]
 pub struct Meter {
-    queue: mpsc::UnboundedSender<Request>,
-    /// One permit per request that may wait. A request returns its permit when its commit begins.
-    permits: Arc<Semaphore>,
+    queue: Queue,
     size: usize,
+    open: Arc<OpenHolds>,
     stats: Arc<MeterStats>,
     draining: watch::Sender<bool>,
     ended: watch::Receiver<Option<MeterEnd>>,
@@ -153,9 +161,22 @@ pub enum MeterError {
     /// The meter was drained.
     #[error("the service is shutting down")]
     Closed,
+    /// There is no such hold, or no longer.
+    #[error("there is no such hold")]
+    NoSuchHold,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Arc<StoreError>),
+}
+
+/// The decision on a hold.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
+pub enum HoldDecision {
+    /// It is held; serve the request, and capture what it cost.
+    Held(HoldGuard),
+    /// Nothing is held; do not serve the request.
+    Refused(Refusal),
 }
 
 impl MeterError {
@@ -164,24 +185,6 @@ impl MeterError {
     pub fn outcome_is_unknown(&self) -> bool {
         matches!(self, Self::Store(error) if error.outcome_is_unknown())
     }
-
-    /// The error for a commit that ended without a result, for example because it panicked.
-    fn no_result() -> Self {
-        let problem = "the commit ended without a result".to_owned();
-        Self::Store(Arc::new(StoreError::OutcomeUnknown(problem)))
-    }
-}
-
-/// The error for a single posting that the store could not record.
-fn failed(reason: String) -> MeterError {
-    MeterError::Store(Arc::new(StoreError::Unavailable(reason.into())))
-}
-
-/// A posting and the channel for its outcome.
-#[derive(Debug)]
-struct Request {
-    posting: Posting,
-    reply: oneshot::Sender<Result<Outcome, MeterError>>,
 }
 
 impl Meter {
@@ -193,12 +196,17 @@ impl Meter {
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
         let (draining, drain) = watch::channel(false);
         let (end, ended) = watch::channel(None);
-        let (queue, inbox) = mpsc::unbounded_channel();
+        let (sender, inbox) = mpsc::unbounded_channel();
         let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
         let permits = Arc::new(Semaphore::new(size));
-        let committer = Committer::new(store, clock, Arc::clone(&stats), Arc::clone(&permits), config.batch);
+        let queue = Queue::new(sender, Arc::clone(&permits));
+        let open = Arc::<OpenHolds>::default();
+        let (of_keeper, of_clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let keeper = Keeper { store: of_keeper, clock: of_clock, open: Arc::clone(&open), queue: queue.downgrade() };
+        tokio::spawn(keeper.run(ended.clone()));
+        let committer = Committer::new(store, clock, Arc::clone(&stats), permits, config.batch);
         tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
-        Self { queue, permits, size, stats, draining, ended }
+        Self { queue, size, open, stats, draining, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.
@@ -221,24 +229,85 @@ impl Meter {
     /// # Errors
     /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
-        match self.permits.try_acquire() {
-            Ok(permit) => permit.forget(),
-            Err(TryAcquireError::NoPermits) => {
-                self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
-                return Err(MeterError::Overloaded);
-            }
-            Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
+        // A charge may be a clone, and the id of a hold is used once.
+        let id = || HoldId::generate(&SystemRandomness);
+        let hold = charge.hold.map(|terms| HoldTerms { id: id(), ..terms });
+        let posted = self.queue.try_post(Posting::Charge(Charge { hold, ..charge }));
+        if let Err(MeterError::Overloaded) = posted {
+            self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
         }
-        let reply = self.enqueue(Posting::Charge(charge))?;
-        match reply.await.map_err(|_| MeterError::no_result())?? {
+        match posted?.outcome().await? {
             Outcome::Decided(decision) => Ok(decision),
-            Outcome::Failed(reason) => Err(failed(reason)),
-            Outcome::Refunded(_) | Outcome::Settled => unreachable!("a store returns a decision for a charge"),
+            other => unreachable!("a store decides a charge, but the outcome was {other:?}"),
+        }
+    }
+
+    /// Holds the price of a request whose cost is known only afterwards. When this returns, the decision is on disk.
+    ///
+    /// The guard captures what the request cost. The rest returns to the balance. If the process ends first, any other
+    /// process with a meter on the store settles the hold by its rule when its lease has ended.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::charging::{HoldDecision, HoldTerms};
+    /// use metering_core::{Charge, Credits, MemoryStore, Service, SystemRandomness};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let meter = service.meter();
+    /// let most = Charge::new(&key, "0.5".parse()?, "POST", "/chat");
+    /// let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
+    /// let guard = match meter.hold(most, terms).await? {
+    ///     HoldDecision::Held(guard) => guard,
+    ///     HoldDecision::Refused(refusal) => return Err(format!("{refusal:?}").into()),
+    /// };
+    /// assert_eq!(guard.receipt().balance.to_string(), "1.5");
+    /// // Serve the request, and then:
+    /// let captured = guard.capture("0.02".parse()?).await?;
+    /// assert_eq!(captured.balance.to_string(), "1.98");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the hold could not be decided.
+    pub async fn hold(&self, charge: Charge, terms: HoldTerms) -> Result<HoldDecision, MeterError> {
+        match self.charge(Charge { hold: Some(terms), ..charge }).await? {
+            Decision::Refused(refusal) => Ok(HoldDecision::Refused(refusal)),
+            Decision::Accepted(receipt) => match self.guard(receipt) {
+                Ok(guard) => Ok(HoldDecision::Held(guard)),
+                Err(receipt) => unreachable!("the receipt of a hold says what is held: {receipt:?}"),
+            },
+        }
+    }
+
+    /// Takes over the hold of a receipt: settles it with the guard, and renews its lease until then.
+    ///
+    /// # Errors
+    /// The receipt, if it is not that of a hold.
+    #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
+    pub fn guard(&self, receipt: Receipt) -> Result<HoldGuard, Receipt> {
+        HoldGuard::new(receipt, self.queue.clone(), Arc::clone(&self.open))
+    }
+
+    /// Settles a hold that has no guard in this process, or renews its lease. Waits if the queue is full, because the
+    /// service owes it.
+    ///
+    /// # Errors
+    /// [`MeterError::NoSuchHold`], or when it could not be recorded.
+    pub async fn update_hold(&self, update: HoldUpdate) -> Result<HoldUpdated, MeterError> {
+        match self.queue.post(Posting::Hold(update)).await?.outcome().await? {
+            Outcome::Hold(updated) => updated.ok_or(MeterError::NoSuchHold),
+            other => unreachable!("a store returns a hold for an update, but the outcome was {other:?}"),
         }
     }
 
     /// Refunds a charge whose response could not be delivered. Waits if the queue is full instead of failing, because
-    /// the service owes the refund. Returns the balance after it; `None` when there was nothing to refund.
+    /// the service owes the refund. A hold is released. Returns the balance after it; `None` when there was nothing to refund.
     ///
     /// ```
     /// use metering_core::{Charge, Decision, MemoryStore, Service};
@@ -259,17 +328,13 @@ impl Meter {
     /// # Errors
     /// When it could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, MeterError> {
+        if let Some(release) = receipt.hold_update(HoldAction::Release) {
+            return self.update_hold(release).await.map(|updated| Some(updated.balance));
+        }
         let Some(refund) = receipt.into_refund() else { return Ok(None) };
-        self.post_refund(refund).await
-    }
-
-    async fn post_refund(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
-        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
-        let reply = self.enqueue(Posting::Refund(refund))?;
-        match reply.await.map_err(|_| MeterError::no_result())?? {
+        match self.queue.post(Posting::Refund(refund)).await?.outcome().await? {
             Outcome::Refunded(balance) => Ok(balance),
-            Outcome::Failed(reason) => Err(failed(reason)),
-            Outcome::Decided(_) | Outcome::Settled => unreachable!("a store returns a balance for a refund"),
+            other => unreachable!("a store returns a balance for a refund, but the outcome was {other:?}"),
         }
     }
 
@@ -306,21 +371,7 @@ impl Meter {
     /// # Errors
     /// When it could not be recorded. A retry may then be forwarded again, uncharged.
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
-        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
-        let reply = self.enqueue(Posting::Settle(settlement))?;
-        match reply.await.map_err(|_| MeterError::no_result())?? {
-            Outcome::Failed(reason) => Err(failed(reason)),
-            Outcome::Settled | Outcome::Decided(_) | Outcome::Refunded(_) => Ok(()),
-        }
-    }
-
-    fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {
-        let (reply, outcome) = oneshot::channel();
-        self.queue.send(Request { posting, reply }).map_err(|_| {
-            self.permits.add_permits(1);
-            MeterError::Closed
-        })?;
-        Ok(outcome)
+        self.queue.post(Posting::Settle(settlement)).await?.outcome().await.map(drop)
     }
 
     /// Stops accepting requests, and returns when everything accepted is on disk.
@@ -351,6 +402,12 @@ impl Meter {
     /// Charges and refunds waiting for their commit.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.size.saturating_sub(self.permits.available_permits())
+        self.size.saturating_sub(self.queue.available())
+    }
+
+    /// The holds of the requests that this process serves.
+    #[must_use]
+    pub fn open_holds(&self) -> usize {
+        self.open.len()
     }
 }

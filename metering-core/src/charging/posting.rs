@@ -2,6 +2,7 @@
 
 use crate::charging::charge::{Charge, Decision, Refund, Settlement};
 use crate::charging::delivery::Delivery;
+use crate::charging::hold::{HoldId, HoldUpdate, HoldUpdated};
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 
@@ -14,6 +15,8 @@ pub enum Posting {
     Refund(Refund),
     /// Record that a response was passed on.
     Settle(Settlement),
+    /// Settle a hold, or renew its lease.
+    Hold(HoldUpdate),
 }
 
 /// The result of one posting.
@@ -25,6 +28,8 @@ pub enum Outcome {
     Refunded(Option<Credits>),
     /// The settlement is done, whether or not its key was still stored.
     Settled,
+    /// The hold after an update; `None` when there is no such hold, or no longer.
+    Hold(Option<HoldUpdated>),
     /// The store cannot record this posting, for this reason. It changed nothing, and the rest of its batch is not
     /// affected.
     Failed(String),
@@ -33,12 +38,14 @@ pub enum Outcome {
 /// The stored result of a charge with a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredResult {
-    /// What was charged.
+    /// What was charged, or held.
     pub charged: Credits,
     /// The balance after it.
     pub balance: Credits,
     /// The state of its delivery, if it has an idempotency key.
     pub delivery: Option<Delivery>,
+    /// The hold that it opened, if it was not a charge.
+    pub hold: Option<HoldId>,
 }
 
 /// A stored result with its expiry.

@@ -14,17 +14,23 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
-use crate::charging::delivery::{Delivery, DeliveryTerms};
+use crate::charging::charge::{
+    self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement, Taking,
+};
+use crate::charging::delivery::{Delivery, DeliveryTerms, Repetition};
+use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
+use crate::usage::ActivityKind;
 
+use holds::TouchedHold;
 use keys::TouchedKey;
 
+mod holds;
 mod keys;
 
 /// A batch being applied.
@@ -33,6 +39,7 @@ pub struct Tally<K, L> {
     now: Timestamp,
     accounts: HashMap<K, Touched>,
     keys: HashMap<(K, KeyNumber), TouchedKey>,
+    holds: BTreeMap<HoldId, TouchedHold<K, L>>,
     usage: HashMap<Row<K, L>, UsageDelta>,
     results: BTreeMap<(K, RequestId), Remembered>,
 }
@@ -54,13 +61,22 @@ struct UsageDelta {
     request_path: Option<Arc<str>>,
 }
 
-/// Whether usage was charged or refunded.
+/// How usage came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UsageKind {
-    /// Accepted requests.
+    /// Accepted requests, and captured holds.
     Charged,
     /// Refunded requests.
     Refunded,
+    /// Holds that were captured because their lease ended.
+    Expired,
+    /// Holds that were released. They cost nothing, and count as calls, as refunded requests do.
+    Released,
+}
+
+impl UsageKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Charged, Self::Refunded, Self::Expired, Self::Released];
 }
 
 /// Everything a batch changes, ordered by row key so that any two commits lock rows in the same order.
@@ -74,14 +90,40 @@ pub struct Changes<K, L> {
     pub usage: Vec<UsageChange<K, L>>,
     /// Results to store. One that has already expired deletes the stored one.
     pub results: Vec<(K, RequestId, Remembered)>,
+    /// Holds that were opened or changed, by id.
+    pub holds: Vec<HoldChange<K, L>>,
 }
 
 impl<K, L> Changes<K, L> {
     /// Whether there is nothing to write, because every posting was refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty()
+        self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty() && self.holds.is_empty()
     }
+}
+
+impl From<UsageKind> for ActivityKind {
+    fn from(kind: UsageKind) -> Self {
+        match kind {
+            UsageKind::Charged => Self::Usage,
+            UsageKind::Refunded => Self::UsageRefund,
+            UsageKind::Expired => Self::HoldExpired,
+            UsageKind::Released => Self::HoldReleased,
+        }
+    }
+}
+
+/// A hold that a batch opened or changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HoldChange<K, L> {
+    /// The account.
+    pub account: K,
+    /// Route, method and source.
+    pub line: L,
+    /// Whether the batch opened it.
+    pub is_new: bool,
+    /// The hold after the batch.
+    pub hold: Hold,
 }
 
 /// Usage of one line that a batch charged or refunded.
@@ -95,7 +137,7 @@ pub struct UsageChange<K, L> {
     pub line: L,
     /// The key that the requests came with.
     pub key: KeyNumber,
-    /// Whether it was charged or refunded.
+    /// How it came about.
     pub kind: UsageKind,
     /// How many requests, zero or more.
     pub calls: u64,
@@ -110,7 +152,7 @@ impl<K, L> UsageChange<K, L> {
     #[must_use]
     pub const fn added_calls(&self) -> u64 {
         match self.kind {
-            UsageKind::Charged => self.calls,
+            UsageKind::Charged | UsageKind::Expired | UsageKind::Released => self.calls,
             UsageKind::Refunded => 0,
         }
     }
@@ -119,7 +161,7 @@ impl<K, L> UsageChange<K, L> {
     #[must_use]
     pub const fn added_credits(&self) -> Credits {
         match self.kind {
-            UsageKind::Charged => self.amount,
+            UsageKind::Charged | UsageKind::Expired | UsageKind::Released => self.amount,
             // Amounts are not negative, so negation cannot overflow.
             UsageKind::Refunded => Credits::from_atoms(-self.amount.atoms()),
         }
@@ -134,7 +176,14 @@ where
     /// An empty batch, decided at `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { now, accounts: HashMap::new(), keys: HashMap::new(), usage: HashMap::new(), results: BTreeMap::new() }
+        Self {
+            now,
+            accounts: HashMap::new(),
+            keys: HashMap::new(),
+            holds: BTreeMap::new(),
+            usage: HashMap::new(),
+            results: BTreeMap::new(),
+        }
     }
 
     /// Whether the account is loaded.
@@ -148,7 +197,7 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
     }
 
-    /// Decides one charge of a loaded account with a key whose secret is known. `remembered` is the stored result for
+    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result for
     /// its request id with this key ([`RequestId::of_key_number`]).
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)), requests under way, an idempotency
@@ -176,12 +225,13 @@ where
             Some(Ok(slot)) => slot,
             None => None,
         };
-        let Charge { price, line: of, request_path, request_id, delivery, .. } = charge;
+        let Charge { price, line: of, request_path, request_id, delivery, hold, .. } = charge;
         let of_account = touched.state.rate_status(self.now);
         let mut receipt = Receipt {
             account: touched.id.clone(),
             key,
-            charged: price,
+            charged: if hold.is_some() { Credits::ZERO } else { price },
+            hold: hold.map(|terms| Held { id: terms.id, amount: price, lease: terms.lease }),
             balance: touched.state.totals.balance,
             line: of,
             day: self.now.day(),
@@ -192,7 +242,12 @@ where
             slot,
         };
         if let Some(Remembered { result, expires_at }) = earlier {
-            receipt.charged = result.charged;
+            match (&mut receipt.hold, result.hold) {
+                (None, None) => receipt.charged = result.charged,
+                (Some(held), Some(id)) => (held.id, held.amount) = (id, result.charged),
+                // Its price became known before the response, or no longer is: not the same request.
+                _ => return Decision::Refused(Refusal::Repeated(Repetition::OtherRequest)),
+            }
             let Some((request, terms)) = request_id.zip(delivery) else {
                 receipt.balance = result.balance;
                 return Decision::Accepted(receipt);
@@ -201,7 +256,8 @@ where
             receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
             return self.retry(account, request, terms, Remembered { result, expires_at }, receipt);
         }
-        match self.apply(account, key, price) {
+        let taking = if hold.is_some() { Taking::Hold(price) } else { Taking::Charge(price) };
+        match self.apply(account, key, taking) {
             Ok(rate) => receipt.rate = rate,
             Err(refusal) => return Decision::Refused(refusal),
         }
@@ -209,18 +265,23 @@ where
         if let Some(request) = request_id {
             let delivery = delivery.map(|terms| Delivery::first(terms, self.now));
             receipt.delivery = delivery.map(|first| Attempt { request: request.clone(), number: first.tries });
-            let result = StoredResult { charged: receipt.charged, balance: receipt.balance, delivery };
+            let hold = hold.map(|terms| terms.id);
+            let result = StoredResult { charged: price, balance: receipt.balance, delivery, hold };
             let expires_at = self.now.saturating_add(RequestId::RETENTION);
             self.results.insert((account, request), Remembered { result, expires_at });
         }
-        self.book((account, receipt.day, line, key, UsageKind::Charged), receipt.charged, &receipt.request_path);
+        match hold {
+            Some(terms) => self.open_hold(account, line, terms, &receipt),
+            None => self.book((account, receipt.day, line, key, UsageKind::Charged), price, &receipt.request_path),
+        }
         Decision::Accepted(receipt)
     }
 
-    /// Takes the price from the account, and counts the request for the key and each key above it, or changes nothing.
-    fn apply(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<RateStatus, Refusal> {
+    /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
+    fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
+        let (Taking::Charge(price) | Taking::Hold(price)) = taking;
         let mut state = self.accounts[&account].state;
-        let mut rate = charge::apply(&mut state, price, self.now)?;
+        let mut rate = charge::apply(&mut state, taking, self.now)?;
         self.count_for_keys(account, key, price).map_err(|limit| Refusal::of_limit(limit, rate))?;
         rate = self.key(account, key).state.rate_status(self.now).unwrap_or(rate);
         let touched = self.accounts.get_mut(&account).expect("the account was just read");
@@ -263,12 +324,9 @@ where
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
+        let is_over = Self::is_taken_over(delivery, known);
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
-        if let (Some(failed), Some(Remembered { result: StoredResult { delivery: Some(last), .. }, .. })) =
-            (delivery, known)
-            && last.tries != failed.number
-        {
-            // A later attempt has taken over the charge and its refund.
+        if is_over {
             return Some(touched.state.totals.balance);
         }
         if !charge::apply_refund(&mut touched.state, refund.amount) {
@@ -277,11 +335,7 @@ where
         touched.changed = true;
         let balance = touched.state.totals.balance;
         self.refund_keys(account, refund);
-        if let (Some(failed), Some(known)) = (delivery, known) {
-            // In the past for every clock.
-            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
-            self.results.insert((account, failed.request.clone()), forgotten);
-        }
+        self.forget(account, delivery, known);
         if refund.amount.is_positive() {
             self.book(
                 (account, refund.day, line, refund.key, UsageKind::Refunded),
@@ -290,6 +344,21 @@ where
             );
         }
         Some(balance)
+    }
+
+    /// Whether a later attempt has taken over the charge of a failed one, and its refund.
+    fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>) -> bool {
+        let last = known.and_then(|known| known.result.delivery);
+        failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
+    }
+
+    /// Forgets the idempotency key of a request that is not charged after all.
+    fn forget(&mut self, account: K, failed: Option<&Attempt>, known: Option<Remembered>) {
+        if let Some((failed, known)) = failed.zip(known) {
+            // In the past for every clock.
+            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
+            self.results.insert((account, failed.request.clone()), forgotten);
+        }
     }
 
     /// Marks an idempotency key as used up. `remembered` is the stored result for it.
@@ -339,7 +408,8 @@ where
             (a.day, a.account, &a.line, a.key, a.kind).cmp(&(b.day, b.account, &b.line, b.key, b.kind))
         });
         let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
-        Changes { accounts, keys, usage, results }
+        let holds = self.holds.into_values().filter_map(TouchedHold::into_change).collect();
+        Changes { accounts, keys, usage, results, holds }
     }
 }
 

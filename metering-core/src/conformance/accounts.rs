@@ -88,7 +88,13 @@ pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
         entry(LedgerKind::Adjustment, -3),
     ];
     let created = create(&*store, NewAccount { entries: entries.clone(), ..new_account() }).await;
-    let expected = Totals { balance: atoms(543), purchased: atoms(506), granted: atoms(37), used: Credits::ZERO };
+    let expected = Totals {
+        balance: atoms(543),
+        purchased: atoms(506),
+        granted: atoms(37),
+        used: Credits::ZERO,
+        held: Credits::ZERO,
+    };
     assert_eq!(created.totals, expected);
     assert_eq!(account(&*store, &created.id).await.totals, expected);
     let written = store.ledger(None, 10).await.unwrap().items;

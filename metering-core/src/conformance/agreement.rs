@@ -218,6 +218,7 @@ impl Pair {
             delivery: None,
             address: None,
             in_flight: None,
+            hold: None,
         }
     }
 

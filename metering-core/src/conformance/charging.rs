@@ -115,6 +115,7 @@ fn summary(outcome: &Outcome) -> Result<i64, &'static str> {
         Outcome::Refunded(balance) => balance.map(Credits::atoms).ok_or("not refunded"),
         Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => Err("repeated"),
         Outcome::Settled => Err("settled"),
+        Outcome::Hold(updated) => updated.as_ref().map(|updated| updated.balance.atoms()).ok_or("no hold"),
         Outcome::Failed(_) => Err("failed"),
     }
 }

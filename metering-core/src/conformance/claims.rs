@@ -39,6 +39,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
             purchased: atoms(SOLD),
             granted: atoms(BONUS),
             used: Credits::ZERO,
+            held: Credits::ZERO,
         },
         created_at: after(MINUTE),
         revoked_at: None,

@@ -30,6 +30,7 @@ pub async fn entries_change_the_balance_and_their_total(store: Arc<dyn Store>) {
             purchased: atoms(purchased),
             granted: atoms(granted),
             used: Credits::ZERO,
+            held: Credits::ZERO,
         };
         assert_eq!(result.totals, expected, "{kind:?} {amount}");
         assert_eq!(totals(&*store, &customer.id).await, expected, "{kind:?} {amount}");
@@ -108,7 +109,7 @@ pub async fn lifetime_totals_can_exceed_the_amount_range(store: Arc<dyn Store>) 
     post(&*store, &customer.id, adjustment(-i64::MAX), NOON).await;
     post(&*store, &customer.id, adjustment(i64::MAX), NOON).await;
     let max = Credits::MAX;
-    let expected = Totals { balance: max, purchased: max, granted: max, used: max };
+    let expected = Totals { balance: max, purchased: max, granted: max, used: max, held: Credits::ZERO };
     assert_eq!(totals(&*store, &customer.id).await, expected);
     assert_verified(&*store).await;
 }

@@ -114,6 +114,7 @@ pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     }
 }
 

@@ -124,6 +124,8 @@ impl NewLedgerEntry {
     #[must_use]
     pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
         let balance = totals.balance.checked_add(self.amount)?;
+        // What is held may return to the balance.
+        balance.checked_add(totals.held)?;
         if self.kind.is_purchase() {
             let purchased = totals.purchased.checked_add(self.amount)?;
             Some(Totals { balance, purchased, ..totals })

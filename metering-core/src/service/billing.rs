@@ -154,8 +154,8 @@ impl Service {
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = self.bounded_line(key, template, described.method, source).await;
         let request_path = kept_path(&described.path);
-        let (delivery, in_flight) = (None, None);
-        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight })
+        let (delivery, in_flight, hold) = (None, None, None);
+        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold })
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.

@@ -136,7 +136,9 @@ impl<'s> Found<'s, '_> {
         };
         let request_path = kept_path(path.as_str());
         let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
-        let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight };
+        let hold = None;
+        let charge =
+            Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold };
         let receipt = service.charge(charge).await?;
         Ok(Admission { route, target, kind: AdmissionKind::Charged(receipt) })
     }

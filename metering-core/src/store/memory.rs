@@ -17,6 +17,7 @@ use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError,
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 mod commit;
+mod holds;
 mod keys;
 mod operator_state;
 mod operators;

@@ -8,10 +8,12 @@ use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
 use crate::chains::address::Address;
+use crate::charging::hold::Hold;
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::StoredResult;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
+use crate::charging::tally::UsageKind;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
@@ -41,6 +43,8 @@ pub enum Record {
     Activity(ActivityRecord),
     /// The remembered outcome of a charge.
     Idempotency(IdempotencyRecord),
+    /// A hold.
+    Hold(Box<Hold>),
     /// A plan.
     Plan(Box<Plan>),
     /// The record of a payment.
@@ -110,8 +114,8 @@ pub struct ActivityRecord {
     pub key: KeyNumber,
     /// The change of the balance.
     pub amount: Credits,
-    /// Whether it is a refund.
-    pub is_refund: bool,
+    /// How the usage came about.
+    pub kind: UsageKind,
     /// How many requests share it.
     pub calls: u64,
     /// The path of the requests, if all have the same.
@@ -202,6 +206,7 @@ impl Record {
             Self::Usage(_) => Section::Usage,
             Self::Activity(_) => Section::Activity,
             Self::Idempotency(_) => Section::Idempotency,
+            Self::Hold(_) => Section::Holds,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
             Self::Quote(_) => Section::Quotes,
@@ -248,12 +253,14 @@ impl Record {
                     ("purchased", totals.purchased),
                     ("granted", totals.granted),
                     ("used", totals.used),
+                    ("held", totals.held),
                 ]
             }
             Self::Ledger(record) => vec![("amount", record.entry.amount)],
             Self::Usage(total) => vec![("credits_used", total.credits_used)],
             Self::Activity(record) => vec![("amount", record.amount)],
             Self::Idempotency(record) => vec![("charged", record.result.charged)],
+            Self::Hold(hold) => vec![("held", hold.held())],
             Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
             Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
             _ => Vec::new(),
@@ -281,6 +288,7 @@ impl Record {
             Self::Idempotency(record) => {
                 format!("outcome of request {} of {}", record.request.as_str(), record.account)
             }
+            Self::Hold(hold) => format!("hold {} of {}", hold.id, hold.account),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),

@@ -15,6 +15,8 @@ pub enum Section {
     Activity,
     /// Remembered outcomes of charges: by account and the bytes of the request id.
     Idempotency,
+    /// Holds, open ones and settled ones that are still kept: by their id.
+    Holds,
     /// Plans: by chain and the bytes of their id.
     Plans,
     /// Payment records, in the order written.
@@ -50,13 +52,14 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
         Self::Usage,
         Self::Activity,
         Self::Idempotency,
+        Self::Holds,
         Self::Plans,
         Self::Payments,
         Self::Quotes,
@@ -82,6 +85,7 @@ impl Section {
             Self::Usage => "usage",
             Self::Activity => "activity",
             Self::Idempotency => "answers",
+            Self::Holds => "holds",
             Self::Plans => "plans",
             Self::Payments => "payments",
             Self::Quotes => "quotes",

@@ -25,6 +25,9 @@ pub struct BalanceDocument {
     /// reversal of a payment.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
+    /// Credits held for requests under way, whose cost is not known yet. They are not part of the balance.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_held: Credits,
     /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
@@ -47,6 +50,7 @@ impl From<&Account> for BalanceDocument {
             email_verification: EmailVerification::of(account).filter(|known| *known != EmailVerification::UNCHECKED),
             payer_address: account.payer.map(|payer| payer.address.to_string()),
             credit_balance: account.totals.balance,
+            credits_held: account.totals.held,
             total_credits_purchased: account.totals.purchased,
             total_credits_granted: account.totals.granted,
             total_credits_used: account.totals.used,

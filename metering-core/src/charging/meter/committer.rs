@@ -13,7 +13,8 @@ use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::sleep_until;
 
 use super::lanes::{Batch, Lanes};
-use super::{MeterEnd, MeterError, MeterStats, Request};
+use super::queue::Request;
+use super::{MeterEnd, MeterError, MeterStats};
 use crate::charging::posting::Posting;
 use crate::clock::Clock;
 use crate::store::{Store, StoreError};
@@ -122,7 +123,7 @@ impl Committer {
             received.drain(..).for_each(|request| self.assign_lane(request));
             self.reject_behind_slow_commits();
             while let Some(batch) = self.lanes.take(self.max_batch) {
-                self.permits.add_permits(batch.items.len());
+                self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
                 self.expected.push_back((tokio::time::Instant::now() + COMMIT_TIMEOUT, batch.lanes.clone()));
                 commits.spawn(self.context.clone().commit(batch));
             }
@@ -159,6 +160,10 @@ impl Committer {
             }
             Posting::Refund(refund) => {
                 let account = refund.account.clone();
+                self.lanes.push(account.as_str().as_bytes(), request);
+            }
+            Posting::Hold(update) => {
+                let account = update.account.clone();
                 self.lanes.push(account.as_str().as_bytes(), request);
             }
             Posting::Settle(settlement) => {

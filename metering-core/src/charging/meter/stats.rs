@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::charging::charge::{Decision, Refusal};
+use crate::charging::hold::{HoldUpdated, SettleReason};
 use crate::charging::posting::Outcome;
 
 /// What a meter has done since it started.
@@ -47,6 +48,18 @@ pub struct MeterStats {
     pub overloaded: AtomicU64,
     /// Retries refused because of their idempotency key.
     pub repeated: AtomicU64,
+    /// Charges accepted as holds. They are among the accepted ones.
+    pub holds: AtomicU64,
+    /// Holds settled with a reported cost.
+    pub captured: AtomicU64,
+    /// Holds settled by their rule, because no cost was reported.
+    pub captured_without_report: AtomicU64,
+    /// Holds released, because the request was not served.
+    pub released: AtomicU64,
+    /// Holds settled because their lease had ended.
+    pub expired_holds: AtomicU64,
+    /// Holds whose request cost more than was held.
+    pub exceeded_holds: AtomicU64,
     /// Refunds recorded.
     pub refunded: AtomicU64,
     /// Commits that succeeded or failed.
@@ -87,7 +100,27 @@ impl MeterStats {
         *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn count_hold(&self, updated: &HoldUpdated) {
+        let Some(settled) = updated.hold.settled.filter(|_| updated.changed) else { return };
+        let counter = match settled.reason {
+            SettleReason::Report => &self.captured,
+            SettleReason::NoReport => &self.captured_without_report,
+            SettleReason::Release => &self.released,
+            SettleReason::Expiry => &self.expired_holds,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if updated.excess.is_positive() {
+            self.exceeded_holds.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn count_outcome(&self, outcome: &Outcome) {
+        if let Outcome::Decided(Decision::Accepted(receipt)) = outcome
+            && receipt.hold.is_some()
+            && !receipt.repeated
+        {
+            self.holds.fetch_add(1, Ordering::Relaxed);
+        }
         let counter = match outcome {
             Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
             Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
@@ -98,7 +131,8 @@ impl MeterStats {
             Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
             Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
             Outcome::Refunded(_) => &self.refunded,
-            Outcome::Settled => return,
+            Outcome::Hold(Some(updated)) => return self.count_hold(updated),
+            Outcome::Settled | Outcome::Hold(None) => return,
             Outcome::Failed(_) => &self.failed_postings,
         };
         counter.fetch_add(1, Ordering::Relaxed);

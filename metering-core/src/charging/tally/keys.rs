@@ -7,8 +7,9 @@ use crate::access::key_id::KeyNumber;
 use crate::access::key_use::{KeyRefusal, KeyUse};
 use crate::access::scope::Scope;
 use crate::charging::charge::{Charge, Refund, Refusal};
+use crate::charging::hold::Hold;
 use crate::charging::in_flight::{InFlight, Slot};
-use crate::charging::key_meter::{KeyLimit, KeyState};
+use crate::charging::key_meter::{KeyLimit, KeyMeter, KeyState};
 use crate::money::credits::Credits;
 use crate::usage::UsageLine;
 
@@ -94,10 +95,21 @@ where
 
     /// Gives a refund back to the budgets of the key and each key above it.
     pub(super) fn refund_keys(&mut self, account: K, refund: &Refund) {
-        let numbers: Vec<_> = self.chain(account, refund.key).map(|(number, _)| number).collect();
+        self.change_meters(account, refund.key, |state| state.refunded(refund.amount, refund.day));
+    }
+
+    /// Gives back to the budgets of the key and each key above it what a hold of `day` held and did not capture.
+    pub(super) fn settle_keys(&mut self, account: K, hold: &Hold, captured: Credits) {
+        let day = hold.created_at.day();
+        self.change_meters(account, hold.key, |state| state.settled(hold.amount, captured, day));
+    }
+
+    /// Changes the meters of the key and each key above it.
+    fn change_meters(&mut self, account: K, key: KeyNumber, after: impl Fn(&KeyState) -> KeyMeter) {
+        let numbers: Vec<_> = self.chain(account, key).map(|(number, _)| number).collect();
         for number in numbers {
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
-            let meter = touched.state.refunded(refund.amount, refund.day);
+            let meter = after(&touched.state);
             touched.changed |= meter != touched.state.meter;
             touched.state.meter = meter;
         }

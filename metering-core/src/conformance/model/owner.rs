@@ -142,6 +142,7 @@ impl Owner {
                 purchased: credits(self.purchased()),
                 granted: credits(self.granted()),
                 used: credits(self.used()),
+                held: Credits::ZERO,
             },
             created_at: made.created_at,
             revoked_at: self.revoked_at,
@@ -179,6 +180,7 @@ impl Owner {
             repeated,
             delivery: None,
             slot: None,
+            hold: None,
         };
         let answered = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)));
         if let Some((first, charged, balance)) = answered

@@ -14,6 +14,7 @@ pub struct Books {
     purchased: i128,
     granted: i128,
     used: i128,
+    held: i128,
 }
 
 impl Books {
@@ -27,17 +28,23 @@ impl Books {
         self.used += atoms;
     }
 
+    /// Adds what open holds hold.
+    pub fn add_held(&mut self, atoms: i128) {
+        self.held += atoms;
+    }
+
     /// Every amount of `recorded` that differs from the sums.
     ///
     /// # Errors
     /// When a sum is more than [`Credits`](crate::Credits) can hold.
     pub fn discrepancies(self, account: &AccountId, recorded: Totals) -> Result<Vec<Discrepancy>, StoreError> {
-        let Self { purchased, granted, used } = self;
+        let Self { purchased, granted, used, held } = self;
         let amounts = [
-            ("balance", recorded.balance, purchased + granted - used),
+            ("balance", recorded.balance, purchased + granted - used - held),
             ("purchased", recorded.purchased, purchased),
             ("granted", recorded.granted, granted),
             ("used", recorded.used, used),
+            ("held", recorded.held, held),
         ];
         let wrong = amounts.into_iter().filter(|(_, recorded, computed)| i128::from(recorded.atoms()) != *computed);
         let discrepancy = |(amount, recorded, computed)| {
@@ -47,8 +54,8 @@ impl Books {
     }
 }
 
-/// The budget of a key from which less was taken than the daily totals of the key and the keys below it add up to, since
-/// the period began. More can have been taken: a node whose clock lags at the beginning of a period books on the day
+/// The budget of a key from which less was taken than the daily totals and open holds of the key and the keys below it
+/// add up to, since the period began. More can have been taken: a node whose clock lags at the beginning of a period books on the day
 /// before, and a refund of such a charge does not count.
 #[must_use]
 pub fn key_discrepancy(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
@@ -74,12 +81,18 @@ mod tests {
         books.add_entries(LedgerKind::Adjustment, -10);
         books.add_usage(25);
         let atoms = Credits::from_atoms;
-        let right = Totals { balance: atoms(75), purchased: atoms(70), granted: atoms(30), used: atoms(25) };
+        let right =
+            Totals { balance: atoms(75), purchased: atoms(70), granted: atoms(30), used: atoms(25), held: atoms(0) };
         assert_eq!(books.discrepancies(&account, right).unwrap(), []);
         let wrong = Totals { balance: atoms(76), used: atoms(24), ..right };
         let found: Vec<_> = books.discrepancies(&account, wrong).unwrap();
         let found: Vec<_> = found.iter().map(|found| (found.amount, found.recorded, found.computed)).collect();
         assert_eq!(found, [("balance", atoms(76), atoms(75)), ("used", atoms(24), atoms(25))]);
+        books.add_held(5);
+        let held = Totals { balance: atoms(70), held: atoms(5), ..right };
+        assert_eq!(books.discrepancies(&account, held).unwrap(), []);
+        let amounts: Vec<_> = books.discrepancies(&account, right).unwrap().iter().map(|found| found.amount).collect();
+        assert_eq!(amounts, ["balance", "held"]);
         books.add_usage(i128::from(i64::MAX));
         assert!(matches!(books.discrepancies(&account, right), Err(StoreError::Corrupt(_))));
     }

@@ -2,12 +2,13 @@
 
 use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Decision, Refusal};
+use crate::charging::hold::{HoldUpdate, HoldUpdated};
 use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
 use crate::charging::request_id::RequestId;
-use crate::charging::tally::{Changes, Tally, UsageChange, UsageKind};
+use crate::charging::tally::{Changes, Tally, UsageChange};
 use crate::clock::Timestamp;
-use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
+use crate::usage::{ACTIVITY_KEPT, Activity, UsageLine};
 
 use super::state::State;
 
@@ -40,6 +41,7 @@ impl State {
                 let remembered = request.and_then(|id| self.remembered(account, id, now));
                 Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
             }
+            Posting::Hold(update) => Outcome::Hold(self.update_hold(tally, &update, now)),
             Posting::Settle(settlement) => {
                 if let Some(&account) = self.ids.get(&settlement.account) {
                     let remembered = self.remembered(account, &settlement.request, now);
@@ -48,6 +50,23 @@ impl State {
                 Outcome::Settled
             }
         }
+    }
+
+    fn update_hold(
+        &self,
+        tally: &mut Tally<usize, UsageLine>,
+        update: &HoldUpdate,
+        now: Timestamp,
+    ) -> Option<HoldUpdated> {
+        if let (None, Some((account, hold))) = (tally.hold(&update.id), self.hold(&update.id)) {
+            tally.load_hold(account, hold.line.clone(), hold.clone());
+        }
+        let (account, hold) = tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account)?;
+        let key = hold.key;
+        self.load(tally, account, key);
+        let request = update.delivery.as_ref().map(|failed| &failed.request);
+        let remembered = request.and_then(|id| self.remembered(account, id, now));
+        Some(tally.update_hold(update, remembered))
     }
 
     fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize, key: KeyNumber) {
@@ -78,6 +97,9 @@ impl State {
         for change in changes.usage {
             self.write_usage(change, now);
         }
+        for change in changes.holds {
+            self.accounts[change.account].holds.insert(change.hold.id, change.hold);
+        }
         for (account, request, remembered) in changes.results {
             self.accounts[account].results.insert(request, remembered);
         }
@@ -91,10 +113,7 @@ impl State {
         total.atoms += i128::from(change.added_credits().atoms());
         let amount =
             change.added_credits().checked_neg().expect("amounts are not negative, so negating cannot overflow");
-        let kind = match change.kind {
-            UsageKind::Charged => ActivityKind::Usage,
-            UsageKind::Refunded => ActivityKind::UsageRefund,
-        };
+        let kind = change.kind.into();
         let entry = Activity {
             id: format!("use_{number}"),
             kind,

@@ -132,11 +132,13 @@ impl Record {
         Ok(KeyStatus { key, parents_are_live, spent, usage })
     }
 
-    /// What was charged with a key and the keys below it since `day`.
+    /// What was charged with a key and the keys below it since `day`, and is held.
     pub(super) fn spent_since(&self, number: KeyNumber, day: Day) -> Result<Credits, StoreError> {
         let is_below = |other: KeyNumber| self.chain(other).iter().any(|key| key.number == number);
         let counted = self.usage.iter().filter(|((of, _, key), _)| *of >= day && is_below(*key));
-        credits(counted.map(|(_, total)| total.atoms).sum())
+        let charged: i128 = counted.map(|(_, total)| total.atoms).sum();
+        let holds = self.open_holds().filter(|hold| hold.created_at.day() >= day && is_below(hold.key));
+        credits(charged + holds.map(|hold| i128::from(hold.amount.atoms())).sum::<i128>())
     }
 }
 

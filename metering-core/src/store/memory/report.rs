@@ -64,6 +64,7 @@ impl State {
             books.add_entries(entry.kind, entry.amount.atoms().into());
         }
         books.add_usage(record.usage.values().map(|total| total.atoms).sum());
+        books.add_held(record.open_holds().map(|hold| i128::from(hold.amount.atoms())).sum());
         let mut found = books.discrepancies(&record.account.id, record.account.totals)?;
         for stored in &record.keys {
             let Some(meter) = stored.meter else { continue };

@@ -8,6 +8,7 @@ use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
 use crate::chains::address::Address;
 use crate::charging::charge::MeterState;
+use crate::charging::hold::{Hold, HoldId};
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::Remembered;
 use crate::charging::rate::Window;
@@ -58,6 +59,8 @@ pub(super) struct Record {
     pub(super) recent: BTreeMap<i64, Activity>,
     /// The remembered outcomes of charges, by request id.
     pub(super) results: BTreeMap<RequestId, Remembered>,
+    /// Open holds, and settled ones that are still kept.
+    pub(super) holds: BTreeMap<HoldId, Hold>,
 }
 
 /// A key, and what counts against its terms.
@@ -101,6 +104,7 @@ impl Record {
             usage: BTreeMap::new(),
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
+            holds: BTreeMap::new(),
         }
     }
 
@@ -254,6 +258,11 @@ impl State {
         for record in &mut self.accounts {
             record.results.retain(|_, remembered| {
                 let keep = now < remembered.expires_at;
+                forgotten += u64::from(!keep);
+                keep
+            });
+            record.holds.retain(|_, hold| {
+                let keep = hold.forgotten_from().is_none_or(|from| now < from);
                 forgotten += u64::from(!keep);
                 keep
             });

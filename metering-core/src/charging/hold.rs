@@ -1,0 +1,306 @@
+//! Credits that are held for a request whose cost is known only after its response: the rule that settles a hold.
+//!
+//! A hold is committed like a charge: it lowers the balance, and counts against budgets and rate limits. It is settled
+//! once: what the response cost becomes usage, and the rest returns to the balance. A hold has a lease, which the
+//! process that serves the request renews. When the lease ends, any process settles the hold by its own rule, so that
+//! nothing is held for ever.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::access::account::AccountId;
+use crate::access::key_id::KeyNumber;
+use crate::charging::charge::Attempt;
+use crate::charging::request_id::RequestId;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::random::Randomness;
+use crate::usage::UsageLine;
+
+/// The id of a request whose credits are held: `req_` and 32 lower-case hex digits.
+///
+/// ```
+/// use metering_core::SystemRandomness;
+/// use metering_core::charging::HoldId;
+///
+/// let id = HoldId::generate(&SystemRandomness);
+/// assert_eq!(id.to_string().parse(), Ok(id));
+/// assert!("req_42".parse::<HoldId>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldId([u8; 16]);
+
+/// The text is not the id of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the id of a request is req_ followed by 32 lower-case hex digits")]
+pub struct HoldIdError;
+
+impl HoldId {
+    const PREFIX: &str = "req_";
+
+    /// A new id, which nobody can guess.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let mut bytes = [0; 16];
+        randomness.fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// Makes an id from its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl FromStr for HoldId {
+    type Err = HoldIdError;
+
+    fn from_str(text: &str) -> Result<Self, HoldIdError> {
+        let digits = text.strip_prefix(Self::PREFIX).ok_or(HoldIdError)?;
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| HoldIdError)?;
+        // One spelling per id: `hex` also reads upper-case digits.
+        let id = Self(bytes);
+        if id.to_string() == text { Ok(id) } else { Err(HoldIdError) }
+    }
+}
+
+impl fmt::Display for HoldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Self::PREFIX, hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for HoldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for HoldId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Makes a charge a hold: its price is held, and settled later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HoldTerms {
+    /// The id, used once. A [`Meter`](crate::Meter) gives each charge that it posts a new one.
+    pub id: HoldId,
+    /// How long the hold stays open unless its lease is renewed; at least ten seconds, so that it can be renewed in time.
+    pub lease: Duration,
+    /// What is captured when nobody says what the request cost, at most what is held.
+    pub fallback: Credits,
+}
+
+impl HoldTerms {
+    /// The terms of a new hold.
+    #[must_use]
+    pub fn new(randomness: &dyn Randomness, lease: Duration, fallback: Credits) -> Self {
+        Self { id: HoldId::generate(randomness), lease, fallback }
+    }
+}
+
+/// What an accepted charge holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The hold.
+    pub id: HoldId,
+    /// How much.
+    pub amount: Credits,
+    /// How long its lease is.
+    pub lease: Duration,
+}
+
+/// A hold, open or settled. Stores keep a settled one for [`Hold::RETENTION`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Its id.
+    pub id: HoldId,
+    /// Whose credits it holds.
+    pub account: AccountId,
+    /// The key that the request came with.
+    pub key: KeyNumber,
+    /// How much it holds, or held.
+    pub amount: Credits,
+    /// What is captured when nobody says what the request cost.
+    pub fallback: Credits,
+    /// What its usage is booked on.
+    pub line: UsageLine,
+    /// The requested path.
+    pub request_path: Arc<str>,
+    /// When it was opened. Its usage is booked on this day.
+    pub created_at: Timestamp,
+    /// When its lease ends.
+    pub expires_at: Timestamp,
+    /// How it was settled; `None` while it is open.
+    pub settled: Option<SettledHold>,
+}
+
+/// How a hold was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SettledHold {
+    /// What was captured. More than was held only if the operator allows debts.
+    pub captured: Credits,
+    /// Why.
+    pub reason: SettleReason,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Why a hold was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SettleReason {
+    /// The cost was reported.
+    Report,
+    /// The request ended, and no cost was reported.
+    NoReport,
+    /// The request was not served.
+    Release,
+    /// The lease ended.
+    Expiry,
+}
+
+impl SettleReason {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::Report, Self::NoReport, Self::Release, Self::Expiry];
+
+    /// Its name in stores and documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::NoReport => "no_report",
+            Self::Release => "release",
+            Self::Expiry => "expiry",
+        }
+    }
+
+    /// The reason with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+}
+
+/// What to do with an open hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldAction {
+    /// Capture what the request cost.
+    Capture {
+        /// The cost, zero or more.
+        cost: Credits,
+        /// Whether to capture more than is held, if it cost more. The balance and budgets may then go below zero.
+        may_exceed: bool,
+    },
+    /// Capture the hold's fallback: the request has ended, and its cost is not known.
+    CaptureFallback,
+    /// Capture nothing: the request was not served.
+    Release,
+    /// Capture the hold's fallback if its lease has ended.
+    Expire,
+    /// Extend the lease, if it ends earlier than this.
+    Renew {
+        /// The new end.
+        until: Timestamp,
+    },
+}
+
+/// A posting that changes a hold. A hold that is already settled stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldUpdate {
+    /// The hold's account.
+    pub account: AccountId,
+    /// The hold.
+    pub id: HoldId,
+    /// What to do.
+    pub action: HoldAction,
+    /// For a [release](HoldAction::Release): which attempt failed, for a request with an idempotency key. The key is
+    /// forgotten. If a later attempt has begun, the hold is now that attempt's, and nothing changes.
+    pub delivery: Option<Attempt>,
+}
+
+/// The outcome of a [`HoldUpdate`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldUpdated {
+    /// The hold after it.
+    pub hold: Hold,
+    /// The account's balance after it.
+    pub balance: Credits,
+    /// Whether this update changed the hold.
+    pub changed: bool,
+    /// What the request cost above the hold, captured or not. Zero unless this update captured.
+    pub excess: Credits,
+}
+
+impl Hold {
+    /// How long a settled hold is kept, so that its request can be looked up.
+    pub const RETENTION: Duration = RequestId::RETENTION;
+
+    /// The hold that an accepted charge opens.
+    pub(crate) fn open(
+        terms: HoldTerms,
+        account: AccountId,
+        key: KeyNumber,
+        amount: Credits,
+        (line, request_path): (UsageLine, Arc<str>),
+        now: Timestamp,
+    ) -> Self {
+        let HoldTerms { id, lease, fallback } = terms;
+        let (fallback, expires_at) = (fallback.max(Credits::ZERO).min(amount), now.saturating_add(lease));
+        let (created_at, settled) = (now, None);
+        Self { id, account, key, amount, fallback, line, request_path, created_at, expires_at, settled }
+    }
+
+    /// What it holds now: nothing once it is settled.
+    #[must_use]
+    pub fn held(&self) -> Credits {
+        if self.settled.is_some() { Credits::ZERO } else { self.amount }
+    }
+
+    /// From when on a store may forget it; `None` while it is open.
+    #[must_use]
+    pub fn forgotten_from(&self) -> Option<Timestamp> {
+        self.settled.map(|settled| settled.at.saturating_add(Self::RETENTION))
+    }
+
+    /// The hold after an action at `now`, and what the request cost above the hold; `None` if nothing changes.
+    pub(crate) fn after(&self, action: HoldAction, now: Timestamp) -> Option<(Self, Credits)> {
+        if self.settled.is_some() {
+            return None;
+        }
+        let settled = |captured, reason| {
+            let settled = Some(SettledHold { captured, reason, at: now });
+            Self { settled, ..self.clone() }
+        };
+        match action {
+            HoldAction::Capture { cost, may_exceed } => {
+                let cost = cost.max(Credits::ZERO);
+                let excess = cost.checked_sub(self.amount).unwrap_or(Credits::ZERO).max(Credits::ZERO);
+                let captured = if may_exceed { cost } else { cost.min(self.amount) };
+                Some((settled(captured, SettleReason::Report), excess))
+            }
+            HoldAction::CaptureFallback => Some((settled(self.fallback, SettleReason::NoReport), Credits::ZERO)),
+            HoldAction::Release => Some((settled(Credits::ZERO, SettleReason::Release), Credits::ZERO)),
+            HoldAction::Expire if now < self.expires_at => None,
+            HoldAction::Expire => Some((settled(self.fallback, SettleReason::Expiry), Credits::ZERO)),
+            HoldAction::Renew { until } if until <= self.expires_at => None,
+            HoldAction::Renew { until } => Some((Self { expires_at: until, ..self.clone() }, Credits::ZERO)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

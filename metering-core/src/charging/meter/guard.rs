@@ -1,0 +1,160 @@
+//! [`HoldGuard`]: a hold of a request that this process serves. It is settled once, whatever happens to the request.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::MeterError;
+use super::keeper::OpenHolds;
+use super::queue::Queue;
+use crate::charging::charge::Receipt;
+use crate::charging::hold::{HoldAction, HoldUpdate, HoldUpdated};
+use crate::charging::in_flight::Slot;
+use crate::charging::posting::{Outcome, Posting};
+use crate::money::credits::Credits;
+use crate::retry::RetryPolicy;
+
+/// How to go on while the store is unavailable.
+const RETRIES: RetryPolicy = RetryPolicy {
+    deadline: Duration::from_secs(60),
+    ..RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5))
+};
+
+/// A request whose credits are held. Capture what it cost; if the guard is dropped instead, the hold is settled by its
+/// own rule, which captures its [fallback](crate::charging::HoldTerms::fallback).
+///
+/// While the guard exists, its meter renews the lease of the hold. [`Meter::hold`](crate::Meter::hold) has an example.
+pub struct HoldGuard {
+    receipt: Receipt,
+    /// `None` once the hold is being settled.
+    keeping: Option<Keeping>,
+}
+
+/// What settles the hold, and keeps it until then.
+struct Keeping {
+    queue: Queue,
+    open: Arc<OpenHolds>,
+}
+
+impl HoldGuard {
+    /// A guard for the hold of this receipt.
+    ///
+    /// # Errors
+    /// The receipt, if it is not that of a hold.
+    #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
+    pub(super) fn new(receipt: Receipt, queue: Queue, open: Arc<OpenHolds>) -> Result<Self, Receipt> {
+        let Some(held) = receipt.hold else { return Err(receipt) };
+        open.insert(held, receipt.account.clone());
+        Ok(Self { receipt, keeping: Some(Keeping { queue, open }) })
+    }
+
+    /// What is held, and for whom.
+    #[must_use]
+    pub const fn receipt(&self) -> &Receipt {
+        &self.receipt
+    }
+
+    /// What counts the request as under way, if its key has a limit on that. It is given back with the guard otherwise.
+    pub fn take_slot(&mut self) -> Option<Slot> {
+        self.receipt.slot.take()
+    }
+
+    /// Captures what the request cost, at most what is held, and releases the rest. When this returns, it is on disk.
+    ///
+    /// It is captured even if the returned future is dropped, and tried again for a minute if the store is unavailable.
+    /// [`HoldUpdated::changed`] is `false` if the hold was settled before: its lease had ended, or it belongs to a
+    /// repeated request that was captured already.
+    ///
+    /// # Errors
+    /// When it could not be recorded. The hold is then settled by its own rule when its lease ends.
+    pub async fn capture(self, cost: Credits) -> Result<HoldUpdated, MeterError> {
+        self.settle(HoldAction::Capture { cost, may_exceed: false }).await
+    }
+
+    /// Captures what the request cost, even if that is more than is held. The balance may then go below zero, and the
+    /// budgets of its keys may be exceeded.
+    ///
+    /// # Errors
+    /// As [`HoldGuard::capture`].
+    pub async fn capture_in_full(self, cost: Credits) -> Result<HoldUpdated, MeterError> {
+        self.settle(HoldAction::Capture { cost, may_exceed: true }).await
+    }
+
+    /// Captures the fallback, because the request has ended and its cost is not known.
+    ///
+    /// # Errors
+    /// As [`HoldGuard::capture`].
+    pub async fn capture_fallback(self) -> Result<HoldUpdated, MeterError> {
+        self.settle(HoldAction::CaptureFallback).await
+    }
+
+    /// Captures nothing, because the request was not served.
+    ///
+    /// # Errors
+    /// As [`HoldGuard::capture`].
+    pub async fn release(self) -> Result<HoldUpdated, MeterError> {
+        self.settle(HoldAction::Release).await
+    }
+
+    /// Settles the hold, in a task of its own.
+    async fn settle(mut self, action: HoldAction) -> Result<HoldUpdated, MeterError> {
+        let (Some(keeping), Some(update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
+            return Err(MeterError::Closed);
+        };
+        let settled = tokio::spawn(async move {
+            let settled = keeping.settle(&update).await;
+            keeping.open.remove(&update.id);
+            if let Err(error) = &settled {
+                let (account, id) = (&update.account, update.id);
+                tracing::error!(%error, %account, %id, "a hold could not be settled; it is settled by its rule later");
+            }
+            settled
+        });
+        settled.await.unwrap_or(Err(MeterError::Closed))
+    }
+}
+
+impl Keeping {
+    async fn settle(&self, update: &HoldUpdate) -> Result<HoldUpdated, MeterError> {
+        let (mut retries, started_at) = (RETRIES.start(), Instant::now());
+        loop {
+            let error = match self.try_settle(update).await {
+                Err(error @ (MeterError::Store(_) | MeterError::Overloaded)) => error,
+                settled => return settled,
+            };
+            match retries.next_wait(None, started_at.elapsed()) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    async fn try_settle(&self, update: &HoldUpdate) -> Result<HoldUpdated, MeterError> {
+        match self.queue.post(Posting::Hold(update.clone())).await?.outcome().await? {
+            Outcome::Hold(Some(updated)) => Ok(updated),
+            // Only a store that lost the hold says so.
+            _ => Err(MeterError::NoSuchHold),
+        }
+    }
+}
+
+impl Drop for HoldGuard {
+    fn drop(&mut self) {
+        if let (Some(keeping), Some(update)) =
+            (self.keeping.take(), self.receipt.hold_update(HoldAction::CaptureFallback))
+        {
+            keeping.open.remove(&update.id);
+            // If it cannot be recorded now, the end of the lease has the same effect.
+            drop(keeping.queue.post_now(Posting::Hold(update)));
+        }
+    }
+}
+
+impl fmt::Debug for HoldGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open = self.keeping.is_some();
+        f.debug_struct("HoldGuard").field("receipt", &self.receipt).field("open", &open).finish()
+    }
+}

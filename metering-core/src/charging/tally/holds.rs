@@ -1,0 +1,102 @@
+//! What a batch opens and settles: holds, which are neither charges nor refunds until they are settled.
+
+use std::hash::Hash;
+
+use super::{HoldChange, Tally, UsageKind};
+use crate::charging::charge::{Receipt, apply_settled};
+use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
+use crate::charging::posting::Remembered;
+use crate::money::credits::Credits;
+
+/// A hold that a batch opened, or has loaded.
+#[derive(Debug)]
+pub(super) struct TouchedHold<K, L> {
+    account: K,
+    line: L,
+    hold: Hold,
+    is_new: bool,
+    changed: bool,
+}
+
+impl<K, L> TouchedHold<K, L> {
+    /// What to write, if anything.
+    pub(super) fn into_change(self) -> Option<HoldChange<K, L>> {
+        let Self { account, line, hold, is_new, changed } = self;
+        (is_new || changed).then_some(HoldChange { account, line, is_new, hold })
+    }
+}
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// A hold that the batch has loaded or opened. Load its account and its key before [`Tally::update_hold`].
+    #[must_use]
+    pub fn hold(&self, id: &HoldId) -> Option<(K, &Hold)> {
+        self.holds.get(id).map(|touched| (touched.account, &touched.hold))
+    }
+
+    /// Adds a stored hold, once per batch. `line` is the backend's key for its usage line.
+    pub fn load_hold(&mut self, account: K, line: L, hold: Hold) {
+        let touched = TouchedHold { account, line, hold, is_new: false, changed: false };
+        self.holds.entry(touched.hold.id).or_insert(touched);
+    }
+
+    pub(super) fn open_hold(&mut self, account: K, line: L, terms: HoldTerms, receipt: &Receipt) {
+        let amount = receipt.hold.map_or(Credits::ZERO, |held| held.amount);
+        let of = (receipt.line.clone(), receipt.request_path.clone());
+        let hold = Hold::open(terms, receipt.account.clone(), receipt.key, amount, of, self.now);
+        self.holds.insert(terms.id, TouchedHold { account, line, hold, is_new: true, changed: true });
+    }
+
+    /// Settles a loaded hold, or renews its lease. `remembered` is the stored result for the idempotency key of the
+    /// update. Whether the key is still live makes no difference.
+    ///
+    /// # Panics
+    /// When the hold, its account, its key, or a key above that was not loaded.
+    pub fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
+        let touched = self.holds.get(&update.id).expect("holds are loaded before they are updated");
+        let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());
+        let delivery = update.delivery.as_ref();
+        let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
+        let after = match Self::is_taken_over(delivery, known) {
+            true => None,
+            false => hold.after(update.action, self.now).map(|(after, excess)| (self.settled(account, after), excess)),
+        };
+        let changed = after.is_some();
+        let (hold, excess) = after.unwrap_or((hold, Credits::ZERO));
+        if let Some(SettledHold { captured, reason, .. }) = hold.settled.filter(|_| changed) {
+            self.settle_keys(account, &hold, captured);
+            let kind = match reason {
+                SettleReason::Report | SettleReason::NoReport => UsageKind::Charged,
+                SettleReason::Expiry => UsageKind::Expired,
+                SettleReason::Release => UsageKind::Released,
+            };
+            self.book((account, hold.created_at.day(), line, hold.key, kind), captured, &hold.request_path);
+        }
+        if changed && matches!(update.action, HoldAction::Release) {
+            self.forget(account, delivery, known);
+        }
+        let touched = self.holds.get_mut(&update.id).expect("the hold was just read");
+        touched.changed |= changed;
+        touched.hold = hold.clone();
+        let balance = self.accounts.get(&account).expect("accounts are loaded before their holds are updated");
+        HoldUpdated { hold, balance: balance.state.totals.balance, changed, excess }
+    }
+
+    /// Changes the account's totals for a hold that has just been settled. If the account cannot be charged more than
+    /// was held, it is charged no more.
+    fn settled(&mut self, account: K, mut hold: Hold) -> Hold {
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before their holds are updated");
+        if let Some(settled) = &mut hold.settled {
+            if !apply_settled(&mut touched.state, hold.amount, settled.captured) {
+                settled.captured = settled.captured.min(hold.amount);
+                let fits = apply_settled(&mut touched.state, hold.amount, settled.captured);
+                assert!(fits, "what is held fits into the balance and into what was used");
+            }
+            touched.changed = true;
+        }
+        hold
+    }
+}
