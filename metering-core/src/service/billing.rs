@@ -214,6 +214,11 @@ fn price(
         Some(Pricing::PerRequest(price) | Pricing::PerConnection(price)) => {
             request.history_multiplier.unwrap_or(Multiplier::ONE).times(*price).map_err(uneven)
         }
+        Some(Pricing::ByUsage(_) | Pricing::Unknown) => Err(Error::field(
+            "path",
+            "this route is priced by usage; place a hold before the request and capture its cost after it, or send a \
+             credit_weight",
+        )),
         None => default_weight.price(request.history_multiplier.unwrap_or(Multiplier::ONE)).map_err(uneven),
     }
 }
