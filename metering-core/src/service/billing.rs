@@ -169,7 +169,7 @@ impl Service {
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.
-    fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
+    pub(super) fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
         let of = |method| self.catalogue.by_template(method, template);
         of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
     }
