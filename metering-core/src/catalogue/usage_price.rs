@@ -217,3 +217,6 @@ impl fmt::Display for UsagePrice {
         Ok(())
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;
