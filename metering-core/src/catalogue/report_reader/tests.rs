@@ -61,10 +61,13 @@ fn usage_in_different_events_is_put_together() {
     assert_eq!(read(&price, EVENTS, [&body[..]]), Ok(Some("15025".to_owned())));
 }
 
+/// A cost, or the kind of an error.
+type Expected = Result<Option<&'static str>, &'static str>;
+
 #[test]
 fn bodies_are_read_by_content_type() {
-    // content type, body, cost; an error is its kind
-    let table: &[(Option<&str>, &str, Result<Option<&str>, &str>)] = &[
+    // content type, body, what is read
+    let table: &[(Option<&str>, &str, Expected)] = &[
         (JSON, r#"{"usage": {"input": 3, "output": 2}}"#, Ok(Some("2003"))),
         (JSON, r#" {"usage": {"input": "3", "output": 2.5}} "#, Ok(Some("2503"))),
         (JSON, r#"{"usage": {"input": 3e1, "output": null}}"#, Ok(Some("30"))),

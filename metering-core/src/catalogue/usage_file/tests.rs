@@ -183,11 +183,11 @@ fn fields_without_effect_are_refused() {
 fn newer_prices_of_other_servers_are_read_as_far_as_possible() {
     // price, how it is shown; none when it is unknown
     let table = [
-        (format!(r#"{{"max": "1", {HEADER}, "newer": 1}}"#), Some("up to 1 credits, as each response reports")),
-        (format!(r#"{{"max": "1", {HEADER}, "over": "newer"}}"#), Some("up to 1 credits, as each response reports")),
-        (format!(r#"{{"max": "1", {HEADER}, "missing": 5}}"#), Some("up to 1 credits, as each response reports")),
-        (format!(r#"{{{UNITS}, "report": {{"newer": 1}}}}"#), Some("up to 1 credits: input_tokens 0.1 each")),
-        (format!(r#"{{{UNITS}, "report": 5, "estimate": 5}}"#), Some("up to 1 credits: input_tokens 0.1 each")),
+        (format!(r#"{{"max": "1", {HEADER}, "newer": 1}}"#), Some("up to 1 credit, as each response reports")),
+        (format!(r#"{{"max": "1", {HEADER}, "over": "newer"}}"#), Some("up to 1 credit, as each response reports")),
+        (format!(r#"{{"max": "1", {HEADER}, "missing": 5}}"#), Some("up to 1 credit, as each response reports")),
+        (format!(r#"{{{UNITS}, "report": {{"newer": 1}}}}"#), Some("up to 1 credit: input_tokens 0.1 each")),
+        (format!(r#"{{{UNITS}, "report": 5, "estimate": 5}}"#), Some("up to 1 credit: input_tokens 0.1 each")),
         (format!(r#"{{"max": {{"eur": 1}}, {HEADER}}}"#), None),
         (format!(r#"{{{HEADER}}}"#), None),
         (format!(r#"{{"max": "1", "units": "newer", {HEADER}}}"#), None),

@@ -169,5 +169,7 @@ fn prices_are_stated_in_words() {
         "0.0001 to 0.5 credits: input_tokens 0.00000025 each, output_tokens 0.000001 each"
     );
     let in_credits = usage_price(r#"{"max": 1, "report": {"header": "x-cost"}}"#);
-    assert_eq!(in_credits.to_string(), "up to 1 credits, as each response reports");
+    assert_eq!(in_credits.to_string(), "up to 1 credit, as each response reports");
+    let with_debt = usage_price(r#"{"max": 1, "over": "debt", "units": {"b": "0.1"}, "report": {"bytes": "b"}}"#);
+    assert_eq!(with_debt.to_string(), "up to 1 credit: b 0.1 each; a higher cost is charged in full");
 }
