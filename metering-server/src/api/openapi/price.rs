@@ -29,7 +29,7 @@ pub(super) fn document(route: &Route) -> Value {
     document["per"] = per.into();
     if let Pricing::ByUsage(price) = &route.pricing {
         document["min"] = amount(price.min());
-        document["units"] = price.units().map(|(unit, price)| (unit.to_owned(), price.to_string().into())).collect();
+        document["units"] = price.units().map(|(unit, price)| (unit.to_owned(), price.to_string())).collect();
         document["over"] = if price.may_exceed_hold() { "debt" } else { "cap" }.into();
     }
     let Pricing::PerLookback { param, tiers, .. } = &route.pricing else { return document };
