@@ -45,7 +45,7 @@ fn prices_by_usage_are_listed() {
     let by_usage = r#"{"max":"0.5","units":{"tokens":"0.00000025"},"report":{"json":{"tokens":"/usage/total"}}}"#;
     let routes = [route("/chat", by_usage), route("/newer", r#"{"most":{"eur":1}}"#)].join(",");
     let catalogue = format!(r#"{{"market":"M","version":1,"endpoints":[{routes}]}}"#);
-    service.on("/endpoints.json", Reply::ok(&catalogue));
+    service.on("/endpoints.json", Reply::ok(catalogue));
     let text = Home::of(&service).0.metering(&["routes"]).success();
     let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines[1..], ["POST /chat up to 0.5 credits: tokens 0.00000025 each Chat", "POST /newer unknown Chat"]);
