@@ -1,17 +1,25 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+mod estimate;
+mod event_data;
 mod file;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
 pub(crate) mod override_headers;
 pub(crate) mod path;
+mod pointer;
 pub(crate) mod price;
+mod report;
+mod report_reader;
 pub(crate) mod request;
 pub(crate) mod route;
 mod schema;
 pub(crate) mod spelling;
 pub(crate) mod trie;
+mod units;
+mod usage_file;
+pub(crate) mod usage_price;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +33,11 @@ use object::UnknownKeys;
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
+pub use report::{Report, ReportError};
+pub use report_reader::ReportReader;
 pub use route::{Param, ParamLocation, ParamType, Route};
+pub use units::{Count, Counts, UnitPrice};
+pub use usage_price::{CostError, UsagePrice};
 
 /// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
 ///

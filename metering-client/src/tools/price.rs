@@ -10,6 +10,8 @@ pub(super) fn price_sentence(route: &Route) -> String {
         Pricing::PerConnection(price) => {
             format!("Price: {} per call, however many events it returns.", amount(*price))
         }
+        Pricing::ByUsage(price) => format!("Price per call, by what it uses: {price}."),
+        Pricing::Unknown => "Price: unknown; this version cannot read it.".to_owned(),
         Pricing::PerLookback { param, tiers, .. } => {
             let bounds: Vec<u64> = tiers.bounds().collect();
             let steps = bounds.iter().map(|most| format!("up to {most} seconds {}", amount(route.price(*most))));

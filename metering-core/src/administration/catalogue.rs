@@ -56,6 +56,8 @@ fn in_words(pricing: Option<&Pricing>) -> String {
         None => "not metered".to_owned(),
         Some(Pricing::PerRequest(price)) => price.to_string(),
         Some(Pricing::PerConnection(price)) => format!("{price} per connection"),
+        Some(Pricing::ByUsage(price)) => price.to_string(),
+        Some(Pricing::Unknown) => "unknown".to_owned(),
         Some(Pricing::PerLookback { weight, tiers, .. }) => {
             let price = |seconds| {
                 let price = weight.price(tiers.multiplier(seconds));

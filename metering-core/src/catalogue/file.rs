@@ -1,6 +1,7 @@
 //! Reads a catalogue file and checks the rules for its routes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::CatalogueError;
 use super::object::{Object, UnknownKeys};
-use super::schema;
+use super::{schema, usage_file};
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
@@ -95,7 +96,7 @@ fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
 }
 
 /// A field that only documents. In another server's catalogue, one that cannot be read counts as missing.
-fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
+pub(super) fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
     match (field, unknown) {
         (Err(_), UnknownKeys::Ignore) => Ok(None),
         (field, _) => field,
@@ -175,6 +176,12 @@ fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
 }
 
 fn pricing(endpoint: &Object<'_>, params: &[Param], unknown: UnknownKeys) -> Result<Pricing, String> {
+    if endpoint.get::<&RawValue>("price")?.is_some_and(|price| price.get().starts_with('{')) {
+        return match (usage_pricing(endpoint, unknown), unknown) {
+            (Err(_), UnknownKeys::Ignore) => Ok(Pricing::Unknown),
+            (pricing, _) => pricing,
+        };
+    }
     let base = base_price(endpoint)?;
     let Some(modifier) = endpoint.object("billing_modifier")? else {
         return Ok(Pricing::PerRequest(base));
@@ -201,6 +208,18 @@ fn pricing(endpoint: &Object<'_>, params: &[Param], unknown: UnknownKeys) -> Res
     }
 }
 
+/// A price by usage: `price` is an object.
+fn usage_pricing(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing, String> {
+    if let Some(other) = ["credit_weight", "billing_modifier"].into_iter().find(|key| endpoint.has(key)) {
+        return Err(format!("{other} does not apply to a price by usage; remove it, or write price as a string"));
+    }
+    if unknown == UnknownKeys::Refuse && !endpoint.require::<bool>("metered")? {
+        return Err("a price by usage has no effect on a route with metered false".to_owned());
+    }
+    let price = endpoint.object("price")?.ok_or("price is missing")?;
+    usage_file::read_price(&price, unknown).map(|price| Pricing::ByUsage(Arc::new(price)))
+}
+
 /// The price of a request before any modifier: `price` in credits, or `credit_weight` in base calls.
 fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     let weight: Option<Weight> = endpoint.get("credit_weight")?;
@@ -222,7 +241,7 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
 }
 
 /// The highest price that a resolver can request: the largest weight times the largest multiplier.
-const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
+pub(super) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
 
 fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()

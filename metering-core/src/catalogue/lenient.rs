@@ -46,7 +46,7 @@ impl StreamPrefix {
 fn session_price(route: &Route) -> Option<Credits> {
     match route.pricing {
         Pricing::PerConnection(price) => Some(price),
-        Pricing::PerRequest(_) | Pricing::PerLookback { .. } => None,
+        Pricing::PerRequest(_) | Pricing::PerLookback { .. } | Pricing::ByUsage(_) | Pricing::Unknown => None,
     }
 }
 

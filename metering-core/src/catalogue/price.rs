@@ -1,11 +1,13 @@
-//! Prices: weights, multipliers, and the three kinds of pricing that a route can have.
+//! Prices: weights, multipliers, and the kinds of pricing that a route can have.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 use crate::money::decimal::{self, DecimalError};
 
@@ -223,6 +225,10 @@ pub enum Pricing {
     },
     /// Once per connection of a stream.
     PerConnection(Credits),
+    /// By what the response used. A hold is placed before the request runs, and the cost is captured after it.
+    ByUsage(Arc<UsagePrice>),
+    /// In a way that this version cannot read. Only in catalogues published by other servers.
+    Unknown,
 }
 
 impl Pricing {
@@ -231,7 +237,7 @@ impl Pricing {
     pub const fn lookback_tiers(&self) -> Option<&LookbackTiers> {
         match self {
             Self::PerLookback { tiers, .. } => Some(tiers),
-            Self::PerRequest(_) | Self::PerConnection(_) => None,
+            Self::PerRequest(_) | Self::PerConnection(_) | Self::ByUsage(_) | Self::Unknown => None,
         }
     }
 }

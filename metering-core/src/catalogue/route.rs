@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::catalogue::file::MAX_PRICE;
 use crate::catalogue::price::Pricing;
+use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 use crate::money::decimal;
 use crate::usage::{ClientSource, UsageLine};
@@ -145,7 +147,8 @@ impl Route {
         self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
-    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`].
+    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByUsage`] it
+    /// is the most that is held, and for [`Pricing::Unknown`] the highest price that a route can have.
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {
         match &self.pricing {
@@ -153,6 +156,17 @@ impl Route {
             Pricing::PerLookback { weight, tiers, .. } => weight
                 .price(tiers.multiplier(lookback_seconds))
                 .expect("every tier of a loaded catalogue has a price in whole atoms"),
+            Pricing::ByUsage(price) => price.max(),
+            Pricing::Unknown => MAX_PRICE,
+        }
+    }
+
+    /// The price by usage, if that is how the route is priced. [`UsagePrice`] has an example.
+    #[must_use]
+    pub const fn usage_price(&self) -> Option<&Arc<UsagePrice>> {
+        match &self.pricing {
+            Pricing::ByUsage(price) => Some(price),
+            _ => None,
         }
     }
 }

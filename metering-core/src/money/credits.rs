@@ -116,6 +116,28 @@ impl Credits {
         i64::try_from((doubled + 25).div_euclid(50)).map(Self).map_err(|_| DecimalError::OutOfRange)
     }
 
+    /// Parses an amount of zero or more credits, and rounds it up to a whole atom. Amounts above [`Credits::MAX`] count
+    /// as that.
+    ///
+    /// ```
+    /// use metering_core::Credits;
+    ///
+    /// assert_eq!(Credits::parse_rounding_up("1e-15")?, Credits::from_atoms(1));
+    /// assert_eq!(Credits::parse_rounding_up("0.01")?, "0.01".parse()?);
+    /// assert_eq!(Credits::parse_rounding_up("1e20")?, Credits::MAX);
+    /// # Ok::<(), metering_core::money::DecimalError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is not a number, has more digits than can be represented exactly, or is negative.
+    pub fn parse_rounding_up(text: &str) -> Result<Self, DecimalError> {
+        let atoms = decimal::round_up(decimal::parse_exact(text)?, ATOMS_PER_CREDIT.unsigned_abs());
+        match atoms {
+            Err(DecimalError::OutOfRange) if !text.starts_with('-') => Ok(Self::MAX),
+            atoms => Ok(i64::try_from(atoms?).map_or(Self::MAX, Self)),
+        }
+    }
+
     /// The sum, or `None` on overflow.
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {

@@ -96,6 +96,18 @@ pub(crate) fn to_wide_units(value: Decimal, units_per_one: i64) -> Result<i128, 
     if units.scale() == 0 { Ok(units.mantissa()) } else { Err(DecimalError::TooFine) }
 }
 
+/// `value` × `units_per_one`, rounded up to a whole number of units.
+///
+/// # Errors
+/// When `value` is negative, or the result does not fit.
+pub(crate) fn round_up(value: Decimal, units_per_one: u64) -> Result<u128, DecimalError> {
+    let mantissa = u128::try_from(value.mantissa()).map_err(|_| DecimalError::OutOfRange)?;
+    let (one, units_per_one) = (10_u128.pow(value.scale()), u128::from(units_per_one));
+    let whole = (mantissa / one).checked_mul(units_per_one);
+    let rest = (mantissa % one).checked_mul(units_per_one).map(|rest| rest.div_ceil(one));
+    whole.zip(rest).and_then(|(whole, rest)| whole.checked_add(rest)).ok_or(DecimalError::OutOfRange)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,5 +150,24 @@ mod tests {
             assert_eq!(parse_units(text, 1_000_000), *expected, "{text:?}");
         }
         assert_eq!(parse_units(&"9".repeat(65), 1), Err(OutOfRange));
+    }
+
+    #[test]
+    fn fractions_of_a_unit_are_rounded_up() {
+        // text, units at a thousand per one
+        let table = [
+            ("0", Ok(0)),
+            ("-0", Ok(0)),
+            ("1.5", Ok(1_500)),
+            ("1.0000", Ok(1_000)),
+            ("1.0001", Ok(1_001)),
+            ("1e-28", Ok(1)),
+            ("7.9228162514264337593543950335", Ok(7_923)),
+            ("79228162514264337593543950335", Ok(79_228_162_514_264_337_593_543_950_335_000)),
+            ("-0.1", Err(DecimalError::OutOfRange)),
+        ];
+        for (text, units) in table {
+            assert_eq!(round_up(parse_exact(text).unwrap(), 1_000), units, "{text}");
+        }
     }
 }

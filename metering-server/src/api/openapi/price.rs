@@ -12,6 +12,8 @@ pub(super) fn sentence(route: &Route) -> String {
         _ if !route.metered => "Not metered.".to_owned(),
         Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
         Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
+        Pricing::ByUsage(price) => format!("Costs what it uses, {price}."),
+        Pricing::Unknown => "Costs an amount that this version cannot read.".to_owned(),
         Pricing::PerLookback { weight, param, .. } => {
             format!("Costs {weight}/7200 credits times a multiplier that grows with `{param}`.")
         }

@@ -1,0 +1,218 @@
+//! Reads the prices by usage of a catalogue file, and checks their rules.
+
+use serde_json::value::RawValue;
+
+use super::file::{MAX_PRICE, documentation};
+use super::object::{Object, UnknownKeys};
+use crate::catalogue::estimate::Estimate;
+use crate::catalogue::nearest::nearest;
+use crate::catalogue::pointer::Pointer;
+use crate::catalogue::report::{Measures, Report, Source};
+use crate::catalogue::units::{UnitPrice, number_text};
+use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
+use crate::money::credits::Credits;
+
+const PRICE_KEYS: [&str; 7] = ["max", "min", "units", "report", "missing", "over", "estimate"];
+const REPORT_KEYS: [&str; 3] = ["header", "json", "bytes"];
+const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
+/// Each unit is looked up in every response.
+const UNITS_MAX: usize = 16;
+/// A unit's name is part of messages and of requests that capture a hold.
+const UNIT_BYTES_MAX: usize = 64;
+
+type Units = Vec<(Box<str>, UnitPrice)>;
+
+/// Reads the object of a `price` field.
+///
+/// # Errors
+/// The location of the first problem, and what it is.
+pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<UsagePrice, String> {
+    price.only(&PRICE_KEYS, unknown)?;
+    let max = credits(price, "max")?.ok_or_else(|| format!("{} is missing", price.location_of("max")))?;
+    if !max.is_positive() || max > MAX_PRICE {
+        return Err(format!("{}: must be above 0 and at most {MAX_PRICE}, not {max}", price.location_of("max")));
+    }
+    let min = credits(price, "min")?.unwrap_or_default();
+    if min.is_negative() || min > max {
+        return Err(format!("{}: must be 0 to max, {max}, not {min}", price.location_of("min")));
+    }
+    let units = read_units(price)?;
+    // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
+    let source = documentation(read_report(price, &units, unknown).map(Some), unknown)?;
+    let missing = [("hold", Missing::Hold), ("minimum", Missing::Minimum), ("release", Missing::Release)];
+    let over = [("cap", Over::Cap), ("debt", Over::Debt)];
+    Ok(UsagePrice {
+        max,
+        min,
+        report: Report { source: source.unwrap_or(Source::Unknown) },
+        missing: documentation(choice(price, "missing", &missing), unknown)?.unwrap_or_default(),
+        over: documentation(choice(price, "over", &over), unknown)?.unwrap_or_default(),
+        estimate: documentation(read_estimate(price, &units, unknown), unknown)?,
+        units,
+    })
+}
+
+/// An amount of credits, as a string or as a number whose digits are read exactly as written.
+fn credits(object: &Object<'_>, key: &str) -> Result<Option<Credits>, String> {
+    let Some(value) = member(object, key)? else { return Ok(None) };
+    let amount = number_text(value).and_then(|text| text.parse());
+    let wrong = |error| format!("{}: {error}; write credits as a string, such as \"0.01\"", object.location_of(key));
+    amount.map(Some).map_err(wrong)
+}
+
+fn member<'j>(object: &Object<'j>, key: &str) -> Result<Option<&'j RawValue>, String> {
+    Ok(object.get::<&RawValue>(key)?.filter(|value| value.get() != "null"))
+}
+
+/// The members of an object that maps units to something. `x-...` and `$...` are free to use, as everywhere.
+fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j RawValue)> {
+    object.members().filter(|(name, _)| !name.starts_with("x-") && !name.starts_with('$'))
+}
+
+fn read_units(price: &Object<'_>) -> Result<Units, String> {
+    let Some(object) = price.object("units")? else { return Ok(Vec::new()) };
+    let unit = |(name, value): (&str, &RawValue)| {
+        let location = object.location_of(name);
+        if !is_unit_name(name) {
+            return Err(format!(
+                "{location}: a unit's name has 1 to {UNIT_BYTES_MAX} characters a-z, 0-9 and _, and \
+                begins with a letter"
+            ));
+        }
+        let price: Result<UnitPrice, _> = number_text(value).and_then(|text| text.parse());
+        let price = price.map_err(|error| {
+            format!("{location}: {error}; write credits as a string of 0 to 1000 with up to 18 decimals")
+        })?;
+        Ok((name.into(), price))
+    };
+    let units = by_unit(&object).map(unit).collect::<Result<Units, _>>()?;
+    if !(1..=UNITS_MAX).contains(&units.len()) {
+        return Err(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
+    }
+    Ok(units)
+}
+
+fn is_unit_name(name: &str) -> bool {
+    name.len() <= UNIT_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Checks that a unit has a price.
+fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, String> {
+    if units.iter().any(|(name, _)| **name == *unit) {
+        return Ok(unit.into());
+    }
+    let hint = match nearest(unit, units.iter().map(|(name, _)| &**name)) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "add its price to units".to_owned(),
+    };
+    Err(format!("{location}: unit {unit} has no price; {hint}"))
+}
+
+fn read_report(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Source, String> {
+    let report = price.object("report")?.ok_or_else(|| format!("{} is missing", price.location_of("report")))?;
+    report.only(&REPORT_KEYS, unknown)?;
+    let given: Vec<&str> = REPORT_KEYS.into_iter().filter(|key| report.has(key)).collect();
+    let source = match given[..] {
+        ["header"] => Source::Headers(measures(&report, "header", units, header_name)?),
+        ["json"] => Source::Json(measures(&report, "json", units, Pointer::parse)?),
+        ["bytes"] => {
+            Source::Bytes(known_unit(&report.require::<String>("bytes")?, units, &report.location_of("bytes"))?)
+        }
+        _ => return Err(format!("{}: set exactly one of header, json and bytes", price.location_of("report"))),
+    };
+    let reported = |unit: &str| match &source {
+        Source::Headers(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
+        Source::Json(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
+        Source::Bytes(name) => **name == *unit,
+        Source::Headers(Measures::Credits(_)) | Source::Json(Measures::Credits(_)) | Source::Unknown => false,
+    };
+    if matches!(source, Source::Headers(Measures::Credits(_)) | Source::Json(Measures::Credits(_))) && !units.is_empty()
+    {
+        return Err(format!(
+            "{}: has no effect, because the report is in credits; remove it, or report a count for each unit",
+            price.location_of("units")
+        ));
+    }
+    match units.iter().find(|(unit, _)| !reported(unit)) {
+        Some((unit, _)) => Err(format!("{}: unit {unit} is priced but not reported", price.location_of("report"))),
+        None => Ok(source),
+    }
+}
+
+/// Where a report has credits, or the count of each unit.
+fn measures<T>(
+    report: &Object<'_>,
+    key: &str,
+    units: &Units,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Measures<T>, String> {
+    let place = |text: &str, location: String| parse(text).map_err(|problem| format!("{location}: {problem}"));
+    if member(report, key)?.is_some_and(|value| !value.get().starts_with('{')) {
+        return place(&report.require::<String>(key)?, report.location_of(key)).map(Measures::Credits);
+    }
+    let object = report.object(key)?.ok_or_else(|| format!("{} is missing", report.location_of(key)))?;
+    let count = |(unit, _): (&str, &RawValue)| {
+        let location = object.location_of(unit);
+        let unit = known_unit(unit, units, &location)?;
+        let text: String = object.require(&unit)?;
+        Ok((unit, place(&text, location)?))
+    };
+    let counts = by_unit(&object).map(count).collect::<Result<Vec<_>, String>>()?;
+    if counts.is_empty() {
+        return Err(format!("{}: must have at least one unit", report.location_of(key)));
+    }
+    Ok(Measures::Counts(counts))
+}
+
+/// A header's name in lower case. A name is a token: RFC 9110, section 5.1.
+fn header_name(text: &str) -> Result<Box<str>, String> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if text.is_empty() || text.len() > 256 || !text.bytes().all(token) {
+        return Err(format!("{text:?} is not the name of a header"));
+    }
+    Ok(text.to_ascii_lowercase().into())
+}
+
+/// One of a few words.
+fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, String> {
+    let Some(word) = price.get::<String>(key)? else { return Ok(None) };
+    let known = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
+    let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    known.map(Some).ok_or_else(|| format!("{}: must be one of {}, not {word}", price.location_of(key), names()))
+}
+
+fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, String> {
+    let Some(estimate) = price.object("estimate")? else { return Ok(None) };
+    estimate.only(&ESTIMATE_KEYS, unknown)?;
+    let mut json: Vec<(Box<str>, Vec<Pointer>)> = Vec::new();
+    if let Some(object) = estimate.object("json")? {
+        for (unit, value) in by_unit(&object) {
+            json.push((known_unit(unit, units, &object.location_of(unit))?, pointers(&object, unit, value)?));
+        }
+    }
+    let bytes = estimate.get::<String>("bytes")?;
+    let bytes = bytes.map(|unit| known_unit(&unit, units, &estimate.location_of("bytes"))).transpose()?;
+    if let Some((unit, _)) = json.iter().find(|(unit, _)| Some(unit) == bytes.as_ref()) {
+        return Err(format!("{}: unit {unit} is estimated twice, by json and by bytes", price.location_of("estimate")));
+    }
+    if json.is_empty() && bytes.is_none() {
+        return Err(format!("{}: must estimate units by json or bytes", price.location_of("estimate")));
+    }
+    let times = estimate.get::<String>("times")?;
+    let times = times.map(|text| Pointer::parse(&text)).transpose();
+    let times = times.map_err(|problem| format!("{}: {problem}", estimate.location_of("times")))?;
+    Ok(Some(Estimate { json, bytes, times }))
+}
+
+/// A pointer, or a list of them.
+fn pointers(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<Pointer>, String> {
+    let texts: Vec<String> =
+        if value.get().starts_with('[') { object.require(unit)? } else { vec![object.require(unit)?] };
+    if texts.is_empty() {
+        return Err(format!("{}: must have at least one JSON pointer", object.location_of(unit)));
+    }
+    let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(unit)));
+    texts.iter().map(parse).collect()
+}

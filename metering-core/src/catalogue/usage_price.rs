@@ -1,0 +1,219 @@
+//! Prices by usage: what a request costs is known only after its response.
+//!
+//! Before the request runs, its most likely cost or the price's maximum is held. Afterwards the cost that the response
+//! reports is captured. No rule here depends on a store: these are pure functions of the request and the response.
+
+use std::fmt;
+
+use crate::catalogue::estimate::Estimate;
+use crate::catalogue::nearest::nearest;
+use crate::catalogue::pointer::Pointer;
+use crate::catalogue::report::{Measures, Report, Source};
+use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
+use crate::money::credits::Credits;
+
+/// The price of a route whose cost depends on what its response used.
+///
+/// ```
+/// use metering_core::Catalogue;
+/// use metering_core::catalogue::Counts;
+///
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true, "price": {
+///         "max": "0.5", "min": "0.0001",
+///         "units": {"input_tokens": "0.00000025", "output_tokens": "0.000001"},
+///         "report": {"json": {"input_tokens": "/usage/prompt_tokens", "output_tokens": "/usage/completion_tokens"}},
+///         "estimate": {"json": {"output_tokens": "/max_tokens"}, "bytes": "input_tokens"}}}]}"#,
+/// )?;
+/// let price = catalogue.routes()[0].usage_price().ok_or("no price by usage")?;
+/// // 39 bytes and at most 1000 tokens of output.
+/// assert_eq!(price.hold(Some(br#"{"max_tokens": 1000, "messages": ["x"]}"#)), "0.00100975".parse()?);
+/// assert_eq!(price.hold(None), price.max());
+///
+/// let counts: Counts = serde_json::from_str(r#"{"input_tokens": 20, "output_tokens": 400}"#)?;
+/// assert_eq!(price.cost(&counts)?, "0.000405".parse()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsagePrice {
+    pub(super) max: Credits,
+    pub(super) min: Credits,
+    /// The price of each unit, in the file's order.
+    pub(super) units: Vec<(Box<str>, UnitPrice)>,
+    pub(super) report: Report,
+    pub(super) missing: Missing,
+    pub(super) over: Over,
+    pub(super) estimate: Option<Estimate>,
+}
+
+/// What a request costs without a report that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Missing {
+    /// What is held.
+    Hold,
+    /// The price's minimum.
+    #[default]
+    Minimum,
+    /// Nothing.
+    Release,
+}
+
+/// What a request costs if its cost is above what is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Over {
+    /// What is held.
+    #[default]
+    Cap,
+    /// All of it, even if the balance goes below zero.
+    Debt,
+}
+
+/// Why counts of units have no cost.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CostError {
+    /// The price has no such unit.
+    #[error("{unit} is not a unit of this price; {hint}")]
+    UnknownUnit {
+        /// The unit, cut after 64 characters.
+        unit: String,
+        /// The units that the price has.
+        hint: String,
+    },
+}
+
+impl UsagePrice {
+    /// The most that is held for a request. Above zero.
+    #[must_use]
+    pub const fn max(&self) -> Credits {
+        self.max
+    }
+
+    /// The least that a captured request costs. At most [`UsagePrice::max`].
+    #[must_use]
+    pub const fn min(&self) -> Credits {
+        self.min
+    }
+
+    /// Each unit and its price, in the file's order. None when the report is in credits.
+    pub fn units(&self) -> impl Iterator<Item = (&str, UnitPrice)> {
+        self.units.iter().map(|(unit, price)| (&**unit, *price))
+    }
+
+    /// Where the response says what it cost.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// What to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`]. Without an
+    /// estimate, the maximum.
+    ///
+    /// `body` is the request's whole body. Pass `None` when it is encoded (`Content-Encoding`) or was not read: its
+    /// length would say nothing about its content.
+    #[must_use]
+    pub fn hold(&self, body: Option<&[u8]>) -> Credits {
+        let estimate = self.estimate.as_ref().zip(body).and_then(|(estimate, body)| estimate.cost(&self.units, body));
+        estimate.map_or(self.max, |cost| cost.round_up().clamp(self.min, self.max))
+    }
+
+    /// Whether [`UsagePrice::hold`] depends on the request's body.
+    #[must_use]
+    pub const fn needs_request_body(&self) -> bool {
+        self.estimate.is_some()
+    }
+
+    /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can be above what is held.
+    /// A cost above [`Credits::MAX`] counts as that.
+    ///
+    /// # Errors
+    /// When the price does not have one of the units.
+    pub fn cost(&self, counts: &Counts) -> Result<Credits, CostError> {
+        match counts.iter().find(|(unit, _)| self.unit_price(unit).is_none()) {
+            Some((unit, _)) => Err(self.unknown_unit(unit)),
+            None => Ok(self.cost_of_known(counts)),
+        }
+    }
+
+    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`].
+    #[must_use]
+    pub fn cost_of_credits(&self, reported: Credits) -> Credits {
+        reported.max(self.min)
+    }
+
+    /// What to capture when the response has no report that can be read. Never more than `held`.
+    #[must_use]
+    pub fn without_report(&self, held: Credits) -> Credits {
+        match self.missing {
+            Missing::Hold => held,
+            Missing::Minimum => self.min.min(held),
+            Missing::Release => Credits::ZERO,
+        }
+    }
+
+    /// Whether a cost above what is held is charged in full, so that the balance may go below zero. Otherwise what is
+    /// held is charged.
+    #[must_use]
+    pub const fn may_exceed_hold(&self) -> bool {
+        matches!(self.over, Over::Debt)
+    }
+
+    /// What to capture of a request that costs `cost`, if `held` is held.
+    #[must_use]
+    pub fn captured(&self, cost: Credits, held: Credits) -> Credits {
+        if self.may_exceed_hold() { cost } else { cost.min(held) }
+    }
+
+    /// The cost of counts, ignoring units that the price does not have.
+    pub(super) fn cost_of_known(&self, counts: &Counts) -> Credits {
+        let known = counts.iter().filter_map(|(unit, count)| Some((count, self.unit_price(unit)?)));
+        let cost = known.fold(ExactCost::ZERO, |cost, (count, price)| cost.plus(count, price));
+        self.cost_of_credits(cost.round_up())
+    }
+
+    /// The cost of a response body of this length.
+    pub(super) fn cost_of_bytes(&self, bytes: u64) -> Credits {
+        let Source::Bytes(unit) = &self.report.source else { return self.min };
+        self.cost_of_known(&Counts::from_iter([(unit.to_string(), Count::from(bytes))]))
+    }
+
+    /// What the report reads from a JSON body, if that is where it is.
+    pub(super) const fn json_measures(&self) -> Option<&Measures<Pointer>> {
+        match &self.report.source {
+            Source::Json(measures) => Some(measures),
+            Source::Headers(_) | Source::Bytes(_) | Source::Unknown => None,
+        }
+    }
+
+    fn unit_price(&self, unit: &str) -> Option<UnitPrice> {
+        self.units().find(|(known, _)| *known == unit).map(|(_, price)| price)
+    }
+
+    fn unknown_unit(&self, unit: &str) -> CostError {
+        let names: Vec<&str> = self.units().map(|(unit, _)| unit).collect();
+        let hint = match nearest(unit, names.iter().copied()) {
+            _ if names.is_empty() => "it has no units, only credits".to_owned(),
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("its units are {}", names.join(", ")),
+        };
+        CostError::UnknownUnit { unit: unit.chars().take(64).collect(), hint }
+    }
+}
+
+/// For people, for example `up to 0.5 credits: input_tokens 0.00000025 each, output_tokens 0.000001 each`.
+impl fmt::Display for UsagePrice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.min.is_positive() {
+            write!(f, "{} to {} credits", self.min, self.max)?;
+        } else {
+            write!(f, "up to {} credits", self.max)?;
+        }
+        if self.units.is_empty() {
+            return f.write_str(", as each response reports");
+        }
+        for (position, (unit, price)) in self.units().enumerate() {
+            write!(f, "{} {unit} {price} each", if position == 0 { ":" } else { "," })?;
+        }
+        Ok(())
+    }
+}
