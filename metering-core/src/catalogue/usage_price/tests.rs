@@ -90,7 +90,7 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
         ("{\"max_tokens\": 1, \"max_token\u{17f}\": 1000}", "0.5"),
         (r#"{"max_tokens": 1000000}"#, "0.5"),
         (r#"{"max_tokens": 1e28, "n": 1e28}"#, "0.5"),
-        (r#"{"max_tokens": 0.000000001}"#, "0.0002000001"),
+        (r#"{"max_tokens": 1}"#, "0.000201"),
     ];
     for (fields, held) in table {
         assert_eq!(hold(&padded(fields)), credits(held), "{fields}");
