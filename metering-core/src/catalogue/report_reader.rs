@@ -224,3 +224,6 @@ impl Findings {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

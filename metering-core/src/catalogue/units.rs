@@ -220,3 +220,6 @@ fn decimal_text(value: u128, decimals: u32) -> String {
     let text = format!("{}.{:0width$}", value / one, value % one, width = decimals as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
+
+#[cfg(test)]
+mod tests;
