@@ -108,6 +108,11 @@ impl Count {
     pub const fn is_zero(self) -> bool {
         self.billionths == 0
     }
+
+    /// Whether it has no fraction.
+    pub(super) const fn is_whole(self) -> bool {
+        self.billionths.is_multiple_of(BILLION)
+    }
 }
 
 impl From<u64> for Count {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::catalogue::MAX_PRICE;
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
@@ -135,10 +136,11 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`].
+    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`], and no more than any request
+    /// can cost, so that an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
-        reported.max(self.min)
+        reported.max(self.min).min(MAX_PRICE)
     }
 
     /// What to capture when the response has no report that can be read. Never more than `held`.

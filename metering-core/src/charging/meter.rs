@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::charging::charge::{Charge, Decision, Receipt, Refusal, Settlement};
-use crate::charging::hold::{HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated};
+use crate::charging::charge::{Charge, Decision, Receipt, Settlement};
+use crate::charging::hold::{HoldAction, HoldId, HoldTerms};
 use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;

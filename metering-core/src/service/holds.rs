@@ -156,7 +156,9 @@ impl Service {
         match (report.amount, &report.units) {
             (Some(_), Some(_)) => Err(Error::field("units", "must not be given together with amount")),
             (Some(cost), None) if cost.is_negative() => Err(Error::field("amount", "must be zero or more")),
-            (Some(cost), None) if cost > MAX_PRICE => Err(Error::field("amount", format!("must be at most {MAX_PRICE}"))),
+            (Some(cost), None) if cost > MAX_PRICE => {
+                Err(Error::field("amount", format!("must be at most {MAX_PRICE}")))
+            }
             (Some(cost), None) => {
                 let cost = price().map_or(cost, |price| price.cost_of_credits(cost));
                 Ok(HoldAction::Capture { cost, may_exceed: may_exceed() })
