@@ -88,13 +88,13 @@ pub(crate) async fn snapshot(store: &dyn Store, account: &AccountId) -> String {
 pub(crate) async fn work_as_before(store: &dyn Store) {
     let totals = account(store, &account_id(HOLDER)).await.totals;
     assert_eq!((totals.balance, totals.held, totals.used), (calls(11), calls(6), calls(3)));
+    let expired = store.expired_holds(later(60), 9).await.unwrap();
+    assert_eq!(expired.iter().map(|hold| hold.id).collect::<Vec<_>>(), [id(OPEN)], "the other lease was renewed");
     // The meter gives each attempt an id of its own.
     let terms = hold(OPEN).hold.map(|terms| HoldTerms { id: id(9), ..terms });
     let retry = open(store, Charge { hold: terms, ..hold(OPEN) }, later(61)).await;
     let held = retry.hold.unwrap();
     assert_eq!((retry.repeated, held.id, held.amount, retry.balance), (true, id(OPEN), calls(3), calls(11)));
-    let expired = store.expired_holds(later(60), 9).await.unwrap();
-    assert_eq!(expired.iter().map(|hold| hold.id).collect::<Vec<_>>(), [id(OPEN)], "the other lease was renewed");
     assert_eq!(act(store, OPEN, HoldAction::CaptureFallback, later(61)).await, calls(13));
     assert_eq!(act(store, RENEWED, HoldAction::Expire, later(600)).await, calls(15));
     for number in [CAPTURED, RELEASED, EXPIRED, OPEN, RENEWED] {
