@@ -1,5 +1,6 @@
 //! [`MeteringLayer`]: puts any tower HTTP service behind the same checks as the standalone gateway.
 
+mod body;
 mod charged;
 mod response;
 
@@ -21,6 +22,7 @@ use crate::error::Error;
 use crate::service::{Admission, AdmissionKind, RequestHead, Service};
 use response::is_undelivered;
 
+pub use body::RequestBody;
 pub use charged::{Charged, UnderWay};
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
@@ -31,6 +33,9 @@ pub use charged::{Charged, UnderWay};
 /// - refused with a JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), without calling the inner service;
 /// - charged durably, and passed on with its path and query in normal form and a [`Charged`] in its extensions; the
 ///   response has the balance, the charge and the rate limits in its headers;
+/// - if its route is priced by usage: passed on once the most that it may cost is held durably. Its cost is captured from
+///   a header of the response, if that is where the catalogue says it is reported; otherwise the inner service calls
+///   [`Charged::capture`]. If nobody does, the hold is settled by the rule of the route's price;
 /// - passed on uncharged, if its route is not `metered`.
 ///
 /// Headers that make some frameworks run a different request than the one in the request line, such as
@@ -172,10 +177,12 @@ impl MeteringLayer {
         let headers = &head.headers;
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let refused = |error| credentials.explain(error).to_response();
+        let read_body = head.extensions.get::<RequestBody>().cloned();
         let found = self.service.find(RequestHead {
             key: credentials.key.as_ref(),
             address: head.extensions.get::<ClientAddress>().map(|client| client.0),
             method: head.method.as_str(),
+            body: read_body.as_ref().map(RequestBody::as_bytes),
             path: head.uri.path(),
             query: head.uri.query(),
             source: credentials.source,
@@ -187,9 +194,10 @@ impl MeteringLayer {
         if let (Some(hook), Some(route)) = (&self.on_match, found.route()) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
-        let Admission { target, kind, .. } = found.admit().await.map_err(refused)?;
+        let Admission { target, kind, route } = found.admit().await.map_err(refused)?;
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
+            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
             AdmissionKind::Free => None,
         };
         match (with_target(&head.uri, &target), &charged) {

@@ -8,6 +8,7 @@ mod claims;
 mod email;
 mod fields;
 mod gate;
+mod holds;
 pub(crate) mod key_terms;
 mod keys;
 mod payments;
@@ -97,6 +98,9 @@ pub struct ServiceConfig {
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
+    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is under way; when a
+    /// process ends without settling its holds, another one does so after this time. One minute by default.
+    pub hold_lease: Duration,
     /// Who sells the credits, for receipts.
     pub seller: Seller,
     /// How many keys an account may have. 1,000 by default.
@@ -106,9 +110,17 @@ pub struct ServiceConfig {
 impl Default for ServiceConfig {
     fn default() -> Self {
         let (public_url, links, terms_url, terms_version, chains, seller) = Default::default();
-        let delivery_lease = Duration::from_secs(60);
-        let max_keys_per_account = 1_000;
-        Self { public_url, links, terms_url, terms_version, chains, delivery_lease, seller, max_keys_per_account }
+        Self {
+            public_url,
+            links,
+            terms_url,
+            terms_version,
+            chains,
+            delivery_lease: Duration::from_secs(60),
+            hold_lease: Duration::from_secs(60),
+            seller,
+            max_keys_per_account: 1_000,
+        }
     }
 }
 
@@ -140,8 +152,8 @@ pub struct Links {
 /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
 ///
 /// let (key, source) = (Some(&key), ClientSource::Direct);
-/// let head =
-///     RequestHead { key, address: None, method: "GET", path: "/price", query: None, source, idempotency_key: None };
+/// let (address, body, query, idempotency_key) = (None, None, None, None);
+/// let head = RequestHead { key, address, method: "GET", body, path: "/price", query, source, idempotency_key };
 /// let admission = service.admit(head).await?;
 /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);

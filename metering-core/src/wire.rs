@@ -32,6 +32,7 @@ mod email;
 mod error;
 mod error_code;
 mod headers;
+mod holds;
 mod keys;
 mod payment;
 mod plans;
@@ -53,7 +54,12 @@ pub use email::{
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
 pub use headers::{
-    BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, metered_headers,
+    rate_headers, refunded_headers, settled_headers, settled_trailers,
+};
+pub use holds::{
+    CaptureRequest, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument, RequestState,
+    RequestsDocument,
 };
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,

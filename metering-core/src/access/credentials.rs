@@ -156,6 +156,7 @@ impl Credentials {
     /// # let lines = |name: &str| (name == "idempotency-key").then_some(header);
     /// let credentials = Credentials::read(lines);
     /// let head = RequestHead {
+    ///     body: None,
     ///     key: credentials.key.as_ref(),
     ///     address: None,
     ///     method: "GET",

@@ -1,4 +1,5 @@
-//! [`Charged`]: what the inner service of the layer knows about the charge of its request, and how it is refunded.
+//! [`Charged`]: what the inner service of the layer knows about the charge of its request, how it is refunded, and how a
+//! hold is settled.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,39 +9,55 @@ use tokio::sync::Mutex;
 
 use super::response::set_headers;
 use crate::access::account::AccountId;
-use crate::charging::charge::Receipt;
+use crate::catalogue::{Counts, ReportError, UsagePrice};
+use crate::charging::charge::{Receipt, Settlement};
+use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
+use crate::charging::rate::RateStatus;
+use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
-use crate::wire::metered_headers;
+use crate::wire::{metered_headers, refunded_headers, settled_headers};
 
-/// The account and amount of a charge. Every charged request has it in its extensions.
+/// The account and amount of a charge or a hold. Every charged request has it in its extensions.
 ///
-/// [`MeteringLayer`](crate::MeteringLayer) and [`Charged::refund`] have examples of a service that reads it.
+/// [`MeteringLayer`](crate::MeteringLayer) and [`Charged::refund`] have examples of a service that reads it. When the
+/// last clone is dropped, a hold that was not captured is settled by the rule of its route's price.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Charged {
     /// Who was charged.
     pub account: AccountId,
-    /// The price of this request.
+    /// The price of this request, or what is held for it.
     pub amount: Credits,
     /// The balance after it.
     pub balance: Credits,
     /// The template of the charged route.
     pub route_template: Arc<str>,
     service: Arc<Service>,
+    usage_price: Option<Arc<UsagePrice>>,
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    /// Taken by the refund, so that there is only one.
-    receipt: Option<Receipt>,
+    money: Money,
+    rate: RateStatus,
+    /// What to record when the response is passed on.
+    settlement: Option<Settlement>,
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
+    /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as under way, if its key has a limit on that.
     slot: Option<Slot>,
+}
+
+/// What can still be refunded or settled. It is taken by the first that does so.
+enum Money {
+    Charged(Receipt),
+    Held(HoldGuard),
+    Settled,
 }
 
 /// Counts a request as under way, for a key with a limit on that.
@@ -55,22 +72,135 @@ pub struct UnderWay {
 impl Charged {
     pub(super) fn new(service: &Arc<Service>, mut receipt: Receipt) -> Self {
         let slot = receipt.slot.take();
+        Self::of(service, slot, None, Money::Charged(receipt))
+    }
+
+    pub(super) fn held(service: &Arc<Service>, mut guard: HoldGuard, price: Option<Arc<UsagePrice>>) -> Self {
+        let slot = guard.take_slot();
+        Self::of(service, slot, price, Money::Held(guard))
+    }
+
+    fn of(service: &Arc<Service>, slot: Option<Slot>, usage_price: Option<Arc<UsagePrice>>, money: Money) -> Self {
+        let Some(receipt) = money.receipt() else { unreachable!("nothing is settled yet") };
         Self {
             account: receipt.account.clone(),
-            amount: receipt.charged,
+            amount: receipt.hold.map_or(receipt.charged, |held| held.amount),
             balance: receipt.balance,
             route_template: Arc::clone(&receipt.line.route_template),
             service: Arc::clone(service),
+            usage_price,
             state: Arc::new(Mutex::new(State {
-                headers: metered_headers(&receipt),
-                receipt: Some(receipt),
+                rate: receipt.rate,
+                settlement: receipt.settlement(),
+                headers: metered_headers(receipt),
+                money,
                 refund: Ok(()),
                 slot,
             })),
         }
     }
 
-    /// Refunds the charge in full. Later calls do nothing and return the same.
+    /// How the route is priced by usage; `None` for a request at a fixed price.
+    #[must_use]
+    pub const fn usage_price(&self) -> Option<&Arc<UsagePrice>> {
+        self.usage_price.as_ref()
+    }
+
+    /// Captures what a request with a hold cost, and releases the rest. The price of its route decides whether a cost
+    /// above the hold is charged in full.
+    ///
+    /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None` if
+    /// there is no hold, or it is already being settled.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use metering_core::{Charged, Error};
+    ///
+    /// /// A report costs a hundredth of a credit for each of its rows.
+    /// async fn report(request: Request<String>) -> Result<Response<String>, Error> {
+    ///     let rows: Vec<&str> = request.body().lines().collect();
+    ///     if let Some(charged) = request.extensions().get::<Charged>() {
+    ///         charged.capture(format!("0.{:02}", rows.len()).parse().map_err(|_| Error::Internal)?).await?;
+    ///     }
+    ///     Ok(Response::new(rows.join(";")))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::sync::Arc;
+    /// # use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
+    /// # use tower::{ServiceBuilder, ServiceExt, service_fn};
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/report", "method": "POST", "metered": true,
+    ///         "price": {"max": "0.5", "report": {"header": "x-cost"}}}]}"#,
+    /// )?;
+    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let served = ServiceBuilder::new().layer(MeteringLayer::new(service)).service(service_fn(report));
+    /// # let request = Request::post("/report").header("x-api-key", key.expose()).body("a\nb\nc".to_owned())?;
+    /// let response = served.oneshot(request).await?; // a request with three rows, through the layer
+    /// assert_eq!(response.headers()["x-bds-credit-charged"], "0.03");
+    /// assert_eq!(response.headers()["x-bds-credit-balance"], "1.97");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When it could not be recorded. The hold is then settled by its rule when its lease ends.
+    pub async fn capture(&self, cost: Credits) -> Result<Option<HoldUpdated>, Error> {
+        let mut state = self.state.lock().await;
+        let Some(guard) = state.take_hold() else { return Ok(None) };
+        let may_exceed = self.usage_price.as_ref().is_some_and(|price| price.may_exceed_hold());
+        let settled = if may_exceed { guard.capture_in_full(cost).await } else { guard.capture(cost).await };
+        self.settled(&mut state, settled)
+    }
+
+    /// Captures what these units cost, by the price of the route. `None` as in [`Charged::capture`].
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the price does not have one of the units, which is logged; otherwise as
+    /// [`Charged::capture`].
+    pub async fn capture_units(&self, counts: &Counts) -> Result<Option<HoldUpdated>, Error> {
+        let Some(price) = &self.usage_price else { return Ok(None) };
+        match price.cost(counts) {
+            Ok(cost) => self.capture(cost).await,
+            Err(error) => {
+                tracing::error!(%error, route = %self.route_template, "the units of a request have no price");
+                Err(Error::Internal)
+            }
+        }
+    }
+
+    /// Settles the hold of a request whose cost was not reported, by the rule of its route's price. `None` as in
+    /// [`Charged::capture`].
+    ///
+    /// # Errors
+    /// As [`Charged::capture`].
+    pub async fn capture_without_report(&self) -> Result<Option<HoldUpdated>, Error> {
+        let mut state = self.state.lock().await;
+        let Some(guard) = state.take_hold() else { return Ok(None) };
+        let settled = guard.capture_fallback().await;
+        self.settled(&mut state, settled)
+    }
+
+    fn settled(
+        &self,
+        state: &mut State,
+        settled: Result<HoldUpdated, MeterError>,
+    ) -> Result<Option<HoldUpdated>, Error> {
+        let settled = settled?;
+        if settled.excess.is_positive() {
+            let (route, account, excess) = (&self.route_template, &self.account, settled.excess);
+            tracing::warn!(%route, %account, %excess, id = %settled.hold.id, "a request cost more than was held");
+        }
+        if !settled.changed {
+            tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
+        }
+        state.headers = settled_headers(&state.rate, &settled);
+        Ok(Some(settled))
+    }
+
+    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same.
     ///
     /// The layer does this by itself when the inner service fails or responds with 502, 503 or 504. Call it for any
     /// other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
@@ -112,23 +242,56 @@ impl Charged {
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was logged.
     pub async fn refund(&self) -> Result<(), Error> {
         let mut state = self.state.lock().await;
-        if let Some(receipt) = state.receipt.take() {
-            let refund = self.service.refund_undelivered(receipt).await;
-            (state.headers, state.refund) = (refund.headers, refund.outcome);
+        let money = std::mem::replace(&mut state.money, Money::Settled);
+        if money.receipt().is_some() {
+            // The request was not delivered: its idempotency key is forgotten.
+            state.settlement = None;
+        }
+        match money {
+            Money::Charged(receipt) => {
+                let refund = self.service.refund_undelivered(receipt).await;
+                (state.headers, state.refund) = (refund.headers, refund.outcome);
+            }
+            Money::Held(guard) => match guard.release().await {
+                Ok(released) => state.headers = refunded_headers(&state.rate, released.balance),
+                // Its guard logged the cause.
+                Err(_) => state.refund = Err(Error::NotRefunded),
+            },
+            Money::Settled => {}
         }
         state.refund.clone()
     }
 
     /// Marks a response that is passed on to the client.
     pub(super) async fn delivered<R>(&self, mut response: Response<R>) -> Response<R> {
+        let reported = self.reported(&response);
+        self.capture_reported(reported).await;
         let mut state = self.state.lock().await;
-        if let Some(receipt) = &state.receipt {
-            self.service.delivered(receipt);
+        if let Some(settlement) = state.settlement.take() {
+            self.service.record_delivery(settlement);
         }
         if let Some(slot) = state.slot.take() {
             response.extensions_mut().insert(UnderWay { _slot: Arc::new(slot) });
         }
         set_headers(response, std::mem::take(&mut state.headers))
+    }
+
+    /// The cost that headers of the response report, if that is where the catalogue says it is.
+    fn reported<R>(&self, response: &Response<R>) -> Result<Option<Credits>, ReportError> {
+        let Some(price) = &self.usage_price else { return Ok(None) };
+        price.cost_from_headers(|name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes))
+    }
+
+    /// Captures a cost that was reported. One that cannot be recorded is already logged.
+    async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>) {
+        match reported {
+            Ok(Some(cost)) => drop(self.capture(cost).await),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, route = %self.route_template, "the cost of a request could not be read");
+                drop(self.capture_without_report().await);
+            }
+        }
     }
 
     /// Refunds a request that was not served, and returns its response.
@@ -138,6 +301,29 @@ impl Charged {
             Err(error) => error.to_response(),
         };
         set_headers(response, std::mem::take(&mut self.state.lock().await.headers))
+    }
+}
+
+impl Money {
+    const fn receipt(&self) -> Option<&Receipt> {
+        match self {
+            Self::Charged(receipt) => Some(receipt),
+            Self::Held(guard) => Some(guard.receipt()),
+            Self::Settled => None,
+        }
+    }
+}
+
+impl State {
+    /// The hold, if it is not being settled yet.
+    fn take_hold(&mut self) -> Option<HoldGuard> {
+        match std::mem::replace(&mut self.money, Money::Settled) {
+            Money::Held(guard) => Some(guard),
+            other => {
+                self.money = other;
+                None
+            }
+        }
     }
 }
 

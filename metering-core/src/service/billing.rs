@@ -18,8 +18,9 @@ use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::service::gate::kept_path;
+use crate::service::holds::held_price;
 use crate::usage::ClientSource;
-use crate::wire::{DeductRequest, LookupResponse};
+use crate::wire::{DeductRequest, HoldFields, LookupResponse};
 
 /// How to charge requests that another service serves.
 ///
@@ -97,7 +98,7 @@ impl Service {
     pub async fn deduct(&self, caller: impl Into<Caller<'_>>, request: &DeductRequest) -> Result<Receipt, Error> {
         let caller = Caller { address: request.client_ip, ..caller.into() };
         let key = caller.key.ok_or(Error::Unauthorized)?;
-        match self.charge_of(key, caller.address, request).await {
+        match self.charge_of(key, caller.address, request, None).await {
             Ok(charge) => self.charge(charge).await,
             Err(error) => Err(self.after_authentication(caller, error).await),
         }
@@ -131,7 +132,14 @@ impl Service {
         })
     }
 
-    async fn charge_of(&self, key: &ApiKey, address: Option<IpAddr>, request: &DeductRequest) -> Result<Charge, Error> {
+    /// The charge for a request, or the hold that `hold` asks for.
+    pub(super) async fn charge_of(
+        &self,
+        key: &ApiKey,
+        address: Option<IpAddr>,
+        request: &DeductRequest,
+        hold: Option<&HoldFields>,
+    ) -> Result<Charge, Error> {
         check_weights(request)?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
@@ -142,9 +150,11 @@ impl Service {
         let route = by_template.or_else(|| self.catalogue.find_leniently(&described.method, &segments));
         let named = request.route_template.as_deref().map(plain_segments);
         let session = named.and_then(|named| self.catalogue.session_price(&named));
-        let price = match session.or_else(|| self.catalogue.session_price(&segments)) {
-            Some(price) => price,
-            None => price(request, route, &segments, self.billing.default_weight)?,
+        let session = session.or_else(|| self.catalogue.session_price(&segments));
+        let listed = || session.map_or_else(|| price(request, route, &segments, self.billing.default_weight), Ok);
+        let (price, hold) = match hold {
+            None => (listed()?, None),
+            Some(fields) => held_price(fields, route, listed).map(|(price, terms)| (price, Some(terms)))?,
         };
         let template = match (by_template.or(route), &request.route_template) {
             (_, Some(template)) if by_template.is_none() => template.as_str().into(),
@@ -154,7 +164,7 @@ impl Service {
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = self.bounded_line(key, template, described.method, source).await;
         let request_path = kept_path(&described.path);
-        let (delivery, in_flight, hold) = (None, None, None);
+        let (delivery, in_flight) = (None, None);
         Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold })
     }
 

@@ -8,6 +8,7 @@ use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::RouteRefusal;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::route::Route;
+use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::charging::request_id::RequestId;
@@ -27,6 +28,8 @@ pub struct RequestHead<'r> {
     pub address: Option<IpAddr>,
     /// Its method.
     pub method: &'r str,
+    /// Its body, if it was read and is not encoded. A price by usage may estimate from it what to hold.
+    pub body: Option<&'r [u8]>,
     /// Its path, as received.
     pub path: &'r str,
     /// Its query, as received, without the question mark.
@@ -60,6 +63,8 @@ pub struct Admission<'c> {
 pub enum AdmissionKind {
     /// It was charged, and the charge is durable.
     Charged(Receipt),
+    /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
+    Held(HoldGuard),
     /// The route is not metered.
     Free,
 }
@@ -94,7 +99,7 @@ impl<'s> Found<'s, '_> {
         matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue.covers(path))
     }
 
-    /// Charges the request if its route is metered.
+    /// Charges the request if its route is metered, or holds what it may cost if its route is priced by usage.
     ///
     /// # Errors
     /// Same as [`Service::admit`].
@@ -134,13 +139,22 @@ impl<'s> Found<'s, '_> {
                 return Err(service.after_authentication(request.caller(), Error::InvalidParameter(fields)).await);
             }
         };
+        let (price, hold) = match route.usage_price() {
+            Some(by_usage) => {
+                let most = by_usage.hold(request.body);
+                (most, Some(service.hold_terms(by_usage.without_report(most))))
+            }
+            None => (price, None),
+        };
         let request_path = kept_path(path.as_str());
         let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
-        let hold = None;
         let charge =
             Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold };
-        let receipt = service.charge(charge).await?;
-        Ok(Admission { route, target, kind: AdmissionKind::Charged(receipt) })
+        let kind = match service.meter.guard(service.charge(charge).await?) {
+            Ok(guard) => AdmissionKind::Held(guard),
+            Err(receipt) => AdmissionKind::Charged(receipt),
+        };
+        Ok(Admission { route, target, kind })
     }
 }
 
@@ -177,7 +191,7 @@ impl Service {
     ///     }
     ///     match found.admit().await?.kind {
     ///         AdmissionKind::Charged(receipt) => Ok(Some(receipt)),
-    ///         AdmissionKind::Free => Ok(None),
+    ///         AdmissionKind::Held(_) | AdmissionKind::Free => Ok(None),
     ///     }
     /// }
     /// ```
@@ -218,6 +232,7 @@ impl Service {
     ///     key: credentials.key.as_ref(),
     ///     address: None, // of the connection, or as the proxy reports it
     ///     method: request.method().as_str(),
+    ///     body: None, // of the request, for routes that are priced by usage
     ///     path: request.uri().path(),
     ///     query: request.uri().query(),
     ///     source: credentials.source,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::charging::charge::Receipt;
+use crate::charging::charge::{Receipt, Settlement};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
@@ -66,7 +66,8 @@ impl Service {
     /// ```
     pub async fn refund_undelivered(&self, receipt: Receipt) -> RefundResult {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
-        let (meter, account, amount) = (Arc::clone(&self.meter), receipt.account.clone(), receipt.charged);
+        let amount = receipt.hold.map_or(receipt.charged, |held| held.amount);
+        let (meter, account) = (Arc::clone(&self.meter), receipt.account.clone());
         let refund = tokio::spawn(async move {
             let refunded = meter.refund(receipt).await;
             if let Err(error) = &refunded {
@@ -100,8 +101,8 @@ impl Service {
     /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
     /// let sent = IdempotencyKey::parse("8e03978e")?;
     /// let (key, source, idempotency_key) = (Some(&key), ClientSource::Direct, Some(Ok(&sent)));
-    /// let (method, path, address) = ("GET", "/price", None);
-    /// let head = RequestHead { key, address, method, path, query: None, source, idempotency_key };
+    /// let (method, path, address, body) = ("GET", "/price", None, None);
+    /// let head = RequestHead { key, address, method, body, path, query: None, source, idempotency_key };
     /// let AdmissionKind::Charged(receipt) = service.admit(head).await?.kind else { return Err("not charged".into()) };
     /// // Send the response, and then:
     /// service.delivered(&receipt);
@@ -110,7 +111,13 @@ impl Service {
     /// # }
     /// ```
     pub fn delivered(&self, receipt: &Receipt) {
-        let Some(settlement) = receipt.settlement() else { return };
+        if let Some(settlement) = receipt.settlement() {
+            self.record_delivery(settlement);
+        }
+    }
+
+    /// [`Service::delivered`], for a receipt that is gone.
+    pub(crate) fn record_delivery(&self, settlement: Settlement) {
         let meter = Arc::clone(&self.meter);
         tokio::spawn(async move {
             if let Err(error) = meter.settle(settlement).await {

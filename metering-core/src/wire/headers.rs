@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::charging::charge::Receipt;
+use crate::charging::hold::HoldUpdated;
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
 
@@ -15,10 +16,15 @@ pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.
 pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 
-/// How many headers a metered response gets, at most.
-const HEADERS: usize = 4;
+/// What is held for a request whose cost is not known yet, in credits.
+pub const HELD_HEADER: &str = "x-bds-credit-held";
+/// The id of a request whose credits are or were held, for `GET /requests/{id}`.
+pub const REQUEST_ID_HEADER: &str = "x-bds-request-id";
 
-/// The headers of the response to an accepted request.
+/// How many headers a metered response gets, at most.
+const HEADERS: usize = 5;
+
+/// The headers of the response to an accepted request: what was charged, or what is held.
 ///
 /// ```
 /// use metering_core::wire::metered_headers;
@@ -40,7 +46,28 @@ const HEADERS: usize = 4;
 /// ```
 #[must_use]
 pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
-    money_headers(&receipt.rate, receipt.balance, receipt.charged)
+    let Some(held) = receipt.hold else { return money_headers(&receipt.rate, receipt.balance, receipt.charged) };
+    let mut headers = rate_headers(&receipt.rate);
+    headers.push((BALANCE_HEADER, receipt.balance.to_string()));
+    headers.push((HELD_HEADER, held.amount.to_string()));
+    headers.push((REQUEST_ID_HEADER, held.id.to_string()));
+    headers
+}
+
+/// The headers of the response to a request whose hold was settled before its response was sent.
+#[must_use]
+pub fn settled_headers(rate: &RateStatus, settled: &HoldUpdated) -> Vec<(&'static str, String)> {
+    let mut headers = rate_headers(rate);
+    headers.extend(settled_trailers(settled));
+    headers.push((REQUEST_ID_HEADER, settled.hold.id.to_string()));
+    headers
+}
+
+/// The trailers of a response whose cost was known only at its end.
+#[must_use]
+pub fn settled_trailers(settled: &HoldUpdated) -> [(&'static str, String); 2] {
+    let charged = settled.hold.settled.map_or(Credits::ZERO, |settled| settled.captured);
+    [(BALANCE_HEADER, settled.balance.to_string()), (CHARGED_HEADER, charged.to_string())]
 }
 
 /// The headers of the response to a refunded request: a charge of zero, and the balance after the refund. The request

@@ -336,7 +336,7 @@ fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<O
 }
 
 /// An amount of credits as text or as a number, read exactly.
-fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     let text = match raw.get() {
         "null" => return Ok(None),

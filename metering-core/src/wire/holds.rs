@@ -1,0 +1,186 @@
+//! Requests whose credits are held, for the accounts that pay for them and for the services that serve them.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::catalogue::Counts;
+use crate::charging::hold::Hold;
+use crate::clock::Timestamp;
+use crate::money::credits::{Credits, printed};
+use crate::wire::billing::DeductRequest;
+
+/// The state of a request whose credits are or were held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RequestState {
+    /// Its cost is not known yet.
+    Held,
+    /// It was charged.
+    Captured,
+    /// It was not served, and cost nothing.
+    Released,
+}
+
+/// A request whose credits are held, or were held until it was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RequestDocument {
+    /// Its id, from the header `X-BDS-Request-Id`.
+    pub id: String,
+    /// Its state.
+    pub state: RequestState,
+    /// The credits held now; zero once it is settled.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub held: Credits,
+    /// The credits charged.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub charged: Credits,
+    /// The credits that were held and have returned to the balance.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub released: Credits,
+    /// Why it was settled: `report` (the response said what it cost), `no_report`, `release`, or `expiry` (the service
+    /// that served it did not settle it in time); null while it is held.
+    pub settled_by: Option<String>,
+    /// Its route.
+    pub route_template: String,
+    /// Its method.
+    pub http_method: String,
+    /// Its path.
+    pub request_path: String,
+    /// When it was accepted, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+    /// When its lease ends, as RFC 3339. The lease is renewed while the request is under way.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub expires_at: Timestamp,
+    /// When it was settled, as RFC 3339; null while it is held.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub settled_at: Option<Timestamp>,
+}
+
+impl From<&Hold> for RequestDocument {
+    fn from(hold: &Hold) -> Self {
+        use crate::charging::hold::SettleReason;
+        let charged = hold.settled.map_or(Credits::ZERO, |settled| settled.captured);
+        let released = match hold.settled {
+            Some(_) => hold.amount.checked_sub(charged).unwrap_or(Credits::ZERO).max(Credits::ZERO),
+            None => Credits::ZERO,
+        };
+        Self {
+            id: hold.id.to_string(),
+            state: match hold.settled.map(|settled| settled.reason) {
+                None => RequestState::Held,
+                Some(SettleReason::Release) => RequestState::Released,
+                Some(_) => RequestState::Captured,
+            },
+            held: hold.held(),
+            charged,
+            released,
+            settled_by: hold.settled.map(|settled| settled.reason.as_str().to_owned()),
+            route_template: hold.line.route_template.to_string(),
+            http_method: hold.line.http_method.to_string(),
+            request_path: hold.request_path.to_string(),
+            created_at: hold.created_at,
+            expires_at: hold.expires_at,
+            settled_at: hold.settled.map(|settled| settled.at),
+        }
+    }
+}
+
+/// The response to `GET /requests`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RequestsDocument {
+    /// The requests, newest first.
+    pub data: Vec<RequestDocument>,
+}
+
+/// The body of `POST /internal/billing/hold`: that of `POST /internal/billing/deduct`, and what to hold.
+#[derive(Debug, Clone)]
+pub struct HoldRequest {
+    /// The request that the credits are held for. With a `request_id`, a retry gets the first hold.
+    pub of: DeductRequest,
+    /// What to hold.
+    pub terms: HoldFields,
+}
+
+/// What `POST /internal/billing/hold` holds, next to the fields of `POST /internal/billing/deduct`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HoldFields {
+    /// The most that the request may cost, in credits, as text or as a number; by default the price that
+    /// `POST /internal/billing/deduct` would charge, or the maximum of a route that is priced by usage.
+    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub amount: Option<Credits>,
+    /// What to charge if it is neither captured nor released before its lease ends; by default nothing, or what the
+    /// catalogue says for a route that is priced by usage.
+    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub fallback: Option<Credits>,
+    /// How many seconds it may stay open, 10 to 86400; by default 900.
+    pub lease_seconds: Option<u32>,
+}
+
+impl<'de> Deserialize<'de> for HoldRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Twice from the same text: flattening would read the numbers as floats.
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let of = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let terms = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { of, terms })
+    }
+}
+
+/// The body of `POST /internal/billing/capture`. Without `amount` and `units`, the fallback is charged.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CaptureRequest {
+    /// The id of the held request.
+    pub id: String,
+    /// What it cost, in credits, as text or as a number.
+    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub amount: Option<Credits>,
+    /// How much of each unit it used, priced by the catalogue.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
+    pub units: Option<Counts>,
+}
+
+/// The body of `POST /internal/billing/release`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseRequest {
+    /// The id of the held request.
+    pub id: String,
+}
+
+/// The response to `POST /internal/billing/hold`, `/capture` and `/release`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HoldResponse {
+    /// Whether this request changed something. A repeated one gets the first outcome.
+    pub changed: bool,
+    /// The request whose credits are or were held.
+    pub request: RequestDocument,
+    /// Who pays.
+    pub org_id: String,
+    /// The balance after it.
+    #[serde(deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+}
+
+impl HoldResponse {
+    /// The response about a hold.
+    #[must_use]
+    pub fn new(hold: &Hold, credit_balance: Credits, changed: bool) -> Self {
+        Self { changed, request: hold.into(), org_id: hold.account.to_string(), credit_balance }
+    }
+}
