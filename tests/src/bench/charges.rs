@@ -170,7 +170,6 @@ pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
         address: None,
         in_flight: None,
         hold: None,
-        hold: None,
     })
 }
 
