@@ -4,6 +4,8 @@
 mod bad_postings;
 mod contract;
 mod expiry;
+mod hold_moves;
+mod holds;
 mod key_agreement;
 mod key_moves;
 mod keys;
