@@ -239,7 +239,7 @@ const BOOKS_OF_SEVEN: &str = "\
 INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 7000);
 INSERT INTO api_key (account, number, id, name, scopes, routes, networks, disabled, requests_per_minute, requests_per_day,
     max_in_flight, budget, created_at)
-  VALUES (5, 0, 'key_x0000000000000000005', 'First key', 'call read manage topup', '', '', FALSE, 0, 0, 0, 100, 7000);
+  VALUES (5, 0, 'key_00000000000000000005', 'First key', 'call read manage topup', '', '', FALSE, 0, 0, 0, 100, 7000);
 INSERT INTO key_secret (hash, account, key, created_at) VALUES (decode(repeat('05', 32), 'hex'), 5, 0, 7500);
 INSERT INTO key_meter VALUES (5, 0, 0, 9, 0, 0, 0, 0);
 INSERT INTO usage_line (id, digest, route_template, http_method, source)
