@@ -40,7 +40,7 @@ async fn release(store: &dyn Store, receipt: &Receipt, now: Timestamp) -> HoldUp
 pub async fn a_repeated_request_gets_the_same_hold(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let named = |amount| holding(charge_named(customer.key, amount, "r1"));
-    let decisions = commit(&*store, vec![named(60), named(60), named(90)], NOON).await;
+    let decisions = commit(&*store, vec![named(60), named(60), named(9)], NOON).await;
     let receipts: Vec<_> = decisions
         .into_iter()
         .map(|decision| match decision {
@@ -51,11 +51,14 @@ pub async fn a_repeated_request_gets_the_same_hold(store: Arc<dyn Store>) {
     let id = held(&receipts[0]).id;
     let expected = |repeated| (id, atoms(60), Credits::ZERO, repeated);
     assert!(receipts.iter().map(summary).eq([expected(false), expected(true), expected(true)]));
-    for amount in [60, 1, 0, i64::MAX] {
+    for amount in [60, 1, 0] {
         let again = accepted(&*store, named(amount), later(1)).await;
         assert_eq!((summary(&again), again.balance), (expected(true), atoms(40)));
         assert_eq!(again.hold_update(capture(1)).map(|update| update.id), Some(id));
         assert_eq!(again.into_refund(), None, "a hold is released, not refunded");
+    }
+    for amount in [61, i64::MAX] {
+        assert_eq!(repeated(&*store, named(amount), later(1)).await, Repetition::OtherRequest, "it needs more");
     }
     assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap().len(), 1);
@@ -123,7 +126,7 @@ pub async fn a_later_attempt_takes_over_the_hold(store: Arc<dyn Store>) {
     let wait = Repetition::InProgress { retry_after_seconds: 40 };
     assert_eq!(repeated(&*store, request(60), evening).await, wait);
     accepted(&*store, charge(customer.key, 5), evening).await;
-    let second = accepted(&*store, request(80), next_day).await;
+    let second = accepted(&*store, request(50), next_day).await;
     assert_eq!(summary(&second), (held(&first).id, atoms(60), Credits::ZERO, true));
     assert_eq!((number(&second), second.day, second.balance), (2, evening.day(), atoms(35)));
     assert_eq!(amounts(&*store, &customer.id).await, (35, 60, 5));
@@ -137,7 +140,7 @@ pub async fn a_later_attempt_takes_over_the_hold(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A release by an attempt that was taken over does nothing. A release by the last one forgets the key, so that the next
+/// A release or a fallback by an attempt that was taken over does nothing. A release by the last one forgets the key, so that the next
 /// request is held anew.
 pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
@@ -146,6 +149,9 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
     let second = accepted(&*store, request(), later(40)).await;
     let late = release(&*store, &first, later(41)).await;
     assert_eq!((late.changed, late.balance, late.hold.settled), (false, atoms(40), None));
+    let fallback = first.hold_update(HoldAction::CaptureFallback).expect("it is a hold");
+    let late = try_update(&*store, Posting::Hold(fallback), later(41)).await.expect("the hold exists");
+    assert_eq!((late.changed, late.hold.settled), (false, None), "the response of the later attempt may still come");
     assert!(matches!(repeated(&*store, request(), later(42)).await, Repetition::InProgress { .. }));
     assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
     let released = release(&*store, &second, later(43)).await;
@@ -166,23 +172,49 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A capture by an attempt, or the end of the lease, keeps the key: a retry is not held again.
-pub async fn only_a_release_forgets_the_key(store: Arc<dyn Store>) {
-    for action in [capture(10), HoldAction::CaptureFallback, HoldAction::Expire] {
+/// A hold whose cost was reported has paid for its request: a retry gets it again. If nobody knows what the request
+/// cost, or it was not served, a retry is held anew, and not as the first attempt.
+pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>) {
+    // action, what it captures, whether a retry is held anew
+    let table = [
+        (capture(10), 10, false),
+        (HoldAction::CaptureFallback, FALLBACK, true),
+        (HoldAction::Expire, FALLBACK, true),
+        (HoldAction::Release, 0, true),
+    ];
+    for (action, captured, is_new) in table {
         let customer = customer(&*store, 100).await;
-        let request = || holding(keyed(customer.key, 60, "k", 1));
-        let first = accepted(&*store, request(), NOON).await;
-        let update = first.hold_update(action).expect("it is a hold");
-        assert_eq!(update.delivery, None, "{action:?}");
-        let after = try_update(&*store, Posting::Hold(update), later(35)).await.expect("the hold exists");
-        assert!(after.changed);
-        let second = accepted(&*store, request(), later(40)).await;
-        assert_eq!((number(&second), held(&second).id), (2, held(&first).id));
-        assert!(!release(&*store, &second, later(41)).await.changed, "it is settled");
-        let captured = if action == capture(10) { 10 } else { FALLBACK };
-        assert_eq!(amounts(&*store, &customer.id).await, (100 - captured, 0, captured));
-        assert!(matches!(repeated(&*store, request(), later(42)).await, Repetition::InProgress { .. }));
+        let requests = [keyed(customer.key, 30, "k", 1), charge_named(customer.key, 30, "r1")];
+        for (count, request) in (1..).zip(requests) {
+            let request = || holding(request.clone());
+            let first = accepted(&*store, request(), NOON).await;
+            let id = held(&first).id;
+            // Not by the attempt itself, whose release would forget the key.
+            assert!(act(&*store, &customer.id, id, action, later(35)).await.changed);
+            let second = accepted(&*store, request(), later(40)).await;
+            assert_eq!((held(&second).id != id, held(&second).amount), (is_new, atoms(30)), "{action:?}");
+            assert_eq!(second.repeated, !is_new);
+            assert_eq!(second.delivery.as_ref().map(|attempt| attempt.number), first.delivery.as_ref().map(|_| 2));
+            let (used, held_now) = (count * captured, if is_new { 30 } else { 0 });
+            assert_eq!(amounts(&*store, &customer.id).await, (100 - used - held_now, held_now, used), "{action:?}");
+            if is_new {
+                act(&*store, &customer.id, held(&second).id, HoldAction::Release, later(41)).await;
+            }
+        }
+        assert_verified(&*store).await;
     }
+}
+
+/// An accepted retry renews the lease of the hold that it takes over, and never shortens it.
+pub async fn a_retry_renews_the_lease(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    let request = || holding(charge_named(customer.key, 60, "r1"));
+    let id = held(&accepted(&*store, request(), NOON).await).id;
+    for (seconds, end) in [(0, 30), (10, 40), (5, 40), (100, 130)] {
+        assert!(accepted(&*store, request(), later(seconds)).await.repeated);
+        assert_eq!(read(&*store, id).await.expires_at, later(end), "after {seconds} seconds");
+    }
+    assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
     assert_verified(&*store).await;
 }
 
