@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 const WATCHER: &str = r#""$@" & server=$!; read -r end; kill -KILL "$server""#;
 
 /// Variables that keep the proxy off the network, and let it start without a key of its own.
-const ENVIRONMENT: [(&str, &str); 7] = [
+const ENVIRONMENT: [(&str, &str); 8] = [
     ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
     ("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True"),
     ("LITELLM_LOCAL_AUTOROUTER_PRESETS", "True"),
@@ -27,6 +27,8 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("LITELLM_LOCAL_POLICY_TEMPLATES", "True"),
     ("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "True"),
     ("DISABLE_ADMIN_UI", "True"),
+    // Otherwise Python writes next to our scripts.
+    ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
 /// A running proxy. Dropping it ends it.
@@ -79,13 +81,13 @@ impl LiteLlm {
         let (sender, lines) = channel();
         forward(watcher.stdout.take().expect("its output is piped"), sender.clone());
         forward(watcher.stderr.take().expect("its errors are piped"), sender);
-        let mut log = String::new();
-        loop {
-            let Ok(line) = lines.recv_timeout(TIMEOUT) else { panic!("LiteLLM did not start: {log}") };
-            if let Some(address) = listening(&line) {
-                return Self { watcher, address };
+        match address(&lines) {
+            Ok(address) => Self { watcher, address },
+            Err(log) => {
+                drop(watcher.stdin.take());
+                let _ = watcher.wait();
+                panic!("LiteLLM did not start: {log}");
             }
-            log = log + &line + "\n";
         }
     }
 
@@ -111,6 +113,18 @@ fn forward(from: impl Read + Send + 'static, sender: Sender<String>) {
             let _ = sender.send(line);
         }
     });
+}
+
+/// Waits for the address that the proxy listens on. The error is its output without one.
+fn address(lines: &Receiver<String>) -> Result<SocketAddr, String> {
+    let mut log = String::new();
+    while let Ok(line) = lines.recv_timeout(TIMEOUT) {
+        if let Some(address) = listening(&line) {
+            return Ok(address);
+        }
+        log = log + &line + "\n";
+    }
+    Err(log)
 }
 
 /// The address in uvicorn's report that it is ready.
