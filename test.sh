@@ -14,10 +14,10 @@ case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; 
 for name in "${!METERING_@}"; do unset "$name"; done
 
 # Disk space that a full build needs, in MiB. A CI build is used once, so it skips incremental state, which is half.
-mib_to_build=6000
+mib_to_build=7000
 if [ "${CI:-}" = true ]; then
   export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
-  mib_to_build=3000
+  mib_to_build=4000
 fi
 
 cargo_deny_version=0.20.2

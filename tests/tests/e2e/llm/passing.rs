@@ -69,6 +69,29 @@ fn clients_cannot_turn_the_usage_of_streams_off() {
 }
 
 #[test]
+fn route_of_a_model_serves_no_other() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let key = site.account("1").api_key;
+    let server = setup(&site, &json!("0.01")).start();
+    let client = server.client_with(&key);
+    let messages = json!([{"role": "user", "content": "Hi."}]);
+    let call = |model: &str, more: Value| {
+        let mut body = json!({"model": "mock", "messages": messages});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        client.post(&format!("/openai/deployments/{model}/chat/completions"), &body)
+    };
+    let short = call("short", json!({})).expect(200).json();
+    assert_eq!(short["choices"][0]["message"]["content"], json!(text(COMPLETION_TOKENS)), "{short}");
+    for field in ["fallbacks", "context_window_fallbacks", "content_policy_fallbacks"] {
+        let _ = call("broken", json!({field: ["mock"]})).expect(500);
+    }
+    let _ = client.post("/openai/deployments/mock/chat/completions", &json!({"messages": messages})).expect(404);
+}
+
+#[test]
 fn stream_of_a_client_that_leaves_is_closed() {
     if litellm::is_skipped() {
         return;

@@ -25,10 +25,13 @@ pub(super) enum Language {
 
 pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
 
-/// A server with one route, `POST /v1/chat/completions`, at this price.
+/// A server that sells `POST /v1/chat/completions` with any model, and the models `short` and `broken` at routes of their
+/// own, all at this price.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
-    let route = json!({"path": "/v1/chat/completions", "method": "POST", "metered": true, "sse": true, "price": price});
-    let catalogue = json!({"market": "LLM", "version": 1, "endpoints": [route]});
+    let route = |path: String| json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price});
+    let models = ["short", "broken"].map(|model| format!("/openai/deployments/{model}/chat/completions"));
+    let routes: Vec<_> = models.into_iter().chain(["/v1/chat/completions".to_owned()]).map(route).collect();
+    let catalogue = json!({"market": "LLM", "version": 1, "endpoints": routes});
     let catalogue = site.write("catalogue.json", &catalogue.to_string());
     // The first request takes LiteLLM longer, and all requests do while other tests use all cores.
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "2m");
