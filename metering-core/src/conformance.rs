@@ -45,6 +45,8 @@ mod contracts;
 pub mod email_links;
 pub mod emails;
 pub mod expiry;
+mod hold_scene;
+pub mod holds;
 pub mod idempotency_keys;
 pub mod key_budgets;
 pub mod key_chains;

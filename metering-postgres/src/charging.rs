@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod commit;
 pub(crate) mod entry;
+pub(crate) mod holds;
 pub(crate) mod known;
 pub(crate) mod left;
 pub(crate) mod tail;

@@ -23,6 +23,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0005_receipts_links_quotes.sql"),
     include_str!("migrations/0006_operators.sql"),
     include_str!("migrations/0007_keys.sql"),
+    include_str!("migrations/0008_holds.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use futures_util::TryStreamExt;
 use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
+use metering_core::backend::credits;
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
-use metering_core::charging::{Delivery, Fingerprint, KeyMeter, MeterState, Remembered, StoredResult, Window};
+use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
 use metering_core::money::PaymentRef;
 use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
@@ -16,7 +17,7 @@ use crate::connection::session::GenericClient;
 pub(crate) use crate::connection::value::Values;
 use crate::error::{Failure, Result, corrupt};
 
-/// The columns that [`account`] reads from `account a JOIN meter m`.
+/// The columns that [`account`] reads from `account a JOIN meter m`. There is none for `held`, see [`totals`].
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used, a.email_credits, a.email_verified_at";
@@ -117,13 +118,14 @@ fn limits(row: &Row, first: usize) -> Result<RateLimits> {
     Ok(RateLimits { requests_per_minute: unsigned(row, first)?, requests_per_day: unsigned(row, first + 1)? })
 }
 
+/// Reads the totals of an account. What is held is what explains the balance, because a column for it would be read and
+/// written with every charge; `verify` compares it with the open holds.
 fn totals(row: &Row, first: usize) -> Result<Totals> {
-    Ok(Totals {
-        balance: amount(row, first)?,
-        purchased: amount(row, first + 1)?,
-        granted: amount(row, first + 2)?,
-        used: amount(row, first + 3)?,
-    })
+    let (balance, purchased) = (amount(row, first)?, amount(row, first + 1)?);
+    let (granted, used) = (amount(row, first + 2)?, amount(row, first + 3)?);
+    let [added, taken] =
+        [(purchased, granted), (used, balance)].map(|(one, other)| i128::from(one.atoms()) + i128::from(other.atoms()));
+    Ok(Totals { balance, purchased, granted, used, held: credits(added - taken)? })
 }
 
 /// The columns that [`key_meter`] reads from `key_meter c`.
@@ -249,8 +251,8 @@ where
     text.parse().map_err(|error| corrupt(format_args!("{text:?}: {error}")))
 }
 
-/// The remembered outcome of a request: the charge, the balance, the expiry time, and for an idempotency key its
-/// fingerprint, number of tries and lease.
+/// The remembered outcome of a request: the charge, the balance, the expiry time, for an idempotency key its
+/// fingerprint, number of tries and lease, and the hold.
 pub(crate) fn stored_result(row: &Row, from: usize) -> Result<Remembered> {
     let delivery = match row.try_get::<_, Option<&[u8]>>(from + 3)? {
         None => None,
@@ -262,6 +264,7 @@ pub(crate) fn stored_result(row: &Row, from: usize) -> Result<Remembered> {
             Some(Delivery { fingerprint: Fingerprint::from_bytes(bytes(row, from + 3)?), tries, open_until })
         }
     };
-    let result = StoredResult { charged: amount(row, from)?, balance: amount(row, from + 1)?, delivery };
+    let hold = optional_bytes(row, from + 6)?.map(HoldId::from_bytes);
+    let result = StoredResult { charged: amount(row, from)?, balance: amount(row, from + 1)?, delivery, hold };
     Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
 }

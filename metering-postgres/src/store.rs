@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod check;
 pub(crate) mod expiry;
+pub(crate) mod holds;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;

@@ -3,3 +3,5 @@
 pub(crate) mod cache;
 pub(crate) mod cached_keys;
 pub(crate) mod commit;
+pub(crate) mod holds;
+pub(crate) mod stored_results;

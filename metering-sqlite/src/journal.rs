@@ -11,6 +11,6 @@ pub(crate) mod sequence;
 pub(crate) mod snapshot;
 pub(crate) mod unfolded;
 
-pub(crate) use change::{Change, Path, Row, Usage};
+pub(crate) use change::{Change, Holds, Path, Row, Usage};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use unfolded::{Noted, Touched, Unfolded};

@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0007_receipts_links_quotes.sql")),
     |connection| run(connection, include_str!("migrations/0008_operators.sql")),
     |connection| run(connection, include_str!("migrations/0009_keys.sql")),
+    |connection| run(connection, include_str!("migrations/0010_holds.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

@@ -15,11 +15,11 @@ use crate::error::{Result, corrupt, store_error};
 /// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, a.email_credits, a.email_verified_at";
+     m.granted, m.used, m.held, a.email_credits, a.email_verified_at";
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";
+     m.granted, m.used, m.held, m.minute, m.minute_count, m.day, m.day_count";
 
 /// Reads the first row of a query, if any. `read` may find the row corrupt.
 pub(crate) fn first<T>(
@@ -54,7 +54,7 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     let created_at = timestamp(row, 6)?;
     let revoked_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis);
     let (limits, totals) = (limits(row, 8)?, totals(row, 10)?);
-    let email_status = email_status(row.get(14)?, row.get(15)?);
+    let email_status = email_status(row.get(15)?, row.get(16)?);
     let read = || {
         Ok(Account {
             id: parse(&org_id)?,
@@ -94,8 +94,8 @@ pub(crate) fn meter_state(row: &Row<'_>, first: usize) -> rusqlite::Result<Meter
     Ok(MeterState {
         limits: limits(row, first)?,
         totals: totals(row, first + 2)?,
-        minute: Window { index: row.get(first + 6)?, count: row.get(first + 7)? },
-        day: Window { index: row.get(first + 8)?, count: row.get(first + 9)? },
+        minute: Window { index: row.get(first + 7)?, count: row.get(first + 8)? },
+        day: Window { index: row.get(first + 9)?, count: row.get(first + 10)? },
     })
 }
 
@@ -103,13 +103,15 @@ fn limits(row: &Row<'_>, first: usize) -> rusqlite::Result<RateLimits> {
     Ok(RateLimits { requests_per_minute: row.get(first)?, requests_per_day: row.get(first + 1)? })
 }
 
-fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
+/// Reads balance, purchased, granted, used and held.
+pub(crate) fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
     let amount = |index| row.get(index).map(Credits::from_atoms);
     Ok(Totals {
         balance: amount(first)?,
         purchased: amount(first + 1)?,
         granted: amount(first + 2)?,
         used: amount(first + 3)?,
+        held: amount(first + 4)?,
     })
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod expiry;
+pub(crate) mod holds;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;

@@ -2,3 +2,4 @@
 
 pub(crate) mod activity;
 pub(crate) mod daily_totals;
+pub(crate) mod kind;

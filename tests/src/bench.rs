@@ -18,6 +18,7 @@ mod draws;
 mod format;
 mod gateway;
 mod generator;
+mod holds;
 mod http;
 mod interrupt;
 mod machine;
@@ -65,6 +66,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         for part in arguments.parts() {
             match part {
                 Part::Charges => charges::write(arguments, out).await?,
+                Part::Holds => holds::write(arguments, out).await?,
                 Part::Aged => aged::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,

@@ -196,6 +196,7 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     })
 }
 

@@ -3,6 +3,7 @@
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
 //! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
+mod holds;
 mod keys;
 
 /// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all four traits of
@@ -33,6 +34,7 @@ macro_rules! store_conformance {
 macro_rules! charging_conformance {
     ($fresh:expr) => {
         $crate::keys_conformance!($fresh);
+        $crate::holds_conformance!($fresh);
         $crate::conformance_tests! { $fresh;
             accounts::a_new_account_is_found_as_it_was_made,
             accounts::account_without_entries_has_no_credits,

@@ -36,7 +36,7 @@ pub(super) fn account() -> Account {
         email_status: EmailStatus::Unchecked,
         payer: Some(Payer { address: PAYER, chain_id: 1 }),
         limits: RateLimits::default(),
-        totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO },
+        totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO, held: Credits::ZERO },
         created_at,
         revoked_at: None,
     }

@@ -98,7 +98,13 @@ fn account(number: u8) -> Record {
         email_status: crate::access::EmailStatus::Unchecked,
         payer: None,
         limits: RateLimits::default(),
-        totals: Totals { balance: most, purchased: most, granted: Credits::ZERO, used: Credits::ZERO },
+        totals: Totals {
+            balance: most,
+            purchased: most,
+            granted: Credits::ZERO,
+            used: Credits::ZERO,
+            held: Credits::ZERO,
+        },
         created_at: NOON,
         revoked_at: None,
     };

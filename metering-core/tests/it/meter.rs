@@ -41,8 +41,8 @@ impl Scene {
     fn charge(&self) -> JoinHandle<Result<Decision, MeterError>> {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
         let (key, price, request_path) = (self.key, Credits::BASE_CALL, "/x".into());
-        let (request_id, delivery, address, in_flight) = (None, None, None, None);
-        let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight };
+        let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
+        let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold };
         let meter = Arc::clone(&self.meter);
         tokio::spawn(async move { meter.charge(charge).await })
     }

@@ -31,6 +31,7 @@ fn charge(price: i64, path: &str, request_id: Option<&str>) -> Charge {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     }
 }
 
@@ -87,7 +88,7 @@ fn a_receipt_refunds_what_was_charged_once() {
 fn a_remembered_charge_is_not_taken_again() {
     let mut tally = tally(&[(1, 100)]);
     let (charged, balance) = (Credits::from_atoms(3), Credits::from_atoms(42));
-    let result = metering_core::charging::StoredResult { charged, balance, delivery: None };
+    let result = metering_core::charging::StoredResult { charged, balance, delivery: None, hold: None };
     let expires_at = NOON.saturating_add(RequestId::RETENTION);
     let remembered = metering_core::charging::Remembered { result, expires_at };
     let receipt = accepted(tally.charge(1, KEY, 7, charge(10, "/a", Some("id")), Some(remembered)));

@@ -108,7 +108,8 @@ fn chain(keys: &[Key], number: KeyNumber) -> Vec<Key> {
     std::iter::successors(at(number), |key| key.parent.and_then(at)).collect()
 }
 
-/// What was charged with these keys of an account since a day, including its tail. The account's meter is locked.
+/// What was charged with these keys of an account since a day, including its tail, and what they hold since that day. The
+/// account's meter is locked.
 async fn spent_since<C: GenericClient>(client: &C, account: i64, keys: &[KeyNumber], since: Day) -> Result<Credits> {
     let numbers: Vec<i64> = keys.iter().map(|key| key.get().into()).collect();
     let sql = format!("SELECT {SUM} FROM usage_daily WHERE account = $1 AND day >= $2 AND key = ANY($3)");
@@ -120,6 +121,10 @@ async fn spent_since<C: GenericClient>(client: &C, account: i64, keys: &[KeyNumb
         let totals = tail.totals()?;
         atoms += totals.iter().filter(|((_, key), _)| keys.contains(key)).map(|(_, (_, atoms))| atoms).sum::<i128>();
     }
+    let held = format!(
+        "SELECT {SUM} FROM hold WHERE account = $1 AND created_at >= $2 AND key = ANY($3) AND settled_at IS NULL"
+    );
+    atoms += wide_sum(&one(client, &held, &[&account, &since.start().unix_millis(), &numbers]).await?, 0)?;
     Ok(credits(atoms)?)
 }
 

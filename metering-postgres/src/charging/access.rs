@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use metering_core::access::{KeyHash, KeyNumber, KeyTerms};
-use metering_core::charging::{KeyMeter, KeyState};
+use metering_core::charging::{HoldId, KeyMeter, KeyState};
 use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
 
@@ -118,18 +118,20 @@ impl Access {
     }
 }
 
-/// Reads secrets, and the chains of keys that they and these `keys` begin. One statement, so that everything was true at
+/// Reads secrets, and the chains of keys that they, these `keys` and the keys of these `holds` begin. One statement, so that everything was true at
 /// the same time as the versions that are read with it. If the meters of the accounts are locked, so are the returned
 /// ones of the keys.
 pub(crate) async fn read<C: GenericClient>(
     client: &C,
     secrets: &[KeyHash],
     keys: &[(i64, KeyNumber)],
+    holds: &[HoldId],
 ) -> Result<(Access, KeyMeters)> {
     let sql = format!(
         "WITH RECURSIVE chain (account, number) AS ( \
            SELECT s.account, s.key FROM key_secret s WHERE s.hash = ANY($1) \
            UNION SELECT asked.account, asked.key FROM unnest($2::BIGINT[], $3::BIGINT[]) AS asked (account, key) \
+           UNION SELECT h.account, h.key FROM hold h WHERE h.id = ANY($4) \
            UNION SELECT k.account, k.parent FROM chain c \
              JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
          SELECT m.access, s.hash, s.expires_at, s.revoked_at IS NOT NULL OR a.revoked_at IS NOT NULL, a.org_id, \
@@ -140,10 +142,11 @@ pub(crate) async fn read<C: GenericClient>(
          LEFT JOIN key_secret s ON s.account = k.account AND s.key = k.number AND s.hash = ANY($1)"
     );
     let secrets: Vec<&[u8]> = secrets.iter().map(|secret| secret.as_bytes().as_slice()).collect();
+    let holds: Vec<&[u8]> = holds.iter().map(|hold| hold.as_bytes().as_slice()).collect();
     let (accounts, numbers): (Vec<i64>, Vec<i64>) =
         keys.iter().map(|(account, key)| (*account, i64::from(key.get()))).unzip();
     let (mut access, mut meters) = (Access::default(), KeyMeters::new());
-    for row in all(client, &sql, &[&secrets, &accounts, &numbers]).await? {
+    for row in all(client, &sql, &[&secrets, &accounts, &numbers, &holds]).await? {
         add_row(&row, &mut access, &mut meters)?;
     }
     Ok((access, meters))

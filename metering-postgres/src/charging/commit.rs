@@ -1,31 +1,36 @@
-//! Commits a batch of charges and refunds: one transaction in at most two round trips for a batch of any size.
+//! Commits a batch of charges, refunds and updates of holds: one transaction in at most two round trips for a batch of
+//! any size.
 //!
 //! The first round trip begins the transaction and locks the meter of every account in the batch, ordered by account
 //! number. A meter row has what the charge rule needs of an account, and a version of what it needs of the account's
 //! keys. Every writer locks the meter before it changes any of that, so what was read stays valid until the commit. The
 //! second round trip writes the decisions, with one statement per table over arrays, and the row that records the
 //! outcome, and commits. Secrets and keys are cached with their version. Unknown secrets are looked up before the
-//! transaction; what has changed since is read again under the locks, which takes one more round trip.
+//! transaction; what has changed since is read again under the locks, which takes one more round trip. The holds that
+//! a batch updates are read with the locks. Only a commit changes a hold, under the lock of its account's meter, so that
+//! it is settled once whichever nodes try.
 //!
-//! A batch without idempotency keys skips the first round trip when this node was the last to commit charges of all its
+//! A batch without idempotency keys and updates of holds skips the first round trip when this node was the last to commit charges of all its
 //! accounts: it is decided with the meters as that commit left them, and the second round trip begins with the locks and
 //! a check that they are still the same. Refusals are never decided so: only meters that are written are checked.
 
 mod check;
 mod columns;
 mod facts;
+mod hold_reads;
 mod write;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use metering_core::access::KeyNumber;
-use metering_core::charging::{Changes, Outcome, Posting, Tally};
+use metering_core::charging::{Changes, HoldId, Outcome, Posting, Tally};
 use metering_core::{AccountId, Decision, Refusal, RequestId, StoreError, Timestamp, UsageLine};
 
 use crate::charging::access::Access;
 use crate::charging::known::{Known, Numbered};
-use crate::charging::left::{LeftMeters, Meters};
+use crate::charging::left::LeftMeters;
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::wait::{RESPONSE_TIMEOUT, within};
@@ -105,7 +110,7 @@ struct Batch<'p> {
 struct Item<'p> {
     posting: &'p Posting,
     account: Option<i64>,
-    /// The key that is charged or refunded, if it is known.
+    /// The key that is charged, or gets credits back, if it is known.
     key: Option<KeyNumber>,
     line: i64,
 }
@@ -129,12 +134,16 @@ impl<'p> Batch<'p> {
                     ids.push(&settlement.account);
                     lines.push(&settlement.line);
                 }
+                Posting::Hold(update) => ids.push(&update.account),
             }
         }
         let of_ids = known.accounts(client, &ids).await?;
         let refunds = postings.iter().filter(|posting| !matches!(posting, Posting::Charge(_))).zip(&of_ids);
-        let keys: Vec<_> =
-            refunds.filter_map(|(posting, of)| Some((of.as_ref()?.number, refunded(posting)?))).collect();
+        let keys: Vec<_> = refunds
+            .filter_map(|(posting, of)| {
+                Some(of.as_ref()?.number).and_then(|of| Some((of, refunded(posting, of, known)?)))
+            })
+            .collect();
         let access = known.access(client, &secrets, &keys).await?;
         let (mut of_ids, mut lines) = (of_ids.into_iter(), known.lines(client, &lines).await?.into_iter());
         let (mut items, mut accounts) = (Vec::with_capacity(postings.len()), BTreeMap::new());
@@ -145,13 +154,19 @@ impl<'p> Batch<'p> {
                     let numbered = secret.map(|secret| Numbered { number: secret.account, id: secret.id.clone() });
                     (numbered, secret.map(|secret| secret.key))
                 }
-                Posting::Refund(_) | Posting::Settle(_) => (of_ids.next().flatten(), refunded(posting)),
+                Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => {
+                    let found = of_ids.next().flatten();
+                    let key = found.as_ref().and_then(|of| refunded(posting, of.number, known));
+                    (found, key)
+                }
             };
             let account = found.map(|Numbered { number, id }| {
                 accounts.entry(number).or_insert(id);
                 number
             });
-            items.push(Item { posting, account, key, line: lines.next().unwrap_or_default() });
+            // A hold has its own line.
+            let line = if matches!(posting, Posting::Hold(_)) { None } else { lines.next() };
+            items.push(Item { posting, account, key, line: line.unwrap_or_default() });
         }
         Ok(Self { items, access, accounts })
     }
@@ -166,7 +181,7 @@ impl<'p> Batch<'p> {
         if self.accounts.is_empty() {
             return Ok(self.decide(&Facts::default(), now).0);
         }
-        if let Some(ended) = self.run_unread(client, left, id, now).await {
+        if let Some(ended) = self.run_unread(client, (known, left), id, now).await {
             return ended;
         }
         let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, known, left, now)).await?;
@@ -176,10 +191,11 @@ impl<'p> Batch<'p> {
             within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
-        let folds = self.update(&mut facts.meters, &changes, now)?;
+        let folds = self.update(&mut facts, &changes, now)?;
         let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
         if written.is_ok() {
             left.put(facts.meters);
+            known.learn_holds(&changes.holds);
         }
         TransactionFailure::of_commit(written, outcomes)
     }
@@ -189,11 +205,11 @@ impl<'p> Batch<'p> {
     async fn run_unread(
         &self,
         client: &Client,
-        left: &LeftMeters,
+        (known, left): (&Known, &LeftMeters),
         id: TransactionId,
         now: Timestamp,
     ) -> Option<Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>>> {
-        if self.requests().next().is_some() {
+        if self.requests().next().is_some() || self.items.iter().any(|item| item.hold().is_some()) {
             return None;
         }
         let meters = left.take(self.accounts.keys().copied())?;
@@ -209,14 +225,17 @@ impl<'p> Batch<'p> {
             return None;
         }
         let seen = facts.meters.clone();
-        let folds = match self.update(&mut facts.meters, &changes, now) {
+        let folds = match self.update(&mut facts, &changes, now) {
             Ok(folds) => folds,
             Err(failure) => return Some(Err(failure.into())),
         };
         let written =
             within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
         match &written {
-            Ok(()) => left.put(facts.meters),
+            Ok(()) => {
+                left.put(facts.meters);
+                known.learn_holds(&changes.holds);
+            }
             Err(failure) if check::is_stale(failure) => {
                 left.pause();
                 return None;
@@ -227,7 +246,8 @@ impl<'p> Batch<'p> {
     }
 
     /// Brings the meters to where the changes take them. Returns what must be folded into other tables.
-    fn update(&self, meters: &mut Meters, changes: &Changes<i64, i64>, now: Timestamp) -> Result<Folds> {
+    fn update(&self, facts: &mut Facts<'_>, changes: &Changes<i64, i64>, now: Timestamp) -> Result<Folds> {
+        let mut meters = take(&mut facts.meters);
         for (account, state) in &changes.accounts {
             if let Some(meter) = meters.get_mut(account) {
                 meter.state = *state;
@@ -238,7 +258,10 @@ impl<'p> Batch<'p> {
                 meter.keys.insert(*key, *of_key);
             }
         }
-        fold(meters, &changes.usage, &self.lines(), now)
+        let lines = self.lines().chain(facts.lines()).collect();
+        let folds = fold(&mut meters, &changes.usage, &lines, now)?;
+        facts.meters = meters;
+        Ok(folds)
     }
 
     fn requests(&self) -> impl Iterator<Item = (i64, RequestId)> + '_ {
@@ -246,13 +269,14 @@ impl<'p> Batch<'p> {
     }
 
     /// The usage lines of the batch by number.
-    fn lines(&self) -> Lines<'p> {
+    fn lines(&self) -> impl Iterator<Item = (i64, &'p UsageLine)> + '_ {
         let line = |posting: &'p Posting| match posting {
-            Posting::Charge(charge) => &charge.line,
-            Posting::Refund(refund) => &refund.line,
-            Posting::Settle(settlement) => &settlement.line,
+            Posting::Charge(charge) => Some(&charge.line),
+            Posting::Refund(refund) => Some(&refund.line),
+            Posting::Settle(settlement) => Some(&settlement.line),
+            Posting::Hold(_) => None,
         };
-        self.items.iter().map(|item| (item.line, line(item.posting))).collect()
+        self.items.iter().filter_map(move |item| Some((item.line, line(item.posting)?)))
     }
 
     fn decide(&self, facts: &Facts<'_>, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
@@ -274,6 +298,15 @@ impl Item<'_> {
             Posting::Charge(charge) => Some(charge.request_id.as_ref()?.of_key_number(self.key?)),
             Posting::Refund(refund) => refund.delivery.as_ref().map(|failed| failed.request.clone()),
             Posting::Settle(settlement) => Some(settlement.request.clone()),
+            Posting::Hold(update) => update.delivery.as_ref().map(|failed| failed.request.clone()),
+        }
+    }
+
+    /// The hold that the posting updates.
+    fn hold(&self) -> Option<&HoldId> {
+        match self.posting {
+            Posting::Hold(update) => Some(&update.id),
+            Posting::Charge(_) | Posting::Refund(_) | Posting::Settle(_) => None,
         }
     }
 
@@ -307,14 +340,23 @@ impl Item<'_> {
                 }
                 Outcome::Settled
             }
+            Posting::Hold(update) => {
+                let hold = account.and_then(|account| Some((account, facts.load_hold(account, &update.id, tally)?)));
+                let Some((account, key)) = hold else { return Outcome::Hold(None) };
+                if let Err(missing) = facts.load_chain(account, key, tally) {
+                    return Outcome::Failed(missing);
+                }
+                Outcome::Hold(Some(tally.update_hold(update, remembered())))
+            }
         }
     }
 }
 
-/// The key that a posting refunds.
-const fn refunded(posting: &Posting) -> Option<KeyNumber> {
+/// The key that a posting of this account gives credits back to, if it is known.
+fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber> {
     match posting {
         Posting::Refund(refund) => Some(refund.key),
+        Posting::Hold(update) => known.key_of_hold(&update.id, account),
         Posting::Charge(_) | Posting::Settle(_) => None,
     }
 }

@@ -5,6 +5,7 @@
 
 use metering_core::access::KeyNumber;
 use metering_core::backend::StoredPath;
+use metering_core::charging::UsageKind;
 use postcard::take_from_bytes;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +21,10 @@ pub(crate) struct Entry<'b> {
     pub(crate) number: i64,
     #[serde(with = "postcard::fixint::le")]
     pub(crate) line: i64,
-    /// The change of the balance, in atoms; negative unless this is a refund.
+    /// The change of the balance, in atoms; positive only for a refund.
     pub(crate) amount: i64,
-    pub(crate) refund: bool,
+    #[serde(with = "kind_byte")]
+    pub(crate) kind: UsageKind,
     pub(crate) calls: i64,
     /// In milliseconds since the Unix epoch.
     pub(crate) created_at: i64,
@@ -50,7 +52,10 @@ enum Stored<'b> {
 impl Entry<'_> {
     /// How many calls this adds to the day's count.
     pub(crate) const fn added_calls(&self) -> u64 {
-        if self.refund { 0 } else { self.calls.unsigned_abs() }
+        match self.kind {
+            UsageKind::Refunded => 0,
+            UsageKind::Charged | UsageKind::Expired | UsageKind::Released => self.calls.unsigned_abs(),
+        }
     }
 
     pub(crate) const fn block(&self) -> i64 {
@@ -61,6 +66,32 @@ impl Entry<'_> {
     pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
         let stored = if self.key.is_first() { Stored::First(self) } else { Stored::OfKey(self.key.get(), self) };
         postcard::to_extend(&stored, to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
+    }
+}
+
+/// The byte that stands for a kind. Before there were holds, it said whether the entry is a refund.
+mod kind_byte {
+    use metering_core::charging::UsageKind;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(kind: &UsageKind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(match kind {
+            UsageKind::Charged => 0,
+            UsageKind::Refunded => 1,
+            UsageKind::Expired => 2,
+            UsageKind::Released => 3,
+        })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UsageKind, D::Error> {
+        match u8::deserialize(deserializer)? {
+            0 => Ok(UsageKind::Charged),
+            1 => Ok(UsageKind::Refunded),
+            2 => Ok(UsageKind::Expired),
+            3 => Ok(UsageKind::Released),
+            other => Err(D::Error::custom(format_args!("{other} is no kind of usage"))),
+        }
     }
 }
 
@@ -93,7 +124,7 @@ pub(crate) mod tests {
             number,
             line: 0x1234_5678_9abc_def0,
             amount,
-            refund: amount > 0,
+            kind: if amount > 0 { UsageKind::Refunded } else { UsageKind::Charged },
             calls: 1,
             created_at: 1_795_262_400_000,
             path: Path::Template,
@@ -109,8 +140,11 @@ pub(crate) mod tests {
                 for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
                     let key = KeyNumber::new(u32::try_from(number.min(extreme).max(0)).unwrap_or(u32::MAX));
                     let entry = Entry { line: extreme, created_at: extreme, path, key, ..entry(number, extreme) };
-                    let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
-                    assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
+                    for kind in UsageKind::ALL {
+                        let entry = Entry { kind, ..entry };
+                        let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
+                        assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
+                    }
                 }
             }
         }
@@ -128,10 +162,18 @@ pub(crate) mod tests {
     fn entries_of_earlier_versions_are_those_of_the_first_key() {
         let line = [0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12];
         let time = [0x80, 0x98, 0xd2, 0xdf, 0xbf, 0x68];
-        // Form and number; line; amount, refund and calls; time; path.
+        // Form and number; line; amount, kind and calls; time; path.
         let packed = [&[0, 10], &line[..], &[5, 0, 2], &time, &[1]].concat();
         assert_eq!(unpack(&packed).unwrap(), [entry(5, -3)]);
         assert_eq!(entry(5, -3).pack(Vec::new()).unwrap(), packed);
+        let refund = [&packed[..10], &[6, 1], &packed[12..]].concat();
+        assert_eq!(unpack(&refund).unwrap(), [entry(5, 3)]);
+    }
+
+    #[test]
+    fn only_refunds_add_no_calls() {
+        let calls = UsageKind::ALL.map(|kind| Entry { kind, calls: 3, ..entry(5, 0) }.added_calls());
+        assert_eq!(calls, [3, 0, 3, 3]);
     }
 
     #[test]
@@ -142,6 +184,8 @@ pub(crate) mod tests {
         }
         let of_a_later_form = [&[2], &packed[1..]].concat();
         assert!(unpack(&of_a_later_form).is_err());
+        let of_another_kind = [&packed[..11], &[4], &packed[12..]].concat();
+        assert!(unpack(&of_another_kind).is_err());
         assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! A cache of what never changes: which account and key a secret belongs to, which account an id, and the numbers of
-//! usage lines. And of what rarely changes: the terms of keys, each with the version of its account that it was read
+//! A cache of what never changes: which account and key a secret or a hold belongs to, which account an id, and the
+//! numbers of usage lines. And of what rarely changes: the terms of keys, each with the version of its account that it was read
 //! under (`access`).
 //!
 //! It must never hold whether a key is still live without such a version.
@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metering_core::access::{KeyHash, KeyNumber};
+use metering_core::charging::{HoldChange, HoldId};
 use metering_core::{AccountId, ClientSource, StoreError, UsageLine};
 
 use crate::charging::access::{self, Access};
@@ -15,8 +16,8 @@ use crate::connection::session::GenericClient;
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, execute, first, parsed};
 
-/// Maximum number of cached secrets and keys, and of cached accounts. Beyond that, all are cleared, so that memory stays
-/// bounded.
+/// Maximum number of cached secrets and keys, of cached accounts, and of cached holds. Beyond that, all are cleared, so
+/// that memory stays bounded.
 const MAX_KEYS: usize = 262_144;
 
 /// The cache of one store.
@@ -31,6 +32,8 @@ struct Memory {
     accounts: HashMap<AccountId, i64>,
     lines: foldhash::HashMap<UsageLine, i64>,
     by_number: foldhash::HashMap<i64, UsageLine>,
+    /// The accounts and keys of open holds.
+    holds: foldhash::HashMap<HoldId, (i64, KeyNumber)>,
 }
 
 /// An account and its row number.
@@ -65,7 +68,7 @@ impl Known {
         if !unknown.is_empty() {
             unknown.sort_unstable();
             unknown.dedup();
-            let (read, _) = access::read(client, &unknown, &[]).await?;
+            let (read, _) = access::read(client, &unknown, &[], &[]).await?;
             self.learn(&read);
             known.extend(&read);
         }
@@ -134,6 +137,30 @@ impl Known {
         let line = usage_line(client, number).await?;
         self.memory().by_number.insert(number, line.clone());
         Ok(line)
+    }
+
+    /// The key of a hold of this account, if it is known. Neither ever changes.
+    pub(crate) fn key_of_hold(&self, hold: &HoldId, account: i64) -> Option<KeyNumber> {
+        let known = self.memory().holds.get(hold).copied();
+        known.filter(|(of, _)| *of == account).map(|(_, key)| key)
+    }
+
+    /// Keeps the keys of the holds that a batch left open, and forgets those that it settled.
+    pub(crate) fn learn_holds(&self, changes: &[HoldChange<i64, i64>]) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut memory = self.memory();
+        if memory.holds.len() > MAX_KEYS {
+            memory.holds.clear();
+        }
+        for HoldChange { account, hold, .. } in changes {
+            if hold.settled.is_none() {
+                memory.holds.insert(hold.id, (*account, hold.key));
+            } else {
+                memory.holds.remove(&hold.id);
+            }
+        }
     }
 
     /// Clears the cache.

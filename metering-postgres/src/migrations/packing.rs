@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use metering_core::access::KeyNumber;
+use metering_core::charging::UsageKind;
 use metering_core::usage::ACTIVITY_KEPT;
 
 use crate::charging::entry::{Entry, Path};
@@ -54,7 +55,7 @@ async fn pack<C: GenericClient>(client: &C, from: i64, to: i64) -> Result<()> {
             number: row.try_get(1)?,
             line: row.try_get(2)?,
             amount: row.try_get(3)?,
-            refund: row.try_get(4)?,
+            kind: if row.try_get(4)? { UsageKind::Refunded } else { UsageKind::Charged },
             calls: row.try_get(5)?,
             created_at: row.try_get(6)?,
             path: Path::of(row.try_get(7)?, row.try_get(8)?),

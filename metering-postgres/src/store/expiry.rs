@@ -1,6 +1,7 @@
-//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, links sent
-//! by email, outcomes.
+//! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions,
+//! links sent by email, outcomes.
 
+use metering_core::charging::Hold;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
@@ -39,6 +40,7 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
     // table, its key, the column of the expiry time, which rows may be deleted at all, up to which expiry time
     let expired = [
         ("request_id", "account, request_id", "expires_at", "TRUE", now),
+        ("hold", "id", "settled_at", "settled_at IS NOT NULL", now.saturating_sub(Hold::RETENTION)),
         ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
         ("quote", "nonce", "honoured_until", unpaid_top_ups, now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION)),
         ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),

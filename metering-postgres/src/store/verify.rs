@@ -1,5 +1,5 @@
-//! Verifies that every balance equals the sum of ledger and usage, that no budget counts less than was used, and that
-//! every payment counted once.
+//! Verifies that every balance equals the sum of ledger, usage and open holds, that no budget counts less than was used,
+//! and that every payment counted once.
 
 mod budgets;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::connection::session::GenericClient;
 use metering_core::Credits;
 use metering_core::access::Totals;
-use metering_core::backend::Books;
+use metering_core::backend::{Books, credits};
 use metering_core::money::LedgerKind;
 use metering_core::store::Verification;
 
@@ -25,6 +25,11 @@ const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted
 /// Usage rows that belong to no account: money without an owner. The other tables have foreign keys.
 const ORPHANS: &str =
     "SELECT count(*) FROM usage_daily u WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.id = u.account)";
+
+/// Holds that belong to no key, or have no usage line: nobody could settle them.
+const STRAY_HOLDS: &str = "SELECT count(*) FROM hold h \
+     WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = h.account AND k.number = h.key) \
+     OR NOT EXISTS (SELECT 1 FROM usage_line n WHERE n.id = h.line)";
 
 /// Accounts without a first key.
 const KEYLESS: &str =
@@ -66,6 +71,10 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage belong to no account")));
     }
+    let stray: i64 = one(client, STRAY_HOLDS, &[]).await?.try_get(0)?;
+    if stray > 0 {
+        return Err(corrupt(format_args!("{stray} holds belong to no key, or have no usage line")));
+    }
     let keyless: i64 = one(client, KEYLESS, &[]).await?.try_get(0)?;
     if keyless > 0 {
         return Err(corrupt(format_args!("{keyless} accounts do not have a first key")));
@@ -77,7 +86,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         )));
     }
     payments(client).await?;
-    let books = books(client).await?;
+    let (books, held) = (books(client).await?, held(client).await?);
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
     for row in all(client, RECORDED, &[]).await? {
         let (id, org_id): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
@@ -86,8 +95,11 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
             let atoms = atoms.ok_or_else(|| corrupt(format_args!("account {org_id} has no meter")))?;
             Ok::<_, crate::error::Failure>(Credits::from_atoms(atoms))
         };
-        let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
-        let books = books.get(&id).copied().unwrap_or_default();
+        let (purchased, granted, used) = (amount(3)?, amount(4)?, amount(5)?);
+        let (mut books, of_holds) = (books.get(&id).copied().unwrap_or_default(), held.get(&id).copied().unwrap_or(0));
+        books.add_held(of_holds);
+        // What is held is not recorded: if it is wrong, so is the balance.
+        let recorded = Totals { balance: amount(2)?, purchased, granted, used, held: credits(of_holds)? };
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(org_id)?, recorded)?);
     }
@@ -111,6 +123,13 @@ async fn books<C: GenericClient>(client: &C) -> Result<HashMap<i64, Books>> {
         books.entry(row.try_get(0)?).or_default().add_usage(used);
     }
     Ok(books)
+}
+
+/// What the open holds of each account add up to.
+async fn held<C: GenericClient>(client: &C) -> Result<HashMap<i64, i128>> {
+    let sql = format!("SELECT account, {SUM} FROM hold WHERE settled_at IS NULL GROUP BY account");
+    let rows = all(client, &sql, &[]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, wide_sum(row, 1)?))).collect()
 }
 
 /// Returns an error if something is wrong. Unlike a balance that does not add up, such a problem is not a discrepancy

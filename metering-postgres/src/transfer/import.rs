@@ -159,6 +159,7 @@ impl PostgresStore {
             .filter_map(|record| match record {
                 Record::Usage(total) => Some(total.line.clone()),
                 Record::Activity(entry) => Some(entry.line.clone()),
+                Record::Hold(hold) => Some(hold.line.clone()),
                 _ => None,
             })
             .collect();
@@ -208,6 +209,7 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Usage => books::usage(write, records, lines).await?,
         Section::Activity => books::activity(write, records, lines).await?,
         Section::Idempotency => books::idempotency_records(write, records).await?,
+        Section::Holds => books::holds(write, records, lines).await?,
         Section::Plans => sales::plans(write, records).await?,
         Section::Payments => sales::payments(write, records).await?,
         Section::Quotes => sales::quotes(write, records).await?,

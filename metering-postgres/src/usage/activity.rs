@@ -95,7 +95,7 @@ async fn usage_entries<C: GenericClient>(
 fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
     Activity {
         id: format!("act_{}", entry.number),
-        kind: if entry.refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+        kind: entry.kind.into(),
         amount: Credits::from_atoms(entry.amount),
         description: None,
         request_path: entry.path.get(Arc::clone(&line.route_template)),

@@ -28,8 +28,8 @@ fn charge(number: u8, route: &str) -> Posting {
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let (key, price) = (account(number).1, Credits::BASE_CALL);
     let request_path = route.into();
-    let (request_id, delivery, address, in_flight) = (None, None, None, None);
-    Posting::Charge(Charge { key, price, line, request_path, request_id, delivery, address, in_flight })
+    let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
+    Posting::Charge(Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold })
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

@@ -137,6 +137,7 @@ fn charge(draw: &mut Draw) -> Charge {
         delivery: None,
         address: draw.of(&[None, "10.1.1.1".parse().ok(), "192.0.2.1".parse().ok()]),
         in_flight: None,
+        hold: None,
     }
 }
 

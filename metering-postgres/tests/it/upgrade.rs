@@ -124,7 +124,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 7)));
+    assert_eq!(inspection.upgrade(), Some((2, 8)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -226,6 +226,6 @@ async fn every_account_of_version_six_gets_its_first_key() {
 
 fn charge_of(atoms: i64) -> Charge {
     let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
-    let (request_id, delivery, address, in_flight) = (None, None, None, None);
-    Charge { key, price, line: line(), request_path: "/x".into(), request_id, delivery, address, in_flight }
+    let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
+    Charge { key, price, line: line(), request_path: "/x".into(), request_id, delivery, address, in_flight, hold }
 }

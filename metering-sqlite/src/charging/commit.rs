@@ -1,18 +1,22 @@
-//! Commits a batch of charges and refunds: one transaction and one row of the journal per batch.
+//! Commits a batch of charges, refunds and holds: one transaction and one row of the journal per batch.
+
+use std::collections::BTreeMap;
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
-    Changes, Delivery, Fingerprint, Outcome, Posting, Refund, Remembered, Settlement, StoredResult, Tally,
+    Changes, HoldChange, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
 };
-use metering_core::{AccountId, Charge, Credits, Decision, Refusal, RequestId, Timestamp};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
-use crate::error::{Result, commit_error, store_error};
+use crate::charging::holds;
+use crate::charging::stored_results::{self, remembered};
+use crate::error::{Result, commit_error, corrupt, store_error};
 use crate::journal::fold::Amount;
-use crate::journal::{Change, Usage};
-use crate::rows::{first, timestamp};
+use crate::journal::{Change, Holds, Usage};
+use crate::rows::first;
 
 /// Decides and records a batch. On an error, the caller must clear the cache.
 pub(crate) fn commit(
@@ -52,6 +56,7 @@ impl Batch<'_> {
             Posting::Charge(charge) => self.charge(charge).map(Outcome::Decided),
             Posting::Refund(refund) => self.refund(&refund).map(Outcome::Refunded),
             Posting::Settle(settlement) => self.settle(&settlement).map(|()| Outcome::Settled),
+            Posting::Hold(update) => self.update_hold(&update).map(Outcome::Hold),
         }
     }
 
@@ -91,6 +96,25 @@ impl Batch<'_> {
         Ok(())
     }
 
+    fn update_hold(&mut self, update: &HoldUpdate) -> Result<Option<HoldUpdated>> {
+        if self.tally.hold(&update.id).is_none()
+            && let Some((account, hold)) = holds::by_id(self.transaction, &update.id)?
+        {
+            let line = self.line(&hold.line)?;
+            self.tally.load_hold(account, line, hold);
+        }
+        let of_account = self.tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account);
+        let Some((account, key)) = of_account.map(|(account, hold)| (account, hold.key)) else { return Ok(None) };
+        if !self.load(account, key)? {
+            return Err(corrupt(format_args!("the account of hold {} has no meter", update.id)));
+        }
+        let remembered = match &update.delivery {
+            Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
+            None => None,
+        };
+        Ok(Some(self.tally.update_hold(update, remembered)))
+    }
+
     fn account(&self, id: &AccountId) -> Result<Option<i64>> {
         let sql = "SELECT id FROM account WHERE org_id = ?1";
         let mut statement = self.transaction.prepare_cached(sql).map_err(store_error)?;
@@ -116,37 +140,6 @@ impl Batch<'_> {
     }
 }
 
-fn remembered(
-    connection: &Connection,
-    account: i64,
-    request: &RequestId,
-    now: Timestamp,
-) -> Result<Option<Remembered>> {
-    let sql = format!(
-        "SELECT {STORED_RESULT_COLUMNS} FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3"
-    );
-    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| stored_result(row, 0).map(Ok))
-}
-
-/// The columns that [`stored_result`] reads from `request_id`.
-pub(crate) const STORED_RESULT_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
-
-/// Reads the remembered outcome of a request from the columns at `from` on.
-pub(crate) fn stored_result(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
-    let amount = |index| row.get(from + index).map(Credits::from_atoms);
-    let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {
-        Some(fingerprint) => Some(Delivery {
-            fingerprint: Fingerprint::from_bytes(fingerprint),
-            tries: row.get(from + 4)?,
-            open_until: row.get::<_, Option<i64>>(from + 5)?.map(Timestamp::from_unix_millis),
-        }),
-        None => None,
-    };
-    let result = StoredResult { charged: amount(0)?, balance: amount(1)?, delivery };
-    Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
-}
-
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
     for (account, state) in &changes.accounts {
         cache.known_account(*account).state = *state;
@@ -154,14 +147,15 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     for (account, key, meter) in &changes.keys {
         cache.write_key_meter(connection, *account, *key, *meter)?;
     }
-    write_stored_results(connection, &changes.results).map_err(store_error)?;
-    let usage = changes.usage.iter().map(|change| {
+    stored_results::write(connection, &changes.results).map_err(store_error)?;
+    holds::write(connection, &changes.holds).map_err(store_error)?;
+    let mut journaled = of_holds(&changes.holds)?;
+    for change in &changes.usage {
         let usage = Usage::of(change, cache.template(change.line), now)?;
-        Ok((change.account, Change::Usage(usage)))
-    });
-    let usage = usage.collect::<Result<Vec<_>>>()?;
-    if !usage.is_empty() {
-        cache.append(connection, usage, now)?;
+        journaled.push((change.account, Change::Usage(usage)));
+    }
+    if !journaled.is_empty() {
+        cache.append(connection, journaled, now)?;
     }
     if cfg!(debug_assertions) {
         for (account, state) in &changes.accounts {
@@ -172,26 +166,13 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     round.slice(connection, unfolded, Amount::Due).map(drop)
 }
 
-fn write_stored_results(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
-    if results.is_empty() {
-        return Ok(());
+/// What the holds of a batch change for each account.
+fn of_holds(changes: &[HoldChange<i64, i64>]) -> Result<Vec<(i64, Change)>> {
+    let mut of_accounts: BTreeMap<i64, Holds> = BTreeMap::new();
+    for change in changes {
+        of_accounts.entry(change.account).or_default().add(change)?;
     }
-    let mut remember = connection.prepare_cached(&format!(
-        "INSERT OR REPLACE INTO request_id (account, request_id, {STORED_RESULT_COLUMNS}) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-    ))?;
-    for (account, request, remembered) in results {
-        let Remembered { result: StoredResult { charged, balance, delivery }, expires_at } = remembered;
-        remember.execute(params![
-            account,
-            request.as_str(),
-            charged.atoms(),
-            balance.atoms(),
-            expires_at.unix_millis(),
-            delivery.as_ref().map(|delivery| *delivery.fingerprint.as_bytes()),
-            delivery.map(|delivery| delivery.tries),
-            delivery.and_then(|delivery| delivery.open_until).map(Timestamp::unix_millis),
-        ])?;
-    }
-    Ok(())
+    // A lease that is renewed changes nothing else.
+    let changed = of_accounts.into_iter().filter(|(_, holds)| *holds != Holds::default());
+    Ok(changed.map(|(account, holds)| (account, Change::Holds(holds))).collect())
 }

@@ -2,13 +2,14 @@
 
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::StoredPath;
-use metering_core::charging::UsageChange;
+use metering_core::charging::{HoldChange, UsageChange, UsageKind};
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Result, corrupt};
+use crate::usage::kind;
 
 /// What one commit changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +24,10 @@ pub(crate) struct Row {
 /// A change of one account. [`Packed`] is how it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Charged or refunded requests.
+    /// Charged or refunded requests, and settled holds.
     Usage(Usage),
+    /// Holds that were opened or settled. In a row, this comes before the account's usage.
+    Holds(Holds),
     /// A new entry of the ledger.
     Entry(Added),
     /// The account's keys or rate limits changed. They are in the tables already; other processes must read them again.
@@ -39,16 +42,76 @@ pub(crate) struct Added {
     pub(crate) granted: i64,
 }
 
-/// Charged or refunded requests of one line, day and key.
+/// What the holds of a commit change for their account. A hold that was opened and settled counts as both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Holds {
+    /// How many were opened. They count for the rate limits, and are no usage yet.
+    pub(crate) opened: u32,
+    /// How many were settled. They are calls of the same row's usage, and counted for the rate limits when they were
+    /// opened.
+    pub(crate) settled: u32,
+    /// The change of what is held, in atoms.
+    pub(crate) atoms: i64,
+}
+
+impl Holds {
+    /// Adds a hold that was opened, settled or renewed.
+    pub(crate) fn add<L>(&mut self, change: &HoldChange<i64, L>) -> Result<()> {
+        // A settled hold never changes, so one that is settled now was open before.
+        let (opened, settled) = (change.is_new, change.hold.settled.is_some());
+        let after = || {
+            let amount = change.hold.amount.atoms();
+            let atoms = self.atoms.checked_add(if opened { amount } else { 0 })?;
+            let atoms = atoms.checked_sub(if settled { amount } else { 0 })?;
+            let count = |number: u32, more| number.checked_add(u32::from(more));
+            Some(Self { opened: count(self.opened, opened)?, settled: count(self.settled, settled)?, atoms })
+        };
+        *self = after().ok_or_else(|| corrupt(format_args!("hold {} is too large for the journal", change.hold.id)))?;
+        Ok(())
+    }
+}
+
+/// Requests of one line, day, key and kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
     line: u32,
     days_before: i32,
-    calls: u32,
+    calls: Calls,
     pub(crate) key: KeyNumber,
     /// Negative for refunds. A refund is of at least one atom.
     atoms: i64,
     pub(crate) path: Path,
+}
+
+/// How many requests, and their kind in the two lowest bits: a million changes may be in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Calls(u32);
+
+impl Calls {
+    const MAX: u32 = u32::MAX >> 2;
+
+    fn new(count: u32, kind: UsageKind) -> Option<Self> {
+        (count <= Self::MAX).then(|| Self(count << 2 | u32::from(kind::number(kind))))
+    }
+
+    const fn count(self) -> u32 {
+        self.0 >> 2
+    }
+
+    const fn kind(self) -> UsageKind {
+        match self.0 & 3 {
+            0 => UsageKind::Charged,
+            1 => UsageKind::Refunded,
+            2 => UsageKind::Expired,
+            _ => UsageKind::Released,
+        }
+    }
+}
+
+impl std::fmt::Debug for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.count(), self.kind())
+    }
 }
 
 /// The path of the requests that an entry covers.
@@ -59,10 +122,11 @@ impl Usage {
     pub(crate) fn of(change: &UsageChange<i64, i64>, template: &str, now: Timestamp) -> Result<Self> {
         let days_before = now.day().unix_days().saturating_sub(change.day.unix_days());
         let too_large = |number: &dyn std::fmt::Display| corrupt(format_args!("{number} is too large for the journal"));
+        let calls = change.calls.try_into().ok().and_then(|calls| Calls::new(calls, change.kind));
         Ok(Self {
             line: change.line.try_into().map_err(|_| too_large(&change.line))?,
             days_before: days_before.try_into().map_err(|_| too_large(&days_before))?,
-            calls: change.calls.try_into().map_err(|_| too_large(&change.calls))?,
+            calls: calls.ok_or_else(|| too_large(&change.calls))?,
             key: change.key,
             atoms: change.added_credits().atoms(),
             path: Path::of(change.request_path.as_deref(), template),
@@ -79,19 +143,22 @@ impl Usage {
         Day::from_unix_days(at.day().unix_days().saturating_sub(self.days_before.into()))
     }
 
-    /// Whether it is a refund.
-    pub(crate) const fn is_refund(&self) -> bool {
-        self.atoms < 0
+    /// How it came about.
+    pub(crate) const fn kind(&self) -> UsageKind {
+        self.calls.kind()
     }
 
-    /// How many requests were charged or refunded.
+    /// How many requests it is about.
     pub(crate) fn calls(&self) -> u64 {
-        self.calls.into()
+        self.calls.count().into()
     }
 
     /// Calls to add to the day; refunded calls still count.
     pub(crate) fn added_calls(&self) -> u64 {
-        if self.is_refund() { 0 } else { self.calls() }
+        match self.kind() {
+            UsageKind::Charged | UsageKind::Expired | UsageKind::Released => self.calls(),
+            UsageKind::Refunded => 0,
+        }
     }
 
     /// Atoms to add to the day; negative for refunds.
@@ -113,7 +180,7 @@ impl Change {
 }
 
 /// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
-/// such usage is still stored like that.
+/// such usage is still stored like that. Those of schema 9 have the first four.
 #[derive(Serialize, Deserialize)]
 enum Packed<P> {
     Usage(PackedUsage<P>),
@@ -121,6 +188,7 @@ enum Packed<P> {
     Settings,
     /// Usage of another key than the account's first, and the key's number.
     KeyUsage(u32, PackedUsage<P>),
+    Holds(Holds),
 }
 
 /// Usage as it is stored, without its key.
@@ -129,7 +197,8 @@ struct PackedUsage<P> {
     line: u32,
     /// How many days before the commit the requests were charged: usually none, but a refund may come later.
     days_before: i32,
-    refund: bool,
+    #[serde(with = "kind")]
+    kind: UsageKind,
     calls: u32,
     /// Their price in atoms, zero or more.
     amount: i64,
@@ -141,10 +210,11 @@ impl Serialize for Change {
         let packed = match self {
             Self::Usage(usage) => {
                 let Usage { line, days_before, calls, key, atoms, ref path } = *usage;
-                let (refund, amount) = (usage.is_refund(), atoms.saturating_abs());
-                let packed = PackedUsage { line, days_before, refund, calls, amount, path };
+                let (kind, calls, amount) = (calls.kind(), calls.count(), atoms.saturating_abs());
+                let packed = PackedUsage { line, days_before, kind, calls, amount, path };
                 if key.is_first() { Packed::Usage(packed) } else { Packed::KeyUsage(key.get(), packed) }
             }
+            Self::Holds(holds) => Packed::Holds(*holds),
             Self::Entry(added) => Packed::Entry(*added),
             Self::Settings => Packed::Settings,
         };
@@ -157,14 +227,17 @@ impl<'de> Deserialize<'de> for Change {
         let (key, packed) = match Packed::<Path>::deserialize(deserializer)? {
             Packed::Usage(packed) => (KeyNumber::FIRST, packed),
             Packed::KeyUsage(number, packed) => (KeyNumber::new(number), packed),
+            Packed::Holds(holds) => return Ok(Self::Holds(holds)),
             Packed::Entry(added) => return Ok(Self::Entry(added)),
             Packed::Settings => return Ok(Self::Settings),
         };
-        let PackedUsage { line, days_before, refund, calls, amount, path } = packed;
-        if amount < i64::from(refund) {
+        let PackedUsage { line, days_before, kind, calls, amount, path } = packed;
+        let is_refund = kind == UsageKind::Refunded;
+        if amount < i64::from(is_refund) {
             return Err(D::Error::custom("an amount is too small"));
         }
-        let atoms = if refund { -amount } else { amount };
+        let atoms = if is_refund { -amount } else { amount };
+        let calls = Calls::new(calls, kind).ok_or_else(|| D::Error::custom("too many calls"))?;
         Ok(Self::Usage(Usage { line, days_before, calls, key, atoms, path }))
     }
 }
@@ -203,13 +276,21 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metering_core::charging::{Hold, HoldId, SettleReason, SettledHold};
+    use metering_core::{ClientSource, Credits, UsageLine};
+
+    const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
     fn usage(path: Path) -> Change {
         Change::Usage(usage_of(KeyNumber::FIRST, path))
     }
 
     fn usage_of(key: KeyNumber, path: Path) -> Usage {
-        Usage { line: 7, days_before: 0, calls: 1, key, atoms: 1_000_000, path }
+        Usage { line: 7, days_before: 0, calls: calls(1, UsageKind::Charged), key, atoms: 1_000_000, path }
+    }
+
+    fn calls(count: u32, kind: UsageKind) -> Calls {
+        Calls::new(count, kind).unwrap()
     }
 
     fn row(changes: Vec<(i64, Change)>) -> Row {
@@ -225,11 +306,18 @@ mod tests {
             Change::Usage(Usage {
                 line: u32::MAX,
                 days_before: -1,
-                calls: u32::MAX,
+                calls: calls(Calls::MAX, UsageKind::Refunded),
                 key: KeyNumber::new(u32::MAX),
                 atoms: -i64::MAX,
                 path: Path::Other("".into()),
             }),
+            Change::Usage(Usage { calls: calls(2, UsageKind::Expired), ..usage_of(KeyNumber::FIRST, Path::Several) }),
+            Change::Usage(Usage {
+                calls: calls(3, UsageKind::Released),
+                atoms: 0,
+                ..usage_of(KeyNumber::FIRST, Path::Several)
+            }),
+            Change::Holds(Holds { opened: u32::MAX, settled: u32::MAX, atoms: i64::MIN }),
             Change::Usage(usage_of(KeyNumber::new(1), Path::Template)),
             Change::Entry(Added { balance: i64::MIN, purchased: i64::MAX, granted: 0 }),
             Change::Settings,
@@ -252,8 +340,8 @@ mod tests {
             Change::Usage(Usage { line: 1, days_before: 0, calls, key: KeyNumber::FIRST, atoms, path })
         };
         let changes = [
-            (1, first(2, 2_000_000, Path::Template)),
-            (1, first(1, -1_000_000, Path::Other("/y?".into()))),
+            (1, first(calls(2, UsageKind::Charged), 2_000_000, Path::Template)),
+            (1, first(calls(1, UsageKind::Refunded), -1_000_000, Path::Other("/y?".into()))),
             (2, Change::Settings),
         ];
         let expected = row(changes.into());
@@ -271,6 +359,38 @@ mod tests {
         let (first, other) = (of_key(0), of_key(100));
         assert!(first <= 64 * 13, "{first} bytes for 64 charges");
         assert_eq!(other, first + 64, "the number of the key");
+    }
+
+    #[test]
+    fn holds_add_up_what_they_change() {
+        let hold = |amount: i64, settled: bool| {
+            let credits = Credits::from_atoms(amount);
+            let settled = settled.then_some(SettledHold { captured: credits, reason: SettleReason::Report, at: NOON });
+            Hold {
+                id: HoldId::from_bytes([1; 16]),
+                account: "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(),
+                key: KeyNumber::FIRST,
+                amount: credits,
+                fallback: credits,
+                line: UsageLine {
+                    route_template: "/a".into(),
+                    http_method: "GET".into(),
+                    source: ClientSource::Direct,
+                },
+                request_path: "/a".into(),
+                created_at: NOON,
+                expires_at: NOON,
+                settled,
+            }
+        };
+        let change = |is_new, hold| HoldChange { account: 1, line: 1, is_new, hold };
+        let mut holds = Holds::default();
+        for (is_new, amount, settled) in [(true, 10, false), (false, 7, true), (true, 5, true), (false, 3, false)] {
+            holds.add(&change(is_new, hold(amount, settled))).unwrap();
+        }
+        assert_eq!(holds, Holds { opened: 2, settled: 2, atoms: 3 }, "a renewed lease changes nothing");
+        holds.atoms = i64::MAX;
+        assert!(holds.add(&change(true, hold(1, false))).is_err());
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
 fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Result<()> {
     let sql = format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1");
     let mut read = connection.prepare_cached(&sql).map_err(store_error)?;
-    let stored = first(&mut read, [account], |row| Ok(Ok((meter_state(row, 0)?, row.get::<_, i64>(10)?))))?;
+    let stored = first(&mut read, [account], |row| Ok(Ok((meter_state(row, 0)?, row.get::<_, i64>(11)?))))?;
     let Some((state, count)) = stored else {
         return Err(corrupt(format_args!("the charge journal has changes of account {account}, which has no meter")));
     };
@@ -153,7 +153,7 @@ fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Res
     let usage = || {
         changes.iter().filter_map(|noted| match &noted.change {
             Change::Usage(usage) => Some((noted, usage)),
-            Change::Entry(_) | Change::Settings => None,
+            Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
         })
     };
     add_to_days(connection, account, usage())?;
@@ -163,8 +163,8 @@ fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Res
     let entries: Vec<_> = newest.map(|(noted, usage)| activity::Entry::of(noted, usage)).collect();
     let after = count + i64::try_from(added).unwrap_or(i64::MAX);
     activity::append(connection, account, after, &entries)?;
-    let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, minute = ?6, minute_count = ?7, \
-               day = ?8, day_count = ?9, activity_count = ?10 WHERE account = ?1";
+    let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4, used = ?5, held = ?6, minute = ?7, \
+               minute_count = ?8, day = ?9, day_count = ?10, activity_count = ?11 WHERE account = ?1";
     let mut write = connection.prepare_cached(sql).map_err(store_error)?;
     let written = write.execute((
         account,
@@ -172,6 +172,7 @@ fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Res
         state.totals.purchased.atoms(),
         state.totals.granted.atoms(),
         state.totals.used.atoms(),
+        state.totals.held.atoms(),
         state.minute.index,
         state.minute.count,
         state.day.index,

@@ -209,7 +209,7 @@ impl Unfolded {
     pub(crate) fn usage_of(&self, account: i64) -> impl Iterator<Item = (Day, &Usage)> {
         self.of(account).iter().filter_map(|noted| match &noted.change {
             Change::Usage(usage) => Some((usage.day(noted.at), usage)),
-            Change::Entry(_) | Change::Settings => None,
+            Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
         })
     }
 
@@ -229,13 +229,17 @@ impl Unfolded {
 /// They are in range after every commit, but not after every change: a batch may refund before it charges, and its
 /// changes are sorted.
 fn totals(before: Totals, changes: &[Noted]) -> Result<Totals> {
-    let [mut balance, mut purchased, mut granted, mut used] =
-        [before.balance, before.purchased, before.granted, before.used].map(|amount| i128::from(amount.atoms()));
+    let before = [before.balance, before.purchased, before.granted, before.used, before.held];
+    let [mut balance, mut purchased, mut granted, mut used, mut held] = before.map(|amount| i128::from(amount.atoms()));
     for noted in changes {
         match &noted.change {
             Change::Usage(usage) => {
                 let atoms = i128::from(usage.added_atoms());
                 (balance, used) = (balance - atoms, used + atoms);
+            }
+            Change::Holds(holds) => {
+                let atoms = i128::from(holds.atoms);
+                (balance, held) = (balance - atoms, held + atoms);
             }
             Change::Entry(added) => {
                 balance += i128::from(added.balance);
@@ -250,17 +254,31 @@ fn totals(before: Totals, changes: &[Noted]) -> Result<Totals> {
         purchased: credits(purchased)?,
         granted: credits(granted)?,
         used: credits(used)?,
+        held: credits(held)?,
     })
 }
 
 /// The state of an account after these changes.
 pub(crate) fn state(before: MeterState, changes: &[Noted]) -> Result<MeterState> {
     let mut state = MeterState { totals: totals(before.totals, changes)?, ..before };
+    // Settled holds among the row's calls, which counted when they were opened.
+    let mut settled = 0;
     for noted in changes {
-        if let Change::Usage(usage) = &noted.change
-            && !usage.is_refund()
-        {
-            state.count_accepted(usage.calls(), noted.at);
+        let accepted = match &noted.change {
+            Change::Holds(holds) => {
+                settled = u64::from(holds.settled);
+                holds.opened.into()
+            }
+            Change::Usage(usage) => {
+                let calls = usage.added_calls();
+                let counted = calls.saturating_sub(settled);
+                settled = settled.saturating_sub(calls);
+                counted
+            }
+            Change::Entry(_) | Change::Settings => 0,
+        };
+        if accepted > 0 {
+            state.count_accepted(accepted, noted.at);
         }
     }
     Ok(state)

@@ -1,6 +1,7 @@
 //! Packs the recent activity of a database of version 5, which has a row for each entry.
 
 use metering_core::access::KeyNumber;
+use metering_core::charging::UsageKind;
 use rusqlite::{Connection, Row};
 
 use crate::error::{Result, store_error};
@@ -32,10 +33,11 @@ pub(super) fn pack_activity(connection: &Connection) -> Result<()> {
 
 fn entry(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Result<Entry>> {
     let (line, path): (i64, Option<String>) = (row.get(1)?, row.get(6)?);
-    let (id, amount, refund) = (row.get(0)?, row.get(2)?, row.get(3)?);
+    let (id, amount) = (row.get(0)?, row.get(2)?);
+    let kind = if row.get(3)? { UsageKind::Refunded } else { UsageKind::Charged };
     let (calls, created_at) = (row.get::<_, i64>(4)?.unsigned_abs(), row.get(5)?);
     Ok(usage_line(connection, line).map(|of| {
         let path = Path::of(path.as_deref(), &of.route_template);
-        Entry { id, line, amount, refund, calls, created_at, path, key: KeyNumber::FIRST }
+        Entry { id, line, amount, kind, calls, created_at, path, key: KeyNumber::FIRST }
     }))
 }

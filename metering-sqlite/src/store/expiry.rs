@@ -1,6 +1,7 @@
-//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, links sent by email.
+//! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links sent by email.
 
 use metering_core::Timestamp;
+use metering_core::charging::Hold;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use rusqlite::Connection;
@@ -15,8 +16,9 @@ const UNPAID_TOP_UPS: &str = "state = 'open' AND top_up IS NOT NULL AND honoured
 
 /// Tables, their keys, and the condition for rows that have expired. A `paid` quote, whose key has not been handed out
 /// yet, is kept no matter how old it is.
-const EXPIRED: [(&str, &str, &str); 8] = [
+const EXPIRED: [(&str, &str, &str); 9] = [
     ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
+    ("hold", "id", "settled_at <= ?1 ORDER BY settled_at"),
     ("quote", "nonce", UNPAID_QUOTES),
     ("quote", "nonce", UNPAID_TOP_UPS),
     ("quote", "nonce", "state = 'claimed' AND honoured_until <= ?1 ORDER BY honoured_until"),
@@ -34,6 +36,7 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
             "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_RETENTION),
             "quote" if old == UNPAID_TOP_UPS => now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION),
             "quote" => now.saturating_sub(Quote::RETENTION),
+            "hold" => now.saturating_sub(Hold::RETENTION),
             "challenge" => now.saturating_sub(Challenge::RETENTION),
             "signup" => now.saturating_sub(SignupSession::RETENTION),
             _ => now,

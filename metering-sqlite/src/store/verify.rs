@@ -1,4 +1,4 @@
-//! Verifies that the file is sound, that every balance equals the sum of ledger and usage, that budgets counted what was
+//! Verifies that the file is sound, that every balance equals the sum of ledger, usage and open holds, that budgets counted what was
 //! used, and that every payment counted once.
 
 mod keys;
@@ -11,17 +11,15 @@ use crate::connection::integrity::{self, Depth};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{all, parse};
+use crate::rows::{all, parse, totals};
 use crate::usage::activity::{self, ledger_kind};
-use metering_core::Credits;
-use metering_core::access::Totals;
 use metering_core::backend::Books;
 use metering_core::store::Verification;
 use rusqlite::Connection;
 
 /// One pass over each table.
 const RECORDED: &str = "
-    SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used
+    SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used, m.held
     FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
 
 /// Rows that belong to no account: money without an owner.
@@ -62,9 +60,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     while let Some(row) = rows.next().map_err(store_error)? {
         let id: i64 = row.get(0).map_err(store_error)?;
         let org_id: String = row.get(1).map_err(store_error)?;
-        let amount = |index| row.get(index).map(Credits::from_atoms).map_err(store_error);
-        let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
-        let recorded = unfolded.totals(id, recorded)?;
+        let recorded = unfolded.totals(id, totals(row, 2).map_err(store_error)?)?;
         let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
@@ -88,6 +84,11 @@ fn books(connection: &Snapshot<'_>) -> Result<HashMap<i64, Books>> {
     let mut statement = connection.prepare_cached(&usage).map_err(store_error)?;
     for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
         books.entry(account).or_default().add_usage(atoms);
+    }
+    let held = format!("SELECT account, {SUM} FROM hold WHERE settled_at IS NULL GROUP BY account");
+    let mut statement = connection.prepare_cached(&held).map_err(store_error)?;
+    for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
+        books.entry(account).or_default().add_held(atoms);
     }
     let unfolded = connection.unfolded()?;
     for (account, _) in unfolded.accounts() {

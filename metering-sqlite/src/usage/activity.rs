@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use metering_core::access::KeyNumber;
+use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
 use metering_core::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 use metering_core::{ClientSource, Credits, Timestamp, UsageLine};
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Change, Noted, Path, Snapshot, Usage};
 use crate::rows::{all, first, payment_ref, timestamp};
+use crate::usage::kind;
 
 /// How many entries share a row.
 const BLOCK: i64 = 16;
@@ -39,7 +41,8 @@ pub(crate) struct Entry {
     pub(crate) line: i64,
     /// The change of the balance, in atoms: negative for usage, positive for refunds.
     pub(crate) amount: i64,
-    pub(crate) refund: bool,
+    #[serde(with = "kind")]
+    pub(crate) kind: UsageKind,
     pub(crate) calls: u64,
     /// In milliseconds since the Unix epoch.
     pub(crate) created_at: i64,
@@ -66,7 +69,7 @@ impl Entry {
             id: noted.id,
             line: usage.line(),
             amount: -usage.added_atoms(),
-            refund: usage.is_refund(),
+            kind: usage.kind(),
             calls: usage.calls(),
             created_at: noted.at.unix_millis(),
             path: usage.path.clone(),
@@ -77,7 +80,7 @@ impl Entry {
     fn activity(self, line: UsageLine) -> Activity {
         Activity {
             id: format!("act_{}", self.id),
-            kind: if self.refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+            kind: self.kind.into(),
             amount: Credits::from_atoms(self.amount),
             description: None,
             request_path: self.path.get(Arc::clone(&line.route_template)),
@@ -166,7 +169,7 @@ fn usage_entries(snapshot: &Snapshot<'_>, account: i64, limit: usize) -> Result<
     let unfolded = snapshot.unfolded()?;
     let newer = unfolded.of(account).iter().rev().filter_map(|noted| match &noted.change {
         Change::Usage(usage) => Some(Entry::of(noted, usage)),
-        Change::Entry(_) | Change::Settings => None,
+        Change::Holds(_) | Change::Entry(_) | Change::Settings => None,
     });
     let mut newest_first: Vec<Entry> = newer.take(limit).collect();
     // Every block has at least one entry, so `limit` blocks are enough.
@@ -243,8 +246,8 @@ mod tests {
 
     fn entry(id: i64) -> Entry {
         let path = Path::Template;
-        let (created_at, key) = (1_795_262_400_000, KeyNumber::FIRST);
-        Entry { id, line: 3, amount: -1_000_000, refund: false, calls: 1, created_at, path, key }
+        let (kind, created_at, key) = (UsageKind::Charged, 1_795_262_400_000, KeyNumber::FIRST);
+        Entry { id, line: 3, amount: -1_000_000, kind, calls: 1, created_at, path, key }
     }
 
     #[test]
@@ -252,10 +255,23 @@ mod tests {
         for path in [Path::Several, Path::Template, Path::Other("/mpp/gas/%C3%84".repeat(100).into())] {
             for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
                 let entry = Entry { amount: extreme, created_at: extreme, path: path.clone(), ..entry(extreme) };
-                let both = [Entry { key: KeyNumber::new(u32::MAX), ..entry.clone() }, entry];
-                assert_eq!(unpack(&pack(&both).unwrap()).unwrap(), both);
+                let mut entries = vec![Entry { key: KeyNumber::new(u32::MAX), ..entry.clone() }];
+                entries.extend(UsageKind::ALL.map(|kind| Entry { kind, ..entry.clone() }));
+                assert_eq!(unpack(&pack(&entries).unwrap()).unwrap(), entries);
             }
         }
+    }
+
+    /// A charge and a refund of another key that a program of schema 9 wrote.
+    #[test]
+    fn entries_of_schema_9_are_read_and_would_be_written_again() {
+        let charged = [0, 10, 6, 0xff, 0x88, 0x7a, 0, 1, 0x80, 0x98, 0xd2, 0xdf, 0xbf, 0x68, 1];
+        let refunded = [1, 2, 12, 6, 0x80, 0x89, 0x7a, 1, 1, 0x80, 0x98, 0xd2, 0xdf, 0xbf, 0x68, 0];
+        let of_key = Entry { amount: 1_000_000, kind: UsageKind::Refunded, key: KeyNumber::new(2), ..entry(6) };
+        let expected = [entry(5), Entry { path: Path::Several, ..of_key }];
+        let written = [&charged[..], &refunded].concat();
+        assert_eq!(pack(&expected).unwrap(), written);
+        assert_eq!(unpack(&written).unwrap(), expected);
     }
 
     #[test]

@@ -64,7 +64,7 @@ async fn version_1_database_is_migrated_with_its_data() {
     let accounts = store.accounts(None, 10).await.unwrap().items;
     let names: Vec<_> = accounts.iter().map(|account| (account.agent_name.as_str(), account.payer)).collect();
     assert_eq!(names, [("first", None), ("second", None)], "a payer without a chain is dropped");
-    let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3) };
+    let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3), held: calls(0) };
     assert_eq!(accounts[0].totals, expected);
     assert!(accounts[0].email.is_some() && accounts[1].revoked_at.is_some());
     let ledger = store.ledger(None, 10).await.unwrap().items;
@@ -213,7 +213,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 9);
+    assert_eq!(migrated.0, 10);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

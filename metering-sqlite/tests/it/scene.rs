@@ -74,6 +74,7 @@ pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Ref
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     };
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),

@@ -111,6 +111,8 @@ pub struct Arguments {
 pub enum Part {
     /// Durable charges per second through the store
     Charges,
+    /// Durable holds and captures per second through the store, compared with charges
+    Holds,
     /// Durable charges per second through a store that has recorded many, compared with a fresh one
     Aged,
     /// Requests to a metered route compared with the same route unmetered, and with bare hyper
@@ -130,7 +132,7 @@ pub enum Part {
 impl Part {
     /// Whether it needs the server binary.
     pub(super) fn serves(self) -> bool {
-        !matches!(self, Self::Charges | Self::Aged)
+        !matches!(self, Self::Charges | Self::Holds | Self::Aged)
     }
 }
 

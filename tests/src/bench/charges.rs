@@ -169,6 +169,7 @@ pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     })
 }
 

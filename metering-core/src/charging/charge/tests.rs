@@ -31,7 +31,7 @@ fn the_last_charge_may_go_below_zero_by_less_than_its_price() {
     for (balance, price, after) in table {
         let mut state = state(balance, 0, 0);
         let before = state;
-        let accepted = apply(&mut state, Credits::from_atoms(price), NOON).is_ok();
+        let accepted = apply(&mut state, Taking::Charge(Credits::from_atoms(price)), NOON).is_ok();
         assert_eq!(accepted, after.is_some(), "{balance} {price}");
         match after {
             Some(after) => assert_eq!(state.totals.balance.atoms(), after),
@@ -50,7 +50,7 @@ fn caps_count_accepted_requests_per_window() {
         Err(other) => panic!("{other:?}"),
         Ok(_) => None,
     };
-    let mut charge = |now| limited(apply(&mut state, Credits::BASE_CALL, now));
+    let mut charge = |now| limited(apply(&mut state, Taking::Charge(Credits::BASE_CALL), now));
     assert_eq!(charge(NOON), None);
     assert_eq!(charge(NOON), None);
     assert_eq!(charge(NOON), Some(LimitWindow::Minute));
@@ -94,9 +94,9 @@ fn windows_follow_the_clock_but_not_its_errors() {
     for (what, first, second, (minute, day)) in table {
         let mut state = state(i64::MAX, 0, 0);
         for _ in 0..3 {
-            apply(&mut state, Credits::ZERO, Timestamp::from_unix_millis(first)).unwrap();
+            apply(&mut state, Taking::Charge(Credits::ZERO), Timestamp::from_unix_millis(first)).unwrap();
         }
-        let rate = apply(&mut state, Credits::ZERO, Timestamp::from_unix_millis(second)).unwrap();
+        let rate = apply(&mut state, Taking::Charge(Credits::ZERO), Timestamp::from_unix_millis(second)).unwrap();
         assert_eq!((rate.minute.count, rate.day.count), (minute, day), "{what}");
     }
 }
@@ -106,7 +106,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
 fn one_wrong_clock_reading_does_not_block_an_account() {
     let mut state = state(i64::MAX, 2, 10);
     let ahead = NOON.saturating_add(std::time::Duration::from_secs(40 * 86_400));
-    let mut charge = |now| apply(&mut state, Credits::BASE_CALL, now).is_ok();
+    let mut charge = |now| apply(&mut state, Taking::Charge(Credits::BASE_CALL), now).is_ok();
     assert_eq!([charge(ahead), charge(ahead), charge(ahead)], [true, true, false]);
     assert_eq!([charge(NOON), charge(NOON), charge(NOON)], [true, true, false], "its own minute");
     let mut later = NOON;
@@ -121,7 +121,7 @@ fn one_wrong_clock_reading_does_not_block_an_account() {
 fn account_without_credits_uses_no_rate_limit() {
     let mut state = state(0, 1, 1);
     for _ in 0..3 {
-        let refusal = apply(&mut state, Credits::BASE_CALL, NOON).unwrap_err();
+        let refusal = apply(&mut state, Taking::Charge(Credits::BASE_CALL), NOON).unwrap_err();
         assert!(matches!(refusal, Refusal::InsufficientCredits { .. }));
     }
     assert_eq!(state.minute.count, 0);
@@ -131,7 +131,7 @@ fn account_without_credits_uses_no_rate_limit() {
 fn windows_report_remaining_requests_and_reset() {
     let mut state = state(i64::MAX, 240, 0);
     let now = Timestamp::from_unix_millis(NOON.unix_millis() + 20_001);
-    let rate = apply(&mut state, Credits::BASE_CALL, now).unwrap();
+    let rate = apply(&mut state, Taking::Charge(Credits::BASE_CALL), now).unwrap();
     assert_eq!(rate.remaining(LimitWindow::Minute), Some(239));
     assert_eq!(rate.remaining(LimitWindow::Day), None);
     assert_eq!(rate.reset_seconds(LimitWindow::Minute), 40);
@@ -141,7 +141,7 @@ fn windows_report_remaining_requests_and_reset() {
 #[test]
 fn refund_restores_money_but_not_the_request_count() {
     let mut state = state(5_000_000, 0, 0);
-    apply(&mut state, Credits::BASE_CALL, NOON).unwrap();
+    apply(&mut state, Taking::Charge(Credits::BASE_CALL), NOON).unwrap();
     assert!(apply_refund(&mut state, Credits::BASE_CALL));
     assert_eq!(state.totals.balance.atoms(), 5_000_000);
     assert_eq!(state.totals.used, Credits::ZERO);
@@ -160,7 +160,7 @@ proptest! {
         let mut state = state(start, 40, 0);
         for price in prices {
             let before = state;
-            match apply(&mut state, Credits::from_atoms(price), NOON) {
+            match apply(&mut state, Taking::Charge(Credits::from_atoms(price)), NOON) {
                 Ok(_) => prop_assert!(before.totals.balance.is_positive()),
                 Err(_) => prop_assert_eq!(before, state),
             }
@@ -182,7 +182,7 @@ proptest! {
         for (offset, calls) in batches.into_iter().chain(near) {
             let now = Timestamp::from_unix_millis(NOON.unix_millis() + offset);
             for _ in 0..calls {
-                prop_assert!(apply(&mut charged, Credits::ZERO, now).is_ok());
+                prop_assert!(apply(&mut charged, Taking::Charge(Credits::ZERO), now).is_ok());
             }
             // As lines of one batch are counted: one after the other.
             counted.count_accepted(calls - 1, now);

@@ -27,12 +27,17 @@ fn refunds_take_credits_back_and_keep_the_calls() {
 
 #[test]
 fn batch_is_empty_only_if_nothing_is_to_be_written() {
-    let nothing =
-        || Changes::<u8, &str> { accounts: Vec::new(), keys: Vec::new(), usage: Vec::new(), results: Vec::new() };
+    let nothing = || Changes::<u8, &str> {
+        accounts: Vec::new(),
+        keys: Vec::new(),
+        usage: Vec::new(),
+        results: Vec::new(),
+        holds: Vec::new(),
+    };
     assert!(nothing().is_empty());
     let usage = vec![change(1, "/a", UsageKind::Charged, 1, 1)];
     assert!(!Changes { usage, ..nothing() }.is_empty());
-    let result = StoredResult { charged: Credits::ZERO, balance: Credits::ZERO, delivery: None };
+    let result = StoredResult { charged: Credits::ZERO, balance: Credits::ZERO, delivery: None, hold: None };
     let remembered = Remembered { result, expires_at: Timestamp::from_unix_millis(0) };
     let results = vec![(1, RequestId::parse("a").unwrap(), remembered)];
     assert!(!Changes { results, ..nothing() }.is_empty());
@@ -66,6 +71,7 @@ fn request(atoms: i64) -> Charge {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn charge(atoms: i64) -> Posting {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     })
 }
 

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
-use metering_core::charging::{Outcome, Posting};
+use metering_core::charging::{Hold, HoldId, Outcome, Posting};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{
-    Created, Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
+    Created, Cursor, HoldStore, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
 };
 use metering_core::usage::{Activity, DailyTotal, DayRange, KeyLabel, UsageReport};
 use metering_core::{Account, AccountId, Day, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp};
@@ -123,6 +123,19 @@ impl Store for Gated {
     }
     fn commit_lanes(&self) -> NonZeroUsize {
         self.lanes
+    }
+}
+
+#[async_trait]
+impl HoldStore for Gated {
+    async fn hold(&self, id: &HoldId) -> Result<Option<Hold>> {
+        self.store.hold(id).await
+    }
+    async fn open_holds(&self, account: &AccountId, limit: u32) -> Result<Vec<Hold>> {
+        self.store.open_holds(account, limit).await
+    }
+    async fn expired_holds(&self, now: Timestamp, limit: u32) -> Result<Vec<Hold>> {
+        self.store.expired_holds(now, limit).await
     }
 }
 

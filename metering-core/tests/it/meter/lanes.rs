@@ -56,6 +56,7 @@ impl Scene {
                 delivery: None,
                 address: None,
                 in_flight: None,
+                hold: None,
             };
             let meter = Arc::clone(&self.meter);
             tokio::spawn(async move { meter.charge(charge).await })

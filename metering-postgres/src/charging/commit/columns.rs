@@ -2,7 +2,7 @@
 
 use metering_core::RequestId;
 use metering_core::access::KeyNumber;
-use metering_core::charging::{Changes, KeyMeter, Remembered};
+use metering_core::charging::{Changes, KeyMeter, Remembered, StoredResult};
 
 use crate::charging::left::{Meter, Meters};
 use crate::charging::tail::DailySums;
@@ -121,12 +121,13 @@ impl KeyMeterRows {
 }
 
 pub(super) const STORED_RESULTS: &str = "INSERT INTO request_id \
-     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
+     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until, hold) \
      SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], \
-     $7::BIGINT[], $8::BIGINT[]) \
+     $7::BIGINT[], $8::BIGINT[], $9::BYTEA[]) \
      ON CONFLICT (account, request_id) DO UPDATE \
      SET charged = excluded.charged, balance = excluded.balance, expires_at = excluded.expires_at, \
-     fingerprint = excluded.fingerprint, tries = excluded.tries, open_until = excluded.open_until";
+     fingerprint = excluded.fingerprint, tries = excluded.tries, open_until = excluded.open_until, \
+     hold = excluded.hold";
 
 pub(super) struct StoredResultRows<'a> {
     accounts: Vec<i64>,
@@ -137,6 +138,7 @@ pub(super) struct StoredResultRows<'a> {
     fingerprints: Vec<Option<&'a [u8]>>,
     tries: Vec<Option<i64>>,
     open_until: Vec<Option<i64>>,
+    holds: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> StoredResultRows<'a> {
@@ -151,6 +153,7 @@ impl<'a> StoredResultRows<'a> {
             fingerprints: deliveries().map(|delivery| Some(delivery?.fingerprint.as_bytes().as_slice())).collect(),
             tries: deliveries().map(|delivery| Some(i64::from(delivery?.tries))).collect(),
             open_until: deliveries().map(|delivery| Some(delivery?.open_until?.unix_millis())).collect(),
+            holds: results.iter().map(|(.., remembered)| hold_column(&remembered.result)).collect(),
         }
     }
 
@@ -158,7 +161,7 @@ impl<'a> StoredResultRows<'a> {
         self.accounts.is_empty()
     }
 
-    pub(super) fn values(&self) -> ArrayValues<'_, 8> {
+    pub(super) fn values(&self) -> ArrayValues<'_, 9> {
         [
             &self.accounts,
             &self.requests,
@@ -168,6 +171,11 @@ impl<'a> StoredResultRows<'a> {
             &self.fingerprints,
             &self.tries,
             &self.open_until,
+            &self.holds,
         ]
     }
+}
+
+fn hold_column(result: &StoredResult) -> Option<&[u8]> {
+    Some(result.hold.as_ref()?.as_bytes())
 }

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::join4;
-use metering_core::RequestId;
-use metering_core::Timestamp;
+use futures_util::future::{join, join4};
 use metering_core::access::{KeyHash, KeyNumber};
-use metering_core::charging::{KeyMeter, Posting, Remembered, Tally};
+use metering_core::charging::{Hold, HoldId, KeyMeter, Posting, Remembered, Tally};
+use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
+use super::hold_reads::HoldReads;
 use super::{Batch, Item};
-use crate::charging::access::{self, Access};
+use crate::charging::access::{self, Access, KeyMeters};
+use crate::charging::holds::hold;
 use crate::charging::known::Known;
 use crate::charging::left::{LeftMeters, Meter, Meters};
 use crate::charging::tail::Tail;
@@ -27,10 +28,21 @@ pub(super) struct Facts<'b> {
     pub(super) remembered: BTreeMap<(i64, String), Remembered>,
     /// The secrets and keys of the batch. Only those count whose version is that of their account's meter.
     pub(super) access: Cow<'b, Access>,
+    pub(super) holds: Holds,
+}
+
+/// Holds of the batch's updates by id.
+pub(super) type Holds = BTreeMap<HoldId, StoredHold>;
+
+/// A hold, with the numbers of its account and usage line.
+pub(super) struct StoredHold {
+    account: i64,
+    line: i64,
+    hold: Hold,
 }
 
 const REMEMBERED: &str = "SELECT r.account, r.request_id, r.charged, r.balance, r.expires_at, r.fingerprint, r.tries, \
-     r.open_until \
+     r.open_until, r.hold \
      FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
      JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
      WHERE r.expires_at > $3";
@@ -49,7 +61,7 @@ impl Batch<'_> {
         let (of, requests): (Vec<i64>, Vec<RequestId>) = self.requests().unzip();
         let requests: Vec<&str> = requests.iter().map(RequestId::as_str).collect();
         let (of_keys, keys): (Vec<i64>, Vec<i64>) =
-            self.counted(&self.access).map(|(account, key)| (account, i64::from(key.get()))).unzip();
+            self.counted(&self.access, &Holds::new()).map(|(account, key)| (account, i64::from(key.get()))).unzip();
         let lock = format!(
             "SELECT m.account, m.entries, m.access, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
              WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
@@ -62,13 +74,13 @@ impl Batch<'_> {
         // Prepared first, so that the statements themselves are pipelined.
         let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(REMEMBERED).await?);
         let key_meters = if keys.is_empty() { None } else { Some(client.prepare(&key_meters).await?) };
+        let holds = HoldReads::prepare(client, &self.items).await?;
         let (begin, now) = (client.begin(), now.unix_millis());
         let accounts_values: [&dyn Value; 1] = [&accounts];
         let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
         let keys_values: [&dyn Value; 2] = [&of_keys, &keys];
-        let (started_at, locked, remembered, key_meters) = join4(
-            client.batch_execute(&begin),
-            client.query(&locked, &accounts_values),
+        let ((begun, locked), remembered, key_meters, holds) = join4(
+            join(client.batch_execute(&begin), client.query(&locked, &accounts_values)),
             async {
                 if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
             },
@@ -78,13 +90,17 @@ impl Batch<'_> {
                     None => Ok(Vec::new()),
                 }
             },
+            holds.run(client),
         )
         .await;
-        started_at?;
+        begun?;
         let mut facts = Facts { access: Cow::Borrowed(&self.access), ..Facts::default() };
         facts.add(&locked?, &remembered?, &key_meters?)?;
+        let (holds, read) = holds?;
+        facts.add_holds(&holds)?;
+        facts.learn(known, read);
         self.refresh(client, known, &mut facts).await?;
-        for (account, key) in self.counted(&facts.access) {
+        for (account, key) in self.counted(&facts.access, &facts.holds) {
             if let Some(meter) = facts.meters.get_mut(&account) {
                 meter.keys.entry(key).or_default();
             }
@@ -97,28 +113,25 @@ impl Batch<'_> {
     /// statement begins, so it sees every change that was committed before.
     async fn refresh(&self, client: &Client, known: &Known, facts: &mut Facts<'_>) -> Result<()> {
         let (mut secrets, mut keys) = (Vec::new(), Vec::new());
-        for item in self.items.iter().filter(|item| !item.is_known(&facts.access, &facts.meters)) {
+        for item in self.items.iter().filter(|item| !item.is_known(facts)) {
             match item.posting {
                 Posting::Charge(charge) => secrets.push(charge.key),
-                Posting::Refund(_) | Posting::Settle(_) => keys.extend(item.account.zip(item.key)),
+                Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => {
+                    keys.extend(item.charged_key(&facts.holds))
+                }
             }
         }
         if secrets.is_empty() && keys.is_empty() {
             return Ok(());
         }
-        let (read, meters) = access::read(client, &secrets, &keys).await?;
-        known.learn(&read);
-        facts.access.to_mut().extend(&read);
-        for ((account, key), meter) in meters {
-            facts.add_key_meter(account, key, meter);
-        }
+        facts.learn(known, access::read(client, &secrets, &keys, &[]).await?);
         Ok(())
     }
 
     /// The keys of the batch whose terms are counted, and such keys above them.
-    fn counted(&self, access: &Access) -> impl Iterator<Item = (i64, KeyNumber)> + use<> {
+    fn counted(&self, access: &Access, holds: &Holds) -> impl Iterator<Item = (i64, KeyNumber)> + use<> {
         let mut counted = BTreeSet::new();
-        for (account, key) in self.items.iter().filter_map(|item| item.account.zip(item.key)) {
+        for (account, key) in self.items.iter().filter_map(|item| item.charged_key(holds)) {
             let chain = access.chain(account, key).filter(|(_, key)| key.is_counted);
             counted.extend(chain.map(|(key, _)| (account, key)));
         }
@@ -128,19 +141,29 @@ impl Batch<'_> {
     /// Whether the secrets and keys of all items, and the meters of those keys, are here.
     pub(super) fn is_known(&self, facts: &Facts<'_>) -> bool {
         let has_meter = |(account, key)| facts.meters.get(&account).is_some_and(|meter| meter.keys.contains_key(&key));
-        self.items.iter().all(|item| item.is_known(&facts.access, &facts.meters))
-            && self.counted(&facts.access).all(has_meter)
+        self.items.iter().all(|item| item.is_known(facts)) && self.counted(&facts.access, &facts.holds).all(has_meter)
     }
 }
 
 impl Item<'_> {
+    /// The account and the key that the posting charges, or gives credits back to, as far as they are known.
+    fn charged_key(&self, holds: &Holds) -> Option<(i64, KeyNumber)> {
+        let account = self.account?;
+        let of_hold = || match self.posting {
+            Posting::Hold(update) => holds.get(&update.id).filter(|stored| stored.account == account),
+            Posting::Charge(_) | Posting::Refund(_) | Posting::Settle(_) => None,
+        };
+        Some((account, self.key.or_else(|| Some(of_hold()?.hold.key))?))
+    }
+
     /// Whether the secret and the keys of this item are those of its account's meter.
-    fn is_known(&self, access: &Access, meters: &Meters) -> bool {
-        let Some((account, key)) = self.account.zip(self.key) else { return true };
-        let Some(version) = meters.get(&account).map(|meter| meter.access) else { return true };
+    fn is_known(&self, facts: &Facts<'_>) -> bool {
+        let access = &facts.access;
+        let Some((account, key)) = self.charged_key(&facts.holds) else { return true };
+        let Some(version) = facts.meters.get(&account).map(|meter| meter.access) else { return true };
         let has_secret = match self.posting {
             Posting::Charge(charge) => access.secrets.get(&charge.key).is_some_and(|secret| secret.is_of(version)),
-            Posting::Refund(_) | Posting::Settle(_) => true,
+            Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => true,
         };
         has_secret && access.has_chain(account, key, version)
     }
@@ -160,6 +183,40 @@ impl Facts<'_> {
             self.add_key_meter(row.try_get(0)?, key_number(row, 1)?, key_meter(row, 2)?);
         }
         Ok(())
+    }
+
+    /// Adds rows of [`HoldReads`].
+    fn add_holds(&mut self, rows: &[Row]) -> Result<()> {
+        for row in rows {
+            let stored = StoredHold { account: row.try_get(0)?, line: row.try_get(1)?, hold: hold(row, 2)? };
+            self.holds.insert(stored.hold.id, stored);
+        }
+        Ok(())
+    }
+
+    /// Adds secrets, keys and their meters that were read under the locks.
+    fn learn(&mut self, known: &Known, (read, meters): (Access, KeyMeters)) {
+        if read.len() > 0 {
+            known.learn(&read);
+            self.access.to_mut().extend(&read);
+        }
+        for ((account, key), meter) in meters {
+            self.add_key_meter(account, key, meter);
+        }
+    }
+
+    /// Loads a hold of an account, unless the batch has it already. Returns its key; `None` if there is no such hold.
+    pub(super) fn load_hold(&self, account: i64, id: &HoldId, tally: &mut Tally<i64, i64>) -> Option<KeyNumber> {
+        if tally.hold(id).is_none() {
+            let stored = self.holds.get(id)?;
+            tally.load_hold(stored.account, stored.line, stored.hold.clone());
+        }
+        tally.hold(id).filter(|(of, _)| *of == account).map(|(_, hold)| hold.key)
+    }
+
+    /// The usage lines of the holds by number.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (i64, &UsageLine)> {
+        self.holds.values().map(|stored| (stored.line, &stored.hold.line))
     }
 
     /// Whether a charge with this secret can be decided: it works, as of the account's meter.

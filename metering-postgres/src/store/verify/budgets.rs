@@ -1,4 +1,4 @@
-//! Verifies that what counts against the budgets of keys is not less than what the keys were used for.
+//! Verifies that what counts against the budgets of keys is not less than what the keys were used for and hold.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{KEY_METER_COLUMNS, all, each, key_number, optional_key_meter, parsed};
+use crate::rows::{KEY_METER_COLUMNS, all, each, key_number, optional_key_meter, parsed, timestamp};
 
 /// Accounts that have a key with a budget.
 const WITH_BUDGETS: &str = "(SELECT account FROM api_key WHERE budget IS NOT NULL)";
 
-/// A key with a budget, what counts against it, and the atoms that it was used for in the same period.
+/// A key with a budget, what counts against it, and the atoms that it was used for in the same period, and holds.
 struct Budgeted {
     key: Key,
     spent: Spent,
@@ -63,6 +63,15 @@ pub(super) async fn discrepancies<C: GenericClient>(client: &C) -> Result<Vec<Di
         for ((_, key), (_, atoms)) in tail.totals()? {
             budgets.add(account, key, tail.day.unwrap_or_default(), atoms);
         }
+        Ok(())
+    })
+    .await?;
+    let holds = format!(
+        "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL AND account IN {WITH_BUDGETS}"
+    );
+    each(client, &holds, &[], |row| {
+        let (day, atoms) = (timestamp(row, 2)?.day().unix_days(), row.try_get::<_, i64>(3)?);
+        budgets.add(row.try_get(0)?, key_number(row, 1)?, day, atoms.into());
         Ok(())
     })
     .await?;

@@ -97,7 +97,7 @@ async fn record<C: GenericClient>(client: &C, known: &Known, owner: &Owner, entr
         account: owner.id.clone(),
         newer,
         amount: Credits::from_atoms(entry.amount),
-        is_refund: entry.refund,
+        kind: entry.kind,
         calls: entry.calls.unsigned_abs(),
         request_path: entry.path.get(line.route_template.clone()),
         line,

@@ -14,6 +14,7 @@ use tokio_postgres::Row;
 
 use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
+use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
 use crate::operators::{audit, operator};
@@ -57,7 +58,7 @@ impl Source {
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Idempotency => books(section),
+            Section::Accounts | Section::Ledger | Section::Idempotency | Section::Holds => books(section),
             _ => rest(section),
         }
     }
@@ -81,11 +82,14 @@ fn books(section: Section) -> Source {
             ledger_record,
         ),
         Section::Idempotency => Source::new(
-            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at, q.fingerprint, q.tries, q.open_until",
+            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at, q.fingerprint, q.tries, q.open_until, q.hold",
             "request_id q JOIN account a ON a.id = q.account",
             &["q.account", "q.request_id COLLATE \"C\""],
             idempotency_record,
         ),
+        Section::Holds => {
+            Source::new(HOLD_COLUMNS, HOLD_TABLES, &["h.id"], |row| Ok(Record::Hold(Box::new(hold(row, 0)?))))
+        }
         _ => Source::new(
             format!(
                 "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use metering_core::access::Email;
-use metering_core::charging::Delivery;
+use metering_core::charging::{Delivery, Hold};
 use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record};
 use metering_core::usage::DailyTotal;
 use metering_core::{AccountId, Credits};
 
 use crate::charging::entry::{Entry, Path};
+use crate::charging::holds::path_column;
 use crate::charging::tail::Folds;
 use crate::error::Result;
 use crate::rows::{all, email_columns, execute, parsed};
@@ -46,10 +47,20 @@ const USAGE: &str = "INSERT INTO usage_daily (account, day, line, key, calls, am
      AS new (org_id, day, line, key, calls, amount) JOIN account a ON a.org_id = new.org_id";
 
 const STORED_RESULTS: &str = "INSERT INTO request_id \
-     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
-     SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at, new.fingerprint, new.tries, new.open_until \
-     FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], $7::BIGINT[], \
-     $8::BIGINT[]) AS new (org_id, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
+     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until, hold) \
+     SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at, new.fingerprint, new.tries, new.open_until, \
+     new.hold FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], $7::BIGINT[], \
+     $8::BIGINT[], $9::BYTEA[]) \
+     AS new (org_id, request_id, charged, balance, expires_at, fingerprint, tries, open_until, hold) \
+     JOIN account a ON a.org_id = new.org_id";
+
+const HOLDS: &str = "INSERT INTO hold (id, account, key, line, amount, fallback, request_path, created_at, expires_at, \
+     captured, reason, settled_at) \
+     SELECT new.id, a.id, new.key, new.line, new.amount, new.fallback, new.request_path, new.created_at, \
+     new.expires_at, new.captured, new.reason, new.settled_at \
+     FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[]) AS new (id, org_id, key, line, amount, \
+     fallback, request_path, created_at, expires_at, captured, reason, settled_at) \
      JOIN account a ON a.org_id = new.org_id";
 
 /// The batch as records of one kind; it has no others.
@@ -179,7 +190,7 @@ pub(super) async fn activity(write: &SerializedWrite<'_>, records: &[Record], li
             number: entries - i64::from(record.newer),
             line: *line,
             amount: record.amount.atoms(),
-            refund: record.is_refund,
+            kind: record.kind,
             calls: number(record.calls),
             created_at: record.created_at.unix_millis(),
             path: Path::of(record.request_path.as_deref(), &record.line.route_template),
@@ -206,6 +217,30 @@ pub(super) async fn idempotency_records(write: &SerializedWrite<'_>, records: &[
             &column!(records, record => delivery(record).map(|delivery| delivery.fingerprint.as_bytes().as_slice())),
             &column!(records, record => delivery(record).map(|delivery| i64::from(delivery.tries))),
             &column!(records, record => delivery(record).and_then(|delivery| Some(delivery.open_until?.unix_millis()))),
+            &column!(records, record => record.result.hold.as_ref().map(|hold| hold.as_bytes().as_slice())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn holds(write: &SerializedWrite<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
+    let records: Vec<&Hold> = of_kind!(records, Hold).into_iter().map(|hold| &**hold).collect();
+    execute(
+        write.client(),
+        HOLDS,
+        &[
+            &column!(records, hold => hold.id.as_bytes().as_slice()),
+            &column!(records, hold => hold.account.as_str()),
+            &column!(records, hold => i64::from(hold.key.get())),
+            &lines,
+            &column!(records, hold => hold.amount.atoms()),
+            &column!(records, hold => hold.fallback.atoms()),
+            &column!(records, hold => path_column(hold)),
+            &column!(records, hold => hold.created_at.unix_millis()),
+            &column!(records, hold => hold.expires_at.unix_millis()),
+            &column!(records, hold => hold.settled.map(|settled| settled.captured.atoms())),
+            &column!(records, hold => hold.settled.map(|settled| settled.reason.as_str())),
+            &column!(records, hold => hold.settled.map(|settled| settled.at.unix_millis())),
         ],
     )
     .await

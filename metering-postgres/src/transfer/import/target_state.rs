@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 22] = [
+pub(super) const TABLES: [&str; 23] = [
     "account",
     "meter",
     "api_key",
@@ -15,6 +15,7 @@ pub(super) const TABLES: [&str; 22] = [
     "usage_daily",
     "activity",
     "request_id",
+    "hold",
     "plan",
     "payment",
     "quote",

@@ -10,11 +10,12 @@ use rusqlite::Connection;
 
 use crate::access::key_tree::KeyTree;
 use crate::access::keys::{KEY_COLUMN_COUNT, KEY_COLUMNS, METER_COLUMN_COUNT, METER_COLUMNS, key, meter};
+use crate::charging::holds::{self, OpenHold};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
 use crate::rows::{all, parse};
 
-/// A key with a budget, what counts against the budget, and the atoms that its usage adds up to.
+/// A key with a budget, what counts against the budget, and the atoms that its usage and its open holds add up to.
 struct Budgeted {
     key: Key,
     spent: Spent,
@@ -28,7 +29,7 @@ struct Account {
 }
 
 impl Account {
-    /// Adds a part of a daily total to every budget that it counts against.
+    /// Adds a part of a daily total, or an open hold, to every budget that it counts against.
     fn add(&mut self, day: Day, used: KeyNumber, atoms: i128) {
         for Budgeted { key, spent, computed } in &mut self.budgeted {
             if day >= spent.since && self.tree.chain(used).any(|above| above == key.number) {
@@ -45,6 +46,11 @@ pub(super) fn discrepancies(snapshot: &Snapshot<'_>) -> Result<HashMap<i64, Vec<
         return Ok(HashMap::new());
     }
     add_folded(snapshot, &mut accounts)?;
+    for (row, OpenHold { day, key, atoms }) in holds::open(snapshot)? {
+        if let Some(account) = accounts.get_mut(&row) {
+            account.add(day, key, atoms.into());
+        }
+    }
     let unfolded = snapshot.unfolded()?;
     for (row, account) in &mut accounts {
         for (day, usage) in unfolded.usage_of(*row) {

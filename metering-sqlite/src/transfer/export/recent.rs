@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, store_error};
 use crate::usage::activity::{Entry, unpack, usage_line};
+use crate::usage::kind;
 
 /// `unpacked` has the entries of the blocks of recent activity. `recent_seen` records which state of the database `recent` was computed from.
 const TABLES: &str = "
@@ -17,7 +18,7 @@ const TABLES: &str = "
     DROP TABLE IF EXISTS temp.unpacked;
     CREATE TEMP TABLE unpacked (
       id INTEGER PRIMARY KEY, account INTEGER NOT NULL, line INTEGER NOT NULL, amount INTEGER NOT NULL,
-      refund INTEGER NOT NULL, calls INTEGER NOT NULL, request_path TEXT, created_at INTEGER NOT NULL,
+      kind INTEGER NOT NULL, calls INTEGER NOT NULL, request_path TEXT, created_at INTEGER NOT NULL,
       key INTEGER NOT NULL
     ) STRICT;
     CREATE TEMP TABLE recent (
@@ -79,7 +80,7 @@ fn fill(connection: &Connection) -> Result<()> {
 
 fn unpack_activity(connection: &Connection) -> Result<()> {
     let mut blocks = connection.prepare("SELECT account, entries FROM recent_activity").map_err(store_error)?;
-    let sql = "INSERT INTO temp.unpacked (id, account, line, amount, refund, calls, request_path, created_at, key) \
+    let sql = "INSERT INTO temp.unpacked (id, account, line, amount, kind, calls, request_path, created_at, key) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut insert = connection.prepare(sql).map_err(store_error)?;
     let mut templates: HashMap<i64, Arc<str>> = HashMap::new();
@@ -87,14 +88,14 @@ fn unpack_activity(connection: &Connection) -> Result<()> {
     while let Some(row) = rows.next().map_err(store_error)? {
         let account: i64 = row.get(0).map_err(store_error)?;
         for entry in unpack(row.get_ref(1).and_then(|blob| Ok(blob.as_blob()?)).map_err(store_error)?)? {
-            let Entry { id, line, amount, refund, calls, created_at, path, key } = entry;
+            let Entry { id, line, amount, kind, calls, created_at, path, key } = entry;
             let template = match templates.get(&line) {
                 Some(known) => Arc::clone(known),
                 None => Arc::clone(templates.entry(line).or_insert(usage_line(connection, line)?.route_template)),
             };
-            let calls = i64::try_from(calls).unwrap_or(i64::MAX);
             let path = path.get(template);
-            let values = params![id, account, line, amount, refund, calls, path, created_at, key.get()];
+            let (calls, kind) = (i64::try_from(calls).unwrap_or(i64::MAX), kind::number(kind));
+            let values = params![id, account, line, amount, kind, calls, path, created_at, key.get()];
             insert.execute(values).map_err(store_error)?;
         }
     }

@@ -14,13 +14,15 @@ use crate::access::challenges;
 use crate::access::keys::{
     KEY_COLUMN_COUNT, KEY_COLUMNS, METER_COLUMN_COUNT, METER_COLUMNS, key, meter, optional_time,
 };
-use crate::charging::commit::{STORED_RESULT_COLUMNS, stored_result};
+use crate::charging::holds;
+use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
 use crate::money::ledger;
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::signups::{links, sessions};
+use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
 
@@ -94,7 +96,7 @@ fn books(section: Section) -> Source {
             condition: "r.is_usage = 1",
             indexed: 2,
             ..Source::new(
-                "a.org_id, n.route_template, n.http_method, n.source, r.newer, x.amount, x.refund, x.calls, \
+                "a.org_id, n.route_template, n.http_method, n.source, r.newer, x.amount, x.kind, x.calls, \
                  x.request_path, x.created_at, x.key",
                 "temp.recent r CROSS JOIN temp.unpacked x ON x.id = r.id CROSS JOIN account a ON a.id = r.account \
                  CROSS JOIN usage_line n ON n.id = x.line",
@@ -165,6 +167,9 @@ fn rest(section: Section) -> Source {
             })
         }
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], solution_record),
+        Section::Holds => Source::new(holds::COLUMNS, holds::TABLES, &["h.id"], |row| {
+            Ok(holds::hold(row)?.map(|(_, hold)| Record::Hold(Box::new(hold))))
+        }),
         Section::Operators => Source::new(operator::COLUMNS, "operator", &["name"], |row| {
             Ok(operator::operator(row)?.map(Record::Operator))
         }),
@@ -192,7 +197,7 @@ fn rest(section: Section) -> Source {
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
     let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
-    let (minute, day, entries) = (window(16)?, window(18)?, row.get::<_, i64>(20)?.unsigned_abs());
+    let (minute, day, entries) = (window(17)?, window(19)?, row.get::<_, i64>(21)?.unsigned_abs());
     Ok(account(row)?.map(|(_, account)| Record::Account(Box::new(AccountRecord { account, minute, day, entries }))))
 }
 
@@ -217,15 +222,16 @@ fn usage_record(row: &Row<'_>) -> Read<Record> {
 
 fn activity_record(row: &Row<'_>) -> Read<Record> {
     let (org_id, line): (String, _) = (row.get(0)?, line(row)?);
-    let (newer, amount, is_refund) = (row.get(4)?, Credits::from_atoms(row.get(5)?), row.get(6)?);
+    let (newer, amount, kind) = (row.get(4)?, Credits::from_atoms(row.get(5)?), row.get::<_, u8>(6)?);
     let calls = row.get::<_, i64>(7)?.unsigned_abs();
     let request_path = row.get::<_, Option<String>>(8)?.map(Into::into);
     let (created_at, key) = (timestamp(row, 9)?, KeyNumber::new(row.get(10)?));
-    let record = |account| {
-        let record = ActivityRecord { account, newer, line, key, amount, is_refund, calls, request_path, created_at };
-        Record::Activity(record)
+    let record = || {
+        let kind = kind::of_number(kind).ok_or_else(|| corrupt(format_args!("{kind} is no kind of usage")))?;
+        let account = parse(&org_id)?;
+        Ok(ActivityRecord { account, newer, line, key, amount, kind, calls, request_path, created_at })
     };
-    Ok(parse(&org_id).map(record))
+    Ok(record().map(Record::Activity))
 }
 
 fn idempotency_record(row: &Row<'_>) -> Read<Record> {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::chain::harness::Fixture;
+use crate::support::wait::until;
 
 /// A payer, and the wallet that pays for it.
 struct Purse {
@@ -138,7 +139,9 @@ fn interrupted_payment_resumes_from_its_saved_form() {
     let _ = chain.mined(&payment.hash.to_string());
     // Once more, interrupted after sending.
     let payment: SignedPayment = serde_json::from_slice(&written).unwrap();
-    assert_eq!(purse.status(&payment), PaymentStatus::Mined { succeeded: true, confirmations: 1 });
+    // The node may know the receipt before it counts the block.
+    let mined = PaymentStatus::Mined { succeeded: true, confirmations: 1 };
+    until("the payment is mined", || purse.status(&payment) == mined);
     purse.broadcast(&payment).unwrap();
     assert_eq!(chain.wallet().token_balance(&token, &recipient), "400");
 }

@@ -1,0 +1,133 @@
+//! Rows of `hold`: reading them, and the columns that a batch writes.
+
+use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
+use metering_core::{ClientSource, Credits, UsageLine};
+use tokio_postgres::Row;
+
+use crate::connection::value::Value;
+use crate::error::{Result, corrupt};
+use crate::rows::{amount, bytes, key_number, parsed, timestamp};
+
+/// The columns that [`hold`] reads from [`HOLD_TABLES`].
+pub(crate) const HOLD_COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, \
+     n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
+
+/// Holds with their accounts and usage lines.
+pub(crate) const HOLD_TABLES: &str = "hold h JOIN account a ON a.id = h.account JOIN usage_line n ON n.id = h.line";
+
+/// Reads a hold from [`HOLD_COLUMNS`], which start at `first`.
+pub(crate) fn hold(row: &Row, first: usize) -> Result<Hold> {
+    let (route, method): (&str, &str) = (row.try_get(first + 5)?, row.try_get(first + 6)?);
+    let source = ClientSource::from_name(row.try_get(first + 7)?);
+    let line = UsageLine { route_template: route.into(), http_method: method.into(), source };
+    let path: Option<&str> = row.try_get(first + 8)?;
+    Ok(Hold {
+        id: HoldId::from_bytes(bytes(row, first)?),
+        account: parsed(row, first + 1)?,
+        key: key_number(row, first + 2)?,
+        amount: amount(row, first + 3)?,
+        fallback: amount(row, first + 4)?,
+        request_path: path.map_or_else(|| line.route_template.clone(), Into::into),
+        line,
+        created_at: timestamp(row, first + 9)?,
+        expires_at: timestamp(row, first + 10)?,
+        settled: settled(row, first + 11)?,
+    })
+}
+
+/// The schema ensures that all three columns are set or none is.
+fn settled(row: &Row, first: usize) -> Result<Option<SettledHold>> {
+    let Some(atoms) = row.try_get::<_, Option<i64>>(first)? else { return Ok(None) };
+    let name: &str = row.try_get(first + 1)?;
+    let reason = SettleReason::from_name(name).ok_or_else(|| corrupt(format_args!("unknown reason {name:?}")))?;
+    Ok(Some(SettledHold { captured: Credits::from_atoms(atoms), reason, at: timestamp(row, first + 2)? }))
+}
+
+/// The requested path as it is stored: NULL for the template of the route.
+pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
+    Some(&*hold.request_path).filter(|path| *path != &*hold.line.route_template)
+}
+
+pub(crate) const OPENED: &str = "INSERT INTO hold (id, account, key, line, amount, fallback, request_path, created_at, \
+     expires_at, captured, reason, settled_at) \
+     SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[])";
+
+pub(crate) const CHANGED: &str = "UPDATE hold SET expires_at = new.expires_at, captured = new.captured, \
+     reason = new.reason, settled_at = new.settled_at \
+     FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::TEXT[], $5::BIGINT[]) \
+     AS new (id, expires_at, captured, reason, settled_at) WHERE hold.id = new.id";
+
+/// Some of the holds that a batch writes, as arrays: those that it opened, or those that it changed.
+pub(crate) struct HoldRows<'h> {
+    ids: Vec<&'h [u8]>,
+    accounts: Vec<i64>,
+    keys: Vec<i64>,
+    lines: Vec<i64>,
+    amounts: Vec<i64>,
+    fallbacks: Vec<i64>,
+    paths: Vec<Option<&'h str>>,
+    created_at: Vec<i64>,
+    expire_at: Vec<i64>,
+    captured: Vec<Option<i64>>,
+    reasons: Vec<Option<&'h str>>,
+    settled_at: Vec<Option<i64>>,
+}
+
+impl<'h> HoldRows<'h> {
+    /// The holds that the batch opened.
+    pub(crate) fn opened(changes: &'h [HoldChange<i64, i64>]) -> Self {
+        Self::new(changes.iter().filter(|change| change.is_new))
+    }
+
+    /// The earlier holds that the batch changed.
+    pub(crate) fn changed(changes: &'h [HoldChange<i64, i64>]) -> Self {
+        Self::new(changes.iter().filter(|change| !change.is_new))
+    }
+
+    fn new(changes: impl Iterator<Item = &'h HoldChange<i64, i64>> + Clone) -> Self {
+        let holds = || changes.clone().map(|change| &change.hold);
+        let settled = || holds().map(|hold| hold.settled);
+        Self {
+            ids: holds().map(|hold| hold.id.as_bytes().as_slice()).collect(),
+            accounts: changes.clone().map(|change| change.account).collect(),
+            keys: holds().map(|hold| hold.key.get().into()).collect(),
+            lines: changes.clone().map(|change| change.line).collect(),
+            amounts: holds().map(|hold| hold.amount.atoms()).collect(),
+            fallbacks: holds().map(|hold| hold.fallback.atoms()).collect(),
+            paths: holds().map(path_column).collect(),
+            created_at: holds().map(|hold| hold.created_at.unix_millis()).collect(),
+            expire_at: holds().map(|hold| hold.expires_at.unix_millis()).collect(),
+            captured: settled().map(|settled| Some(settled?.captured.atoms())).collect(),
+            reasons: settled().map(|settled| Some(settled?.reason.as_str())).collect(),
+            settled_at: settled().map(|settled| Some(settled?.at.unix_millis())).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The values of [`OPENED`].
+    pub(crate) fn all_values(&self) -> [&dyn Value; 12] {
+        [
+            &self.ids,
+            &self.accounts,
+            &self.keys,
+            &self.lines,
+            &self.amounts,
+            &self.fallbacks,
+            &self.paths,
+            &self.created_at,
+            &self.expire_at,
+            &self.captured,
+            &self.reasons,
+            &self.settled_at,
+        ]
+    }
+
+    /// The values of [`CHANGED`].
+    pub(crate) fn changing_values(&self) -> [&dyn Value; 5] {
+        [&self.ids, &self.expire_at, &self.captured, &self.reasons, &self.settled_at]
+    }
+}

@@ -1,0 +1,148 @@
+//! The rows of holds. The commit that opens, settles or renews a hold writes them. They are never cached, so that no
+//! process settles a hold that another one has settled.
+
+use metering_core::access::KeyNumber;
+use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
+use metering_core::{AccountId, ClientSource, Credits, Day, Timestamp, UsageLine};
+use rusqlite::{Connection, Params, Row, params};
+
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::{all, first, parse, timestamp};
+
+/// The columns that [`hold`] reads from [`TABLES`].
+pub(crate) const COLUMNS: &str = "h.id, h.account, a.org_id, h.key, h.amount, h.fallback, n.route_template, \
+     n.http_method, n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
+
+/// `CROSS JOIN` makes SQLite join in the order written.
+pub(crate) const TABLES: &str =
+    "hold h CROSS JOIN account a ON a.id = h.account CROSS JOIN usage_line n ON n.id = h.line";
+
+/// The hold with this id, and the row number of its account.
+pub(crate) fn by_id(connection: &Connection, id: &HoldId) -> Result<Option<(i64, Hold)>> {
+    let mut statement = connection.prepare_cached(&select("h.id = ?1")).map_err(store_error)?;
+    first(&mut statement, [id.as_bytes()], hold)
+}
+
+/// The open holds of an account, newest first, at most `limit`.
+pub(crate) fn newest_open(connection: &Connection, account: &AccountId, limit: u32) -> Result<Vec<Hold>> {
+    let condition = "h.account = (SELECT id FROM account WHERE org_id = ?1) AND h.settled_at IS NULL \
+                     ORDER BY h.created_at DESC, h.id DESC LIMIT ?2";
+    list(connection, condition, params![account.as_str(), limit])
+}
+
+/// The open holds whose lease has ended at `now`, in the order in which the leases ended, at most `limit`.
+pub(crate) fn expired(connection: &Connection, now: Timestamp, limit: u32) -> Result<Vec<Hold>> {
+    let condition = "h.expires_at <= ?1 AND h.settled_at IS NULL ORDER BY h.expires_at, h.id LIMIT ?2";
+    list(connection, condition, params![now.unix_millis(), limit])
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}")
+}
+
+fn list(connection: &Connection, condition: &str, params: impl Params) -> Result<Vec<Hold>> {
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    all(&mut statement, params, |row| Ok(hold(row)?.map(|(_, hold)| hold)))
+}
+
+/// What counts against the budgets of an open hold's keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenHold {
+    /// The day that its usage will be booked on.
+    pub(crate) day: Day,
+    pub(crate) key: KeyNumber,
+    pub(crate) atoms: i64,
+}
+
+/// The open holds of an account.
+pub(crate) fn open_of(connection: &Connection, account: i64) -> Result<Vec<OpenHold>> {
+    let sql = "SELECT account, key, created_at, amount FROM hold WHERE account = ?1 AND settled_at IS NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    all(&mut statement, [account], |row| Ok(Ok(open_hold(row)?.1)))
+}
+
+/// All open holds, each with the row number of its account.
+pub(crate) fn open(connection: &Connection) -> Result<Vec<(i64, OpenHold)>> {
+    let sql = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    all(&mut statement, [], |row| Ok(Ok(open_hold(row)?)))
+}
+
+fn open_hold(row: &Row<'_>) -> rusqlite::Result<(i64, OpenHold)> {
+    let (key, day) = (KeyNumber::new(row.get(1)?), timestamp(row, 2)?.day());
+    Ok((row.get(0)?, OpenHold { day, key, atoms: row.get(3)? }))
+}
+
+/// Writes the holds that a batch opened or changed.
+pub(crate) fn write(connection: &Connection, changes: &[HoldChange<i64, i64>]) -> rusqlite::Result<()> {
+    for HoldChange { account, line, is_new, hold } in changes {
+        if *is_new {
+            insert(connection, *account, *line, hold)?;
+        } else {
+            update(connection, hold)?;
+        }
+    }
+    Ok(())
+}
+
+fn insert(connection: &Connection, account: i64, line: i64, hold: &Hold) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO hold (id, account, key, amount, fallback, line, request_path, created_at, expires_at, \
+                 captured, reason, settled_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let (captured, reason, settled_at) = settled_columns(hold);
+    let values = params![
+        hold.id.as_bytes(),
+        account,
+        hold.key.get(),
+        hold.amount.atoms(),
+        hold.fallback.atoms(),
+        line,
+        &*hold.request_path,
+        hold.created_at.unix_millis(),
+        hold.expires_at.unix_millis(),
+        captured,
+        reason,
+        settled_at,
+    ];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn update(connection: &Connection, hold: &Hold) -> rusqlite::Result<()> {
+    let sql = "UPDATE hold SET expires_at = ?2, captured = ?3, reason = ?4, settled_at = ?5 WHERE id = ?1";
+    let (captured, reason, settled_at) = settled_columns(hold);
+    let values = params![hold.id.as_bytes(), hold.expires_at.unix_millis(), captured, reason, settled_at];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+fn settled_columns(hold: &Hold) -> (Option<i64>, Option<&'static str>, Option<i64>) {
+    let settled = hold.settled.map(|SettledHold { captured, reason, at }| (captured.atoms(), reason, at.unix_millis()));
+    settled.map_or((None, None, None), |(captured, reason, at)| (Some(captured), Some(reason.as_str()), Some(at)))
+}
+
+/// Reads a hold, and the row number of its account.
+pub(crate) fn hold(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Hold)>> {
+    let (account, org_id): (i64, String) = (row.get(1)?, row.get(2)?);
+    let text = |index| row.get::<_, String>(index);
+    let amount = |index| row.get(index).map(Credits::from_atoms);
+    let source = ClientSource::from_name(&text(8)?);
+    let line = UsageLine { route_template: text(6)?.into(), http_method: text(7)?.into(), source };
+    let settled = settled(row, 12)?;
+    let (id, key) = (HoldId::from_bytes(row.get(0)?), KeyNumber::new(row.get(3)?));
+    let (amount, fallback, request_path) = (amount(4)?, amount(5)?, text(9)?.into());
+    let (created_at, expires_at) = (timestamp(row, 10)?, timestamp(row, 11)?);
+    let read = || {
+        let of = parse(&org_id)?;
+        let settled = settled?;
+        let hold = Hold { id, account: of, key, amount, fallback, line, request_path, created_at, expires_at, settled };
+        Ok((account, hold))
+    };
+    Ok(read())
+}
+
+/// The schema ensures that all columns are set or none is.
+fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<SettledHold>>> {
+    let Some(captured) = row.get::<_, Option<i64>>(first)? else { return Ok(Ok(None)) };
+    let (reason, at) = (row.get::<_, String>(first + 1)?, timestamp(row, first + 2)?);
+    let known = SettleReason::from_name(&reason);
+    let known = known.ok_or_else(|| corrupt(format_args!("{reason:?} is no reason to settle a hold")));
+    Ok(known.map(|reason| Some(SettledHold { captured: Credits::from_atoms(captured), reason, at })))
+}
