@@ -2,11 +2,11 @@
 
 use metering_core::operators::AuditQuery;
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{Account, Day, FullStore, Store};
+use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
 use crate::filling::{quote, tx, wallet};
 use crate::fixture::NOON;
-use crate::keys;
+use crate::{holds, keys};
 
 const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 
@@ -24,6 +24,13 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts.push(format!("{:?}", store.verify().await.unwrap()));
     for account in &accounts {
         texts.extend(account_snapshot(store, account).await);
+    }
+    for id in holds::ids() {
+        texts.push(format!("{:?}", store.hold(&id).await.unwrap()));
+    }
+    texts.push(format!("{:?}", store.expired_holds(Timestamp::from_unix_millis(i64::MAX), u32::MAX).await.unwrap()));
+    for account in &accounts {
+        texts.push(format!("{:?}", store.open_holds(&account.id, u32::MAX).await.unwrap()));
     }
     for secret in keys::secrets() {
         texts.push(format!("{:?}", store.key_holder(&secret).await.unwrap()));

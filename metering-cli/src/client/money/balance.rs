@@ -68,17 +68,22 @@ impl Balance {
         let held = self.credits_held.as_ref().filter(|held| !held.is_used_up());
         let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));
         let mut pairs: Vec<(&str, &dyn Display)> = vec![("balance", &self.credit_balance)];
-        pairs.extend(held.as_ref().map(|held| ("held", held as &dyn Display)));
-        pairs.extend([
+        if let Some(held) = &held {
+            pairs.push(("held", held));
+        }
+        let email = self.email.as_deref().unwrap_or(none);
+        let payer = self.payer_address.as_deref().unwrap_or(none);
+        let others: [(&str, &dyn Display); 8] = [
             ("purchased", &self.total_credits_purchased),
             ("granted", &self.total_credits_granted),
             ("used", &self.total_credits_used),
             ("requests", &self.rate_limits),
             ("account", &self.org_id),
             ("agent name", &self.agent_name),
-            ("email", &self.email.as_deref().unwrap_or(none)),
-            ("payer", &self.payer_address.as_deref().unwrap_or(none)),
-        ]);
+            ("email", &email),
+            ("payer", &payer),
+        ];
+        pairs.extend(others);
         write_pairs(out, &pairs)
     }
 }
