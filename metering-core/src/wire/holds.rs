@@ -148,6 +148,32 @@ impl<'de> Deserialize<'de> for HoldRequest {
     }
 }
 
+/// Written by hand, because a derive would need `serde(flatten)`, which would read the numbers as floats.
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for HoldRequest {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::ToSchema;
+        use utoipa::openapi::Ref;
+        use utoipa::openapi::schema::{AllOfBuilder, Schema};
+
+        let parts = [DeductRequest::name(), HoldFields::name()];
+        let parts = parts.iter().map(|name| Ref::from_schema_name(name.as_ref()));
+        Schema::AllOf(parts.fold(AllOfBuilder::new(), AllOfBuilder::item).build()).into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for HoldRequest {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+        use utoipa::PartialSchema;
+
+        schemas.push((DeductRequest::name().into_owned(), DeductRequest::schema()));
+        schemas.push((HoldFields::name().into_owned(), HoldFields::schema()));
+        DeductRequest::schemas(schemas);
+        HoldFields::schemas(schemas);
+    }
+}
+
 /// The body of `POST /internal/billing/capture`. Without `amount` and `units`, the fallback is charged.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -2,7 +2,7 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
-use metering_core::catalogue::{is_same_header, starts_like_header};
+use metering_core::catalogue::{Report, is_same_header, starts_like_header};
 
 use crate::http::ClientAddress;
 
@@ -112,6 +112,25 @@ pub(crate) fn forwarded(
         headers.insert(ACCOUNT_HEADER, account);
     }
     headers
+}
+
+/// Asks the upstream for a response whose report can be read: with trailers if it may be there, and without encoding if
+/// it is in the body.
+pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
+    if report.needs_body() {
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    } else {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        // RFC 9110, section 10.1.4.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("TE"));
+    }
+}
+
+/// The trailers to return to the client.
+pub(crate) fn returned_trailers(upstream: &HeaderMap) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(upstream.len() + ADDED);
+    filter(upstream, |name| is_any_of(&NOT_RETURNED, name), &mut trailers);
+    trailers
 }
 
 /// The headers to return to the client.
