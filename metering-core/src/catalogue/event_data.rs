@@ -72,11 +72,12 @@ impl Splitter {
         }
     }
 
-    /// Ends the body. A last line counts without a line end. A last event without an empty line after it does not
-    /// count: the standard discards it, since it may be cut off.
+    /// Ends the body. A last line counts without a line end. A last event counts without the empty line after it,
+    /// although the standard discards it: if it was cut off, its data is not valid JSON.
     pub(super) fn finish(&mut self, take: &mut impl FnMut(&str)) {
-        if self.framing == Framing::Lines {
-            self.end_line(take);
+        self.end_line(take);
+        if self.framing == Framing::Events {
+            self.end_event(take);
         }
     }
 

@@ -182,3 +182,6 @@ pub(super) fn read_credits(pointer: &Pointer, value: &RawValue) -> Result<Credit
 pub(super) fn read_count(pointer: &Pointer, value: &RawValue) -> Result<Count, ReportError> {
     Count::from_json(value).map_err(|problem| ReportError::unreadable(pointer.as_str(), value.get(), problem))
 }
+
+#[cfg(test)]
+mod tests;

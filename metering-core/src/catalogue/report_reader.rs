@@ -240,3 +240,6 @@ impl Findings {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,3 +216,6 @@ fn pointers(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<Poi
     let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(unit)));
     texts.iter().map(parse).collect()
 }
+
+#[cfg(test)]
+mod tests;

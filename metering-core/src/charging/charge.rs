@@ -228,7 +228,8 @@ impl Receipt {
     /// The posting that settles the hold, or renews its lease; `None` when the charge is not a hold.
     #[must_use]
     pub fn hold_update(&self, action: HoldAction) -> Option<HoldUpdate> {
-        let delivery = matches!(action, HoldAction::Release).then(|| self.delivery.clone()).flatten();
+        let gives_up = matches!(action, HoldAction::Release | HoldAction::CaptureFallback);
+        let delivery = self.delivery.clone().filter(|_| gives_up);
         self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery })
     }
 
@@ -346,12 +347,10 @@ pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Cre
     let totals = state.totals;
     let settled = || {
         let balance = totals.balance.checked_sub(captured.checked_sub(held)?)?;
-        Some(Totals {
-            balance,
-            used: totals.used.checked_add(captured)?,
-            held: totals.held.checked_sub(held)?,
-            ..totals
-        })
+        let (used, held) = (totals.used.checked_add(captured)?, totals.held.checked_sub(held)?);
+        // What is still held may become used, or return to the balance.
+        used.checked_add(held).and(balance.checked_add(held))?;
+        Some(Totals { balance, used, held, ..totals })
     };
     let settled = settled();
     state.totals = settled.unwrap_or(totals);
