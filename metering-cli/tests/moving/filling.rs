@@ -44,7 +44,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     let store = fixture.sqlite();
     busy(&store).await;
     keys::fill(&store).await;
-    holds::fill_holds(&store).await;
+    holds::fill(&store).await;
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use metering_core::access::KeyHash;
 use metering_core::charging::{
-    DeliveryTerms, Fingerprint, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting, SettleReason,
+    DeliveryTerms, Fingerprint, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, IdempotencyKey, Outcome, Posting,
+    SettleReason,
 };
-use metering_core::{AccountId, Charge, Credits, Decision, FullStore, RequestId, Store, Timestamp};
+use metering_core::{AccountId, Charge, Credits, Decision, RequestId, Store, Timestamp};
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::is_skipped;
 use serde_json::Value;
 
-use crate::filling::{charge, fill, grant, later};
+use crate::filling::{charge, grant, later};
 use crate::fixture::{Fixture, NOON, account, account_id, block_on, customer};
 
 pub(crate) const HOLDER: u8 = 9;
@@ -32,11 +34,6 @@ const LEASE: u64 = 120;
 const AMOUNT: i64 = 1_000_000;
 const FALLBACK: i64 = 700;
 
-/// The ids of all holds that [`fill_holds`] makes.
-pub(crate) fn ids() -> impl Iterator<Item = HoldId> {
-    (PLAIN..=EXPIRED).map(id)
-}
-
 fn id(number: u8) -> HoldId {
     HoldId::from_bytes([number; 16])
 }
@@ -45,22 +42,31 @@ fn atoms(atoms: i64) -> Credits {
     Credits::from_atoms(atoms)
 }
 
-/// An account with a hold of every kind.
-pub(crate) async fn fill_holds(store: &SqliteStore) {
-    let (holder, key) = customer(store, HOLDER, grant(1_000)).await;
-    let new = |number: u8| {
-        let Posting::Charge(charge) = charge(key, "/Ä/{id}", None) else { unreachable!() };
-        let terms = HoldTerms { id: id(number), lease: Duration::from_secs(LEASE), fallback: atoms(FALLBACK) };
-        Charge { price: atoms(AMOUNT), hold: Some(terms), ..charge }
+/// The charge that opens a hold.
+fn hold(number: u8) -> Charge {
+    let request = match number {
+        REPEATABLE => Some(RequestId::parse("held").unwrap()),
+        RETRIED => Some(RequestId::of_idempotency_key(&IdempotencyKey::parse("retried").unwrap())),
+        _ => None,
     };
-    let request = |name: &str| Some(RequestId::parse(name).unwrap());
-    let mut charges: Vec<_> = (PLAIN..=EXPIRED).map(new).collect();
-    charges[0].request_path = format!("/Ä/{}", "long".repeat(60)).into();
-    charges[1].request_id = request("held");
-    charges[2].request_id = request("held-and-retried");
-    let fingerprint = Fingerprint::of("GET", "/a", &charges[2].line);
-    charges[2].delivery = Some(DeliveryTerms { fingerprint, lease: Duration::from_secs(LEASE) });
-    let outcomes = store.commit(charges.into_iter().map(Posting::Charge).collect(), NOON).await.unwrap();
+    let Posting::Charge(charge) = charge(KeyHash::from_bytes([HOLDER; 32]), "/Ä/{id}", None) else { unreachable!() };
+    let lease = Duration::from_secs(LEASE);
+    let fingerprint = Fingerprint::of("GET", "/a", &charge.line);
+    Charge {
+        price: atoms(AMOUNT),
+        request_path: format!("/Ä/{}", "long".repeat(usize::from(number - PLAIN) * 8)).into(),
+        request_id: request,
+        delivery: (number == RETRIED).then_some(DeliveryTerms { fingerprint, lease }),
+        hold: Some(HoldTerms { id: id(number), lease, fallback: atoms(FALLBACK) }),
+        ..charge
+    }
+}
+
+/// An account with a hold of every kind.
+pub(crate) async fn fill(store: &SqliteStore) {
+    let (holder, _) = customer(store, HOLDER, grant(1_000)).await;
+    let charges = (PLAIN..=EXPIRED).map(|number| Posting::Charge(hold(number)));
+    let outcomes = store.commit(charges.collect(), NOON).await.unwrap();
     let accepted = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Accepted(_)));
     assert!(outcomes.iter().all(accepted), "{outcomes:?}");
     let capture = |cost, may_exceed| HoldAction::Capture { cost: atoms(cost), may_exceed };
@@ -86,29 +92,35 @@ async fn update(store: &dyn Store, holder: &AccountId, number: u8, action: HoldA
     }
 }
 
+/// Everything that can be read of an account's holds, as text.
+pub(crate) async fn snapshot(store: &dyn Store, account: &AccountId) -> String {
+    let mut text = format!("{:?}", store.open_holds(account, u32::MAX).await.unwrap());
+    for number in PLAIN..=EXPIRED {
+        text += &format!("{:?}", store.hold(&id(number)).await.unwrap().filter(|hold| hold.account == *account));
+    }
+    text
+}
+
 #[test]
-fn holds_are_moved_and_settled_where_they_are_moved_to() {
+fn what_is_held_is_the_same_at_both_ends() {
     if is_skipped() {
         return;
     }
     let fixture = Fixture::new();
-    block_on(async {
-        fill(&fixture).await;
-        let moved = fixture.migrate(&["--json"]).json();
-        let held_in = |name: &str| -> Value {
-            let sections = moved["sections"].as_array().unwrap();
-            let section = sections.iter().find(|section| section["section"] == name).unwrap();
-            assert_eq!(section["from"], section["to"]);
-            section["to"]["amounts"]["held"].clone()
-        };
-        assert_eq!(held_in("holds"), held_in("accounts"), "{moved}");
-        assert_ne!(held_in("holds"), Value::from(0));
-        works_as_before(&fixture.postgres().await).await;
-    });
+    block_on(crate::filling::fill(&fixture));
+    let moved = fixture.migrate(&["--json"]).json();
+    let held_in = |name: &str| -> Value {
+        let sections = moved["sections"].as_array().unwrap();
+        let section = sections.iter().find(|section| section["section"] == name).unwrap();
+        assert_eq!(section["from"], section["to"]);
+        section["to"]["amounts"]["held"].clone()
+    };
+    assert_eq!(held_in("holds"), held_in("accounts"), "{moved}");
+    assert_ne!(held_in("holds"), Value::from(0));
 }
 
 /// Open holds can be settled once, settled ones stay, and a retry gets the hold that its request opened.
-async fn works_as_before(store: &dyn FullStore) {
+pub(crate) async fn work_as_before(store: &dyn Store) {
     let holder = account_id(HOLDER);
     let before = account(store, &holder).await.totals;
     assert_eq!(before.held, atoms(4 * AMOUNT));
@@ -125,18 +137,16 @@ async fn works_as_before(store: &dyn FullStore) {
         assert_eq!((was.captured, was.reason), (atoms(captured), reason));
         assert_eq!(update(store, &holder, number, HoldAction::Release, later(10)).await, None, "{number:x}");
     }
-    let Posting::Charge(retry) =
-        charge(metering_core::access::KeyHash::from_bytes([HOLDER; 32]), "/Ä/{id}", Some("held"))
-    else {
-        unreachable!()
-    };
-    let terms = HoldTerms { id: id(0xef), lease: Duration::from_secs(LEASE), fallback: Credits::ZERO };
-    let retry = Charge { price: atoms(AMOUNT), hold: Some(terms), ..retry };
-    match store.commit(vec![Posting::Charge(retry)], later(20)).await.unwrap().remove(0) {
-        Outcome::Decided(Decision::Accepted(receipt)) => {
-            assert_eq!((receipt.repeated, receipt.hold.unwrap().id), (true, id(REPEATABLE)));
+    // A retry names a new hold, and gets the first. Its request was not delivered within its lease.
+    for number in [REPEATABLE, RETRIED] {
+        let terms = hold(number).hold.map(|terms| HoldTerms { id: id(0xef), ..terms });
+        let retry = Charge { hold: terms, ..hold(number) };
+        match store.commit(vec![Posting::Charge(retry)], later(LEASE)).await.unwrap().remove(0) {
+            Outcome::Decided(Decision::Accepted(receipt)) => {
+                assert_eq!((receipt.repeated, receipt.hold.unwrap().id), (true, id(number)));
+            }
+            other => panic!("{other:?}"),
         }
-        other => panic!("{other:?}"),
     }
     let expired = store.expired_holds(later(LEASE), u32::MAX).await.unwrap();
     let due: Vec<_> = expired.iter().filter(|hold| hold.account == holder).map(|hold| hold.id).collect();

@@ -12,10 +12,13 @@ use metering_sqlite::SqliteStore;
 use super::{act, amounts, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};
 use crate::scene::{NOON, account, count, database_path, execute, new_key};
 
+/// An amount of an account, what is recorded and what was computed, in base calls.
+type Wrong = (&'static str, i64, i64);
+
 #[tokio::test]
 async fn tampered_holds_are_discrepancies() {
-    // damage, the amounts that are wrong: recorded and computed, in base calls
-    let table: [(&str, &[(&str, i64, i64)]); 5] = [
+    // damage, what is wrong
+    let table: [(&str, &[Wrong]); 5] = [
         ("UPDATE meter SET held = held + 1000000", &[("held", 8, 7)]),
         ("UPDATE hold SET amount = 2000000 WHERE amount = 3000000", &[("balance", 92, 93), ("held", 7, 6)]),
         ("DELETE FROM hold WHERE amount = 4000000", &[("balance", 92, 96), ("held", 7, 3)]),

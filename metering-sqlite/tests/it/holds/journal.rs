@@ -108,7 +108,7 @@ async fn rate_limits_count_a_hold_once() {
     assert_eq!((receipt.rate.minute.count, receipt.rate.day.count), (1, 5));
     post(&store, charge_of(key, 1), at(62)).await.unwrap();
     assert!(post(&store, charge_of(key, 1), at(200)).await.is_err(), "the limit of the day");
-    assert_eq!(amounts(&store, &id).await, [994, 1, 5]);
+    assert_eq!(amounts(&store, &id).await, [993, 1, 6]);
     assert_sound(&store).await;
 }
 
