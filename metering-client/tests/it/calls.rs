@@ -89,9 +89,9 @@ async fn a_result_says_what_is_held_while_the_cost_is_not_known() {
     ];
     for (headers, members) in table {
         let session = Session::start(&Script::default().then(response(200, &headers, "{}"))).await;
-        let text = text(&session.call("bds_mpp_ethPrice", json!({})).await);
+        let result = session.call("bds_mpp_ethPrice", json!({})).await;
         let comma = if members.is_empty() { "" } else { "," };
-        assert_eq!(text, format!("{{\"data\":{{}}{comma}{members}}}"));
+        assert_eq!(text(&result), format!("{{\"data\":{{}}{comma}{members}}}"));
     }
 }
 

@@ -15,7 +15,7 @@ const HELD: &str = r#"{"id":"req_0123456789abcdef0123456789abcdef","state":"held
 #[tokio::test]
 async fn requests_are_listed_and_looked_up() {
     let list = format!(r#"{{"data":[{HELD}]}}"#);
-    let script = Script::default().then(response(200, &[], &list)).then(response(200, &[], HELD));
+    let script = Script::default().then(response(200, &[], list)).then(response(200, &[], HELD));
     let client = Client::new(Arc::new(script.clone()), ClientSource::Cli);
     let RequestsDocument { data } = client.held_requests().await.unwrap().json().unwrap();
     let id: HoldId = ID.parse().unwrap();
