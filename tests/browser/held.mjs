@@ -31,10 +31,10 @@ export const held = {
     assert.ok(!asked.includes("/requests"), "an account that holds nothing is not asked for requests");
 
     const first = await bill("hold", chat("0.5"));
-    const second = await bill("hold", chat("0.0000694444", "/v1/chat/completions?n=1"));
+    const second = await bill("hold", chat("0.25", "/v1/chat/completions/7"));
     await refresh(page);
-    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "0.5001 more credits held for requests under way");
-    assert.equal(await page.getAttribute("#balance", "data-exact"), "1.4999305556");
+    assert.equal((await page.innerText("#held")).replaceAll(/\s+/g, " "), "0.75 more credits held for requests under way");
+    assert.equal(await page.getAttribute("#balance", "data-exact"), "1.25");
     const rows = page.locator("#held-requests tbody tr");
     assert.equal(await rows.count(), 2);
     for (const [place, { request }] of [second, first].entries()) {
@@ -53,7 +53,7 @@ export const held = {
     await page.waitForFunction(() => !document.querySelector("#held, #held-requests"));
     assert.equal(await page.getAttribute("#balance", "data-exact"), "1.98");
     const kinds = await page.locator("[aria-labelledby=activity-title] tbody tr").allInnerTexts();
-    assert.match(kinds.find((row) => row.includes("Released")) ?? "", /POST \/v1\/chat\/completions\?n=1/, kinds.join("\n"));
+    assert.match(kinds.find((row) => row.includes("Released")) ?? "", /POST \/v1\/chat\/completions\/7/, kinds.join("\n"));
     assert.match(kinds.find((row) => row.includes("Usage")) ?? "", /-0\.02/, kinds.join("\n"));
     await checkPage(page, null);
   },
@@ -96,7 +96,7 @@ export const held = {
     for (const options of LOOKS) {
       const page = await visitor.window(options);
       const bill = resolver(page, settings);
-      const long = `/v1/chat/completions?model=${"a-very-long-name-".repeat(8)}`;
+      const long = `/v1/chat/completions/${"a-very-long-name-".repeat(8)}`;
       const holds = [await bill("hold", chat("0.25")), await bill("hold", chat("0.5", long))];
       await signIn(page, settings.key);
       await page.waitForSelector("#held-requests");

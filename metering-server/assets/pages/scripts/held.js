@@ -27,7 +27,7 @@ export function heldRequests(balance, requests) {
     "section",
     { "aria-labelledby": "held-title", id: "held-requests", tabindex: "-1" },
     h("div", { class: "section-head" }, h("h2", { id: "held-title" }, "Requests under way"), h("p", { class: "soft" }, "Times are UTC")),
-    h("p", { class: "soft" }, "Each holds the most it can cost. When its cost is known, that is charged, and the rest returns to the balance."),
+    h("p", { class: "soft" }, "Each holds what it may cost. When its cost is known, that is charged, and the rest returns to the balance."),
     requests.error ? h("p", { class: "bad", role: "alert" }, sentence(requests.error)) : listOf(requests.data),
   );
 }
