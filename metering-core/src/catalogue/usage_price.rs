@@ -5,13 +5,12 @@
 
 use std::fmt;
 
-use crate::catalogue::MAX_PRICE;
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::report::{Measures, Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
-use crate::money::credits::Credits;
+use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 
 /// The price of a route whose cost depends on what its response used.
 ///
@@ -46,6 +45,9 @@ pub struct UsagePrice {
     pub(super) over: Over,
     pub(super) estimate: Option<Estimate>,
 }
+
+/// The most that a request costs, whatever its response reports: a million credits.
+const MAX_COST: Credits = Credits::from_atoms(1_000_000 * ATOMS_PER_CREDIT);
 
 /// What a request costs without a report that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -136,11 +138,11 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`], and no more than any request
-    /// can cost, so that an absurd report cannot use up the range of an account's totals.
+    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so that
+    /// an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
-        reported.max(self.min).min(MAX_PRICE)
+        reported.max(self.min).min(MAX_COST)
     }
 
     /// What to capture when the response has no report that can be read. Never more than `held`.

@@ -18,7 +18,7 @@ fn credits_in_a_header_are_the_cost() {
         // A binary float of 0.1 + 0.2, and amounts below an atom, are rounded up.
         (b"0.30000000000000004", "0.3000000001"),
         (b"0", "0.01"),
-        (b"1e20", "1281023894.007607751"),
+        (b"1e20", "1000000"),
     ];
     for (value, expected) in table {
         assert_eq!(cost(&price, &[("x-cost", value)]), Ok(Some(expected.to_owned())), "{value:?}");

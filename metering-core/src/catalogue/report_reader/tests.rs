@@ -65,6 +65,23 @@ fn usage_in_different_events_is_put_together() {
 type Expected = Result<Option<&'static str>, &'static str>;
 
 #[test]
+fn a_unit_can_be_in_several_places() {
+    // One route for Anthropic's plain responses and its streams, which report the input in another place.
+    let price = usage_price(
+        r#"{"max": "500", "units": {"input": "1", "output": "100"}, "report": {"json": {
+            "input": ["/usage/input_tokens", "/message/usage/input_tokens"], "output": "/usage/output_tokens"}}}"#,
+    );
+    let plain = r#"{"usage": {"input_tokens": 3, "output_tokens": 2}}"#;
+    assert_eq!(read(&price, JSON, [plain.as_bytes()]), Ok(Some("203".to_owned())));
+    let events = "data: {\"message\": {\"usage\": {\"input_tokens\": 3}}}\n\n\
+                  data: {\"usage\": {\"output_tokens\": 2}}\n\n";
+    assert_eq!(read(&price, EVENTS, [events.as_bytes()]), Ok(Some("203".to_owned())));
+    // The first place that has a count decides, wherever it is in the body.
+    let both = r#"{"message": {"usage": {"input_tokens": 9}}, "usage": {"input_tokens": 3, "output_tokens": 0}}"#;
+    assert_eq!(read(&price, JSON, [both.as_bytes()]), Ok(Some("3".to_owned())));
+}
+
+#[test]
 fn bodies_are_read_by_content_type() {
     // content type, body, what is read
     let table: &[(Option<&str>, &str, Expected)] = &[
@@ -94,7 +111,8 @@ fn bodies_are_read_by_content_type() {
         (Some("application/jsonl"), "{}\n{}\n", Ok(None)),
         (EVENTS, "data: {\"usage\":{\"input\":1}}\n\ndata: {\"usage\":{\"input\":null}}\n\n", Ok(Some("1"))),
         (EVENTS, "data: {\"usage\":\ndata: {\"input\":1}}\n\n", Ok(Some("1"))),
-        (EVENTS, "data: {\"usage\":{\"input\":1}}", Ok(None)),
+        (EVENTS, "data: {\"usage\":{\"input\":1}}", Ok(Some("1"))),
+        (EVENTS, "data: {\"usage\":{\"input\":1}", Ok(None)),
         (EVENTS, "data: {\"usage\":{\"input\":-1}}\n\n", Err("Unreadable")),
         (EVENTS, "data: {\"usage\":{\"input\":-1}}\n\ndata: {\"usage\":{\"input\":1}}\n\n", Ok(Some("1"))),
         (EVENTS, "data: {\"usage\":{\"input\":1}}\n\ndata: {\"usage\":{\"input\":-1}}\n\n", Err("Unreadable")),

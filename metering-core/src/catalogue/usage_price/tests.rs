@@ -37,7 +37,7 @@ fn cost_is_the_sum_of_all_units_and_at_least_the_minimum() {
         (r#"{"output_tokens": 1000000}"#, credits("1")),
         (r#"{"input_tokens": 1}"#, credits("0.0001")),
         ("{}", credits("0.0001")),
-        (r#"{"input_tokens": 100000000000000000000}"#, Credits::MAX),
+        (r#"{"input_tokens": 100000000000000000000}"#, credits("1000000")),
         // 400.001 input tokens cost 720,001.8 atoms.
         (r#"{"input_tokens": 400.001}"#, Credits::from_atoms(720_002)),
     ];
@@ -79,13 +79,18 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
         (r#"{"max_tokens": 1e3}"#, "0.0012"),
         (r#"{"max_tokens": 1000, "n": 3}"#, "0.0036"),
         (r#"{"max_tokens": 1000, "n": null}"#, "0.0012"),
-        (r#"{"max_tokens": 1000, "n": 0.5}"#, "0.0006"),
-        (r#"{"max_completion_tokens": 100, "max_tokens": 1000}"#, "0.0003"),
+        (r#"{"max_tokens": 1000, "n": 0.5}"#, "0.5"),
+        (r#"{"max_tokens": 1000, "n": 1.5}"#, "0.5"),
+        (r#"{"max_completion_tokens": 100, "max_tokens": 1000}"#, "0.0012"),
+        (r#"{"max_completion_tokens": 1000, "max_tokens": 100}"#, "0.0012"),
         (r#"{"max_completion_tokens": null, "max_tokens": 1000}"#, "0.0012"),
-        (r#"{"max_tokens": 0}"#, "0.0002"),
+        (r#"{"max_tokens": 0}"#, "0.5"),
+        // Go's JSON reader takes a Kelvin sign for a k, and a long s for an s.
+        ("{\"max_tokens\": 1, \"max_to\u{212a}ens\": 1000}", "0.5"),
+        ("{\"max_tokens\": 1, \"max_token\u{17f}\": 1000}", "0.5"),
         (r#"{"max_tokens": 1000000}"#, "0.5"),
         (r#"{"max_tokens": 1e28, "n": 1e28}"#, "0.5"),
-        (r#"{"max_tokens": 0, "n": 0.000000001}"#, "0.0001"),
+        (r#"{"max_tokens": 1}"#, "0.000201"),
     ];
     for (fields, held) in table {
         assert_eq!(hold(&padded(fields)), credits(held), "{fields}");

@@ -81,11 +81,11 @@ where
             }
             _ => receipt.charged = result.charged,
         }
-        // A refund is booked on the day of the charge.
-        receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
         match request.zip(attempt) {
             None => receipt.balance = result.balance,
             Some((request, attempt)) => {
+                // A refund is booked on the day of the charge.
+                receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
                 receipt.delivery = Some(Attempt { request: request.clone(), number: attempt.tries });
                 let result = StoredResult { delivery: Some(attempt), ..result };
                 self.results.insert((account, request), Remembered { result, expires_at });
