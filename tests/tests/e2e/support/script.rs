@@ -29,8 +29,6 @@ struct Shared {
 struct Log {
     /// The head of each request.
     heads: Vec<String>,
-    /// How many scripts are over, whether or not the gateway read all of them.
-    ended: usize,
     released: bool,
 }
 
@@ -45,7 +43,6 @@ impl Script {
                 std::thread::spawn(move || {
                     // A gateway that closes the connection ends the script.
                     let _ = serve(stream, &shared);
-                    shared.change(|log| log.ended += 1);
                 });
             }
         });
@@ -74,11 +71,6 @@ impl Script {
     pub(crate) fn wait_for_requests(&self, count: usize) {
         self.shared.wait(|log| log.heads.len() >= count);
     }
-
-    /// Waits until this many scripts are over.
-    pub(crate) fn wait_for_end(&self, count: usize) {
-        self.shared.wait(|log| log.ended >= count);
-    }
 }
 
 impl Shared {
@@ -89,7 +81,7 @@ impl Shared {
 
     fn wait(&self, reached: impl Fn(&Log) -> bool) {
         let waited = self.changed.wait_timeout_while(self.log.lock().unwrap(), TIMEOUT, |log| !reached(log)).unwrap();
-        assert!(!waited.1.timed_out(), "{} requests, {} ended", waited.0.heads.len(), waited.0.ended);
+        assert!(!waited.1.timed_out(), "{} requests", waited.0.heads.len());
     }
 }
 
@@ -105,6 +97,10 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
             length = value.trim().parse().unwrap();
         }
         head.push_str(&line);
+    }
+    if head.is_empty() {
+        // The server only checked that someone listens here.
+        return Ok(());
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;

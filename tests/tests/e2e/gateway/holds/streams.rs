@@ -62,8 +62,11 @@ fn trailers_say_what_was_charged() {
         let raw = scene.call_raw(path, steps);
         let (head, body) = raw.split_once("\r\n\r\n").unwrap();
         let context = format!("{path} {raw}");
-        assert_eq!(value(head, "x-bds-credit-held"), Some(MAX), "{context}");
-        assert_eq!(value(head, "x-bds-credit-charged"), None, "{context}");
+        // A response can end before its head is sent. Then the head says what was charged, too.
+        match value(head, "x-bds-credit-held") {
+            Some(held) => assert_eq!((held, value(head, "x-bds-credit-charged")), (MAX, None), "{context}"),
+            None => assert_eq!(value(head, "x-bds-credit-charged"), Some(charged), "{context}"),
+        }
         assert_eq!(value(body, "x-bds-credit-charged"), Some(charged), "{context}");
         assert_eq!(value(body, "x-bds-credit-balance"), Some(&*balance(&scene.client())), "{context}");
         assert!(head.contains("trailer: x-bds-credit-balance, x-bds-credit-charged"), "{context}");
