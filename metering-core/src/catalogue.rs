@@ -27,6 +27,7 @@ use std::sync::Arc;
 use crate::catalogue::trie::{Found, Trie};
 use crate::money::credits::Credits;
 use file::CatalogueFile;
+pub(crate) use file::MAX_PRICE;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 

@@ -150,7 +150,7 @@ pub enum Error {
 /// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
 pub struct PaymentRequired {
-    /// Credits left, zero or below.
+    /// Credits left: zero or below, or less than what must be held.
     pub balance: Credits,
     /// The request's price.
     pub required: Credits,
@@ -189,10 +189,21 @@ fn route_hint(nearest: Option<&str>, all: Option<&str>) -> String {
 impl PaymentRequired {
     /// What to do next, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
-        if self.plans.plans.is_empty() {
-            "The balance is used up; nothing was charged. No plan is on sale here: ask the operator for credits."
-        } else {
-            "The balance is used up; nothing was charged. Buy a plan, register the payment, and try again."
+        match (self.balance.is_positive(), self.plans.plans.is_empty()) {
+            (false, true) => {
+                "The balance is used up; nothing was charged. No plan is on sale here: ask the operator for credits."
+            }
+            (false, false) => {
+                "The balance is used up; nothing was charged. Buy a plan, register the payment, and try again."
+            }
+            (true, true) => {
+                "The balance does not cover what this request may cost; nothing was charged. No plan is on sale here: ask \
+                 the operator for credits."
+            }
+            (true, false) => {
+                "The balance does not cover what this request may cost; nothing was charged. Buy a plan, register the \
+                 payment, and try again."
+            }
         }
     }
 }

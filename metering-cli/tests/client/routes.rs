@@ -37,6 +37,21 @@ fn routes_are_listed_with_what_they_take_and_cost() {
 }
 
 #[test]
+fn prices_by_usage_are_listed() {
+    let service = StandIn::start();
+    let route = |path: &str, price: &str| {
+        format!(r#"{{"path":"{path}","method":"POST","metered":true,"description":"Chat","price":{price}}}"#)
+    };
+    let by_usage = r#"{"max":"0.5","units":{"tokens":"0.00000025"},"report":{"json":{"tokens":"/usage/total"}}}"#;
+    let routes = [route("/chat", by_usage), route("/newer", r#"{"most":{"eur":1}}"#)].join(",");
+    let catalogue = format!(r#"{{"market":"M","version":1,"endpoints":[{routes}]}}"#);
+    service.on("/endpoints.json", Reply::ok(catalogue));
+    let text = Home::of(&service).0.metering(&["routes"]).success();
+    let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[1..], ["POST /chat up to 0.5 credits: tokens 0.00000025 each Chat", "POST /newer unknown Chat"]);
+}
+
+#[test]
 fn invalid_catalogue_is_a_failure() {
     for body in [
         "",

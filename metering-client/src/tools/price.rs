@@ -10,7 +10,7 @@ pub(super) fn price_sentence(route: &Route) -> String {
         Pricing::PerConnection(price) => {
             format!("Price: {} per call, however many events it returns.", amount(*price))
         }
-        Pricing::ByUsage(price) => format!("Price per call, by what it uses: {price}."),
+        Pricing::ByUsage(price) => format!("The price of a call depends on what it uses, {price}."),
         Pricing::Unknown => "Price: unknown; this version cannot read it.".to_owned(),
         Pricing::PerLookback { param, tiers, .. } => {
             let bounds: Vec<u64> = tiers.bounds().collect();
@@ -47,6 +47,8 @@ fn base_calls(amount: Credits) -> String {
 
 #[cfg(test)]
 mod tests {
+    use metering_core::Catalogue;
+
     use super::*;
 
     #[test]
@@ -64,5 +66,19 @@ mod tests {
         for (atoms, text) in table {
             assert_eq!(amount(Credits::from_atoms(atoms)), text, "{atoms}");
         }
+    }
+
+    #[test]
+    fn prices_by_usage_are_stated() {
+        let sentence = |price: &str| {
+            let route = format!(r#"{{"path": "/x", "method": "POST", "metered": true, "price": {price}}}"#);
+            let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#);
+            price_sentence(&Catalogue::from_published_json(&text).unwrap().routes()[0])
+        };
+        assert_eq!(
+            sentence(r#"{"max": "0.5", "units": {"tokens": "0.00000025"}, "report": {"json": {"tokens": "/usage"}}}"#),
+            "The price of a call depends on what it uses, up to 0.5 credits: tokens 0.00000025 each."
+        );
+        assert_eq!(sentence(r#"{"newer": 1}"#), "Price: unknown; this version cannot read it.");
     }
 }

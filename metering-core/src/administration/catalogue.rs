@@ -84,13 +84,47 @@ fn changes(before: &Prices<'_>, after: &Prices<'_>) -> Vec<RouteChange> {
             _ => return None,
         };
         let text = |price: Option<&Option<&Pricing>>| price.map(|pricing| in_words(*pricing));
+        let (price_before, mut price_after) = (text(before), text(after));
+        if change == "price" && price_before == price_after {
+            // The words about a price by usage leave out where the cost is reported and what is held.
+            price_after = price_after.map(|price| format!("{price}; with another report, estimate or rule"));
+        }
         Some(RouteChange {
             http_method: key.1.clone(),
             route_template: key.0.clone(),
             change: change.to_owned(),
-            price_before: text(before),
-            price_after: text(after),
+            price_before,
+            price_after,
         })
     };
     routes.into_iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_of_a_price_by_usage_is_shown() {
+        let catalogue = |price: &str| {
+            let route = format!(r#"{{"path": "/chat", "method": "POST", "metered": true, "price": {price}}}"#);
+            format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#)
+        };
+        let served = Catalogue::from_json(&catalogue(r#"{"max": "1", "report": {"header": "x-cost"}}"#)).unwrap();
+        // the new price, its words
+        let table = [
+            (r#"{"max": "1", "report": {"header": "x-cost"}}"#, None),
+            (r#"{"max": "2", "report": {"header": "x-cost"}}"#, Some("up to 2 credits, as each response reports")),
+            (
+                r#"{"max": "1", "report": {"header": "x-price"}}"#,
+                Some("up to 1 credit, as each response reports; with another report, estimate or rule"),
+            ),
+            (r#""0.5""#, Some("0.5")),
+        ];
+        for (price, words) in table {
+            let check = check_catalogue(&served, &catalogue(price), |_| None);
+            let after = check.changes.first().and_then(|change| change.price_after.as_deref());
+            assert_eq!((check.valid, after), (true, words), "{price}");
+        }
+    }
 }

@@ -9,7 +9,8 @@ use crate::catalogue::units::{Count, ExactCost, UnitPrice};
 /// How to estimate the units that a request will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Estimate {
-    /// For each unit, the pointers to its count in the request. The first one that is there counts.
+    /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one the
+    /// upstream obeys is not known.
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
     /// The unit whose count is at most the length of the request's body in bytes.
     pub(super) bytes: Option<Box<str>>,
@@ -65,14 +66,16 @@ impl<'e, 'j> Found<'e, 'j> {
     /// some services accept it, and others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
         let (_, pointers) = estimate.json.iter().find(|(known, _)| **known == *unit)?;
-        let first = pointers.iter().map(|pointer| self.lookup(pointer)).find(|found| !matches!(found, Lookup::Nothing));
-        number(first?)
+        let found = pointers.iter().map(|pointer| self.lookup(pointer));
+        let mut counts = found.filter(|found| !matches!(found, Lookup::Nothing)).map(number);
+        // One that is no number may mean anything to the upstream, and so may a zero.
+        counts.try_fold(Count::from(0), |most, count| Some(most.max(count?))).filter(|count| !count.is_zero())
     }
 
     fn factor(&self, times: &Pointer) -> Option<Count> {
         match self.lookup(times) {
             Lookup::Nothing => Some(Count::from(1)),
-            found => number(found).filter(|factor| !factor.is_zero()),
+            found => number(found).filter(|factor| factor.is_whole() && !factor.is_zero()),
         }
     }
 }

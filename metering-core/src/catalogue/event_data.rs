@@ -72,11 +72,12 @@ impl Splitter {
         }
     }
 
-    /// Ends the body. A last line counts without a line end. A last event without an empty line after it does not
-    /// count: the standard discards it, since it may be cut off.
+    /// Ends the body. A last line counts without a line end. A last event counts without the empty line after it,
+    /// although the standard discards it: if it was cut off, its data is not valid JSON.
     pub(super) fn finish(&mut self, take: &mut impl FnMut(&str)) {
-        if self.framing == Framing::Lines {
-            self.end_line(take);
+        self.end_line(take);
+        if self.framing == Framing::Events {
+            self.end_event(take);
         }
     }
 
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_split_as_the_standard_says() {
+    fn events_are_split_as_the_standard_says_and_the_last_may_lack_its_end() {
         // body, the data of its events
         let table: &[(&str, &[&str])] = &[
             ("data: a\n\ndata: b\n\n", &["a", "b"]),
@@ -162,8 +163,8 @@ mod tests {
             (": comment\nevent: x\nid: 1\nretry: 5\ndata: a\nfield\n\n", &["a"]),
             ("database: a\n data: b\nDATA: c\n\n", &[]),
             ("\n\n\n", &[]),
-            ("data: a\n\ndata: cut off", &["a"]),
-            ("data: a\n\ndata: cut off\n", &["a"]),
+            ("data: a\n\ndata: the last", &["a", "the last"]),
+            ("data: a\n\ndata: the last\n", &["a", "the last"]),
         ];
         for (body, texts) in table {
             assert_eq!(split(Framing::Events, [body.as_bytes()]), *texts, "{body:?}");

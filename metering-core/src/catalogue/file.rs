@@ -241,7 +241,7 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
 }
 
 /// The highest price that a resolver can request: the largest weight times the largest multiplier.
-pub(super) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
+pub(crate) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
 
 fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()

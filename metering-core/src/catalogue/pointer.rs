@@ -135,6 +135,17 @@ impl<'j> Search<'_, '_, 'j> {
     }
 }
 
+/// Whether a lenient JSON reader may take one name for the other: it ignores case, and folds the two letters outside
+/// ASCII whose lower case is ASCII (as Go's `encoding/json` does).
+fn is_same_name(one: &str, other: &str) -> bool {
+    let fold = |letter: char| match letter {
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        letter => letter.to_ascii_lowercase(),
+    };
+    one.chars().map(fold).eq(other.chars().map(fold))
+}
+
 impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
     type Value = ();
 
@@ -150,7 +161,7 @@ impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
             let mut here = Vec::new();
             for (index, wanted) in self.wanted.iter().enumerate() {
                 let exact = *name == *wanted.tokens[0];
-                if exact || (self.names == Names::AnyCase && name.eq_ignore_ascii_case(&wanted.tokens[0])) {
+                if exact || (self.names == Names::AnyCase && is_same_name(&name, &wanted.tokens[0])) {
                     times_seen[index] += 1;
                     misspelt[index] |= !exact;
                     here.push(*wanted);

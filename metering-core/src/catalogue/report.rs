@@ -47,7 +47,8 @@ pub(super) enum Source {
 pub(super) enum Measures<T> {
     /// Credits, here.
     Credits(T),
-    /// Each unit, and where its count is.
+    /// Each unit, and where its count is. A unit that can be in several places is there several times; the first place
+    /// that has a count decides.
     Counts(Vec<(Box<str>, T)>),
 }
 
@@ -153,7 +154,8 @@ impl UsagePrice {
             }
             Measures::Counts(names) => names,
         };
-        let counts = values.iter().filter_map(|(unit, name)| {
+        // Backwards, so that the first place decides.
+        let counts = values.iter().rev().filter_map(|(unit, name)| {
             let count = parse_header(name, header(name)?, str::parse::<Count>);
             Some(count.map(|count| (&**unit, count)))
         });
@@ -182,3 +184,6 @@ pub(super) fn read_credits(pointer: &Pointer, value: &RawValue) -> Result<Credit
 pub(super) fn read_count(pointer: &Pointer, value: &RawValue) -> Result<Count, ReportError> {
     Count::from_json(value).map_err(|problem| ReportError::unreadable(pointer.as_str(), value.get(), problem))
 }
+
+#[cfg(test)]
+mod tests;

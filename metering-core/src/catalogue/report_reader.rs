@@ -64,7 +64,7 @@ enum State {
 #[derive(Debug)]
 enum Findings {
     Credits(Newest<Credits>),
-    /// One for each unit of the report.
+    /// One for each place of the report.
     Counts(Vec<Newest<Count>>),
 }
 
@@ -150,7 +150,8 @@ impl ReportReader {
             Findings::Credits(credits) => Ok(credits.transpose()?.map(|credits| self.price.cost_of_credits(credits))),
             Findings::Counts(counts) => {
                 let units = measures.map(units).unwrap_or_default();
-                let found = units.into_iter().zip(counts).filter_map(|(unit, count)| Some((unit, count?)));
+                // Backwards, so that the first place decides.
+                let found = units.into_iter().zip(counts).rev().filter_map(|(unit, count)| Some((unit, count?)));
                 let counts = found.map(|(unit, count)| Ok((unit, count?))).collect::<Result<Counts, ReportError>>()?;
                 Ok((!counts.is_empty()).then(|| self.price.cost_of_known(&counts)))
             }
@@ -240,3 +241,6 @@ impl Findings {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

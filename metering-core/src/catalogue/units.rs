@@ -108,6 +108,11 @@ impl Count {
     pub const fn is_zero(self) -> bool {
         self.billionths == 0
     }
+
+    /// Whether it has no fraction.
+    pub(super) const fn is_whole(self) -> bool {
+        self.billionths.is_multiple_of(BILLION)
+    }
 }
 
 impl From<u64> for Count {
@@ -220,3 +225,6 @@ fn decimal_text(value: u128, decimals: u32) -> String {
     let text = format!("{}.{:0width$}", value / one, value % one, width = decimals as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -153,13 +153,21 @@ fn measures<T>(
         return place(&report.require::<String>(key)?, report.location_of(key)).map(Measures::Credits);
     }
     let object = report.object(key)?.ok_or_else(|| format!("{} is missing", report.location_of(key)))?;
-    let count = |(unit, _): (&str, &RawValue)| {
+    let mut counts = Vec::new();
+    for (unit, value) in by_unit(&object) {
         let location = object.location_of(unit);
         let unit = known_unit(unit, units, &location)?;
-        let text: String = object.require(&unit)?;
-        Ok((unit, place(&text, location)?))
-    };
-    let counts = by_unit(&object).map(count).collect::<Result<Vec<_>, String>>()?;
+        let texts: Vec<String> = match value.get().starts_with('[') {
+            true => object.require(&unit)?,
+            false => vec![object.require(&unit)?],
+        };
+        if texts.is_empty() {
+            return Err(format!("{location}: must not be empty"));
+        }
+        for text in texts {
+            counts.push((unit.clone(), place(&text, location.clone())?));
+        }
+    }
     if counts.is_empty() {
         return Err(format!("{}: must have at least one unit", report.location_of(key)));
     }
@@ -216,3 +224,6 @@ fn pointers(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<Poi
     let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(unit)));
     texts.iter().map(parse).collect()
 }
+
+#[cfg(test)]
+mod tests;

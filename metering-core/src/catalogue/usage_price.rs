@@ -10,7 +10,7 @@ use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::report::{Measures, Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
-use crate::money::credits::Credits;
+use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 
 /// The price of a route whose cost depends on what its response used.
 ///
@@ -45,6 +45,9 @@ pub struct UsagePrice {
     pub(super) over: Over,
     pub(super) estimate: Option<Estimate>,
 }
+
+/// The most that a request costs, whatever its response reports: a million credits.
+const MAX_COST: Credits = Credits::from_atoms(1_000_000 * ATOMS_PER_CREDIT);
 
 /// What a request costs without a report that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,10 +138,11 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`].
+    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so that
+    /// an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
-        reported.max(self.min)
+        reported.max(self.min).min(MAX_COST)
     }
 
     /// What to capture when the response has no report that can be read. Never more than `held`.
@@ -203,17 +207,21 @@ impl UsagePrice {
 /// For people, for example `up to 0.5 credits: input_tokens 0.00000025 each, output_tokens 0.000001 each`.
 impl fmt::Display for UsagePrice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noun = if Some(self.max) == Credits::from_whole(1) { "credit" } else { "credits" };
         if self.min.is_positive() {
-            write!(f, "{} to {} credits", self.min, self.max)?;
+            write!(f, "{} to {} {noun}", self.min, self.max)?;
         } else {
-            write!(f, "up to {} credits", self.max)?;
+            write!(f, "up to {} {noun}", self.max)?;
         }
         if self.units.is_empty() {
-            return f.write_str(", as each response reports");
+            f.write_str(", as each response reports")?;
         }
         for (position, (unit, price)) in self.units().enumerate() {
             write!(f, "{} {unit} {price} each", if position == 0 { ":" } else { "," })?;
         }
-        Ok(())
+        if self.may_exceed_hold() { f.write_str("; a higher cost is charged in full") } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -228,7 +228,8 @@ impl Receipt {
     /// The posting that settles the hold, or renews its lease; `None` when the charge is not a hold.
     #[must_use]
     pub fn hold_update(&self, action: HoldAction) -> Option<HoldUpdate> {
-        let delivery = matches!(action, HoldAction::Release).then(|| self.delivery.clone()).flatten();
+        let gives_up = matches!(action, HoldAction::Release | HoldAction::CaptureFallback);
+        let delivery = self.delivery.clone().filter(|_| gives_up);
         self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery })
     }
 
@@ -339,19 +340,17 @@ pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> R
 
 /// Settles a hold: what was captured is used, and the rest of what was held returns to the balance.
 ///
-/// Returns `false`, and changes nothing, when an amount would overflow. That cannot happen if no more is captured than
-/// was held.
+/// Returns `false`, and changes nothing, when an amount would overflow, now or when the account's other holds are
+/// settled. That cannot happen if no more is captured than was held.
 #[must_use]
 pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Credits) -> bool {
     let totals = state.totals;
     let settled = || {
         let balance = totals.balance.checked_sub(captured.checked_sub(held)?)?;
-        Some(Totals {
-            balance,
-            used: totals.used.checked_add(captured)?,
-            held: totals.held.checked_sub(held)?,
-            ..totals
-        })
+        let (used, held) = (totals.used.checked_add(captured)?, totals.held.checked_sub(held)?);
+        // What is still held may become used, or return to the balance.
+        used.checked_add(held).and(balance.checked_add(held))?;
+        Some(Totals { balance, used, held, ..totals })
     };
     let settled = settled();
     state.totals = settled.unwrap_or(totals);
@@ -363,14 +362,16 @@ pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Cre
 /// Returns `false`, and changes nothing, when an amount would overflow.
 #[must_use]
 pub(crate) fn apply_refund(state: &mut MeterState, amount: Credits) -> bool {
-    match (state.totals.balance.checked_add(amount), state.totals.used.checked_sub(amount)) {
-        (Some(balance), Some(used)) => {
-            state.totals.balance = balance;
-            state.totals.used = used;
-            true
-        }
-        _ => false,
-    }
+    let totals = state.totals;
+    let refunded = || {
+        let (balance, used) = (totals.balance.checked_add(amount)?, totals.used.checked_sub(amount)?);
+        // What is held may return to the balance.
+        balance.checked_add(totals.held)?;
+        Some(Totals { balance, used, ..totals })
+    };
+    let refunded = refunded();
+    state.totals = refunded.unwrap_or(totals);
+    refunded.is_some()
 }
 
 #[cfg(test)]

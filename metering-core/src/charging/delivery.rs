@@ -118,6 +118,14 @@ impl Fingerprint {
         Self(*start)
     }
 
+    /// The fingerprint of the request with this body, for a request whose price depends on it.
+    #[must_use]
+    pub fn with_body(self, body: &[u8]) -> Self {
+        let hash: [u8; 32] = Sha3_256::new().chain_update(self.0).chain_update(body).finalize().into();
+        let (start, _) = hash.split_first_chunk().expect("the hash has 32 bytes");
+        Self(*start)
+    }
+
     /// Makes a fingerprint from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {

@@ -99,13 +99,18 @@ impl Serialize for HoldId {
 pub struct HoldTerms {
     /// The id, used once. A [`Meter`](crate::Meter) gives each charge that it posts a new one.
     pub id: HoldId,
-    /// How long the hold stays open unless its lease is renewed; at least ten seconds, so that it can be renewed in time.
+    /// How long the hold stays open unless its lease is renewed. A [`Meter`](crate::Meter) keeps it within
+    /// [`HoldTerms::LEASES`].
     pub lease: Duration,
     /// What is captured when nobody says what the request cost, at most what is held.
     pub fallback: Credits,
 }
 
 impl HoldTerms {
+    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be held
+    /// long after its process has ended.
+    pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
+
     /// The terms of a new hold.
     #[must_use]
     pub fn new(randomness: &dyn Randomness, lease: Duration, fallback: Credits) -> Self {
@@ -227,8 +232,9 @@ pub struct HoldUpdate {
     pub id: HoldId,
     /// What to do.
     pub action: HoldAction,
-    /// For a [release](HoldAction::Release): which attempt failed, for a request with an idempotency key. The key is
-    /// forgotten. If a later attempt has begun, the hold is now that attempt's, and nothing changes.
+    /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for a
+    /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold is now that
+    /// attempt's, and nothing changes.
     pub delivery: Option<Attempt>,
 }
 

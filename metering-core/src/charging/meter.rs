@@ -7,6 +7,7 @@
 
 mod committer;
 mod guard;
+mod holds;
 mod keeper;
 mod lanes;
 mod queue;
@@ -19,18 +20,19 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::charging::charge::{Charge, Decision, Receipt, Refusal, Settlement};
-use crate::charging::hold::{HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated};
+use crate::charging::charge::{Charge, Decision, Receipt, Settlement};
+use crate::charging::hold::{HoldAction, HoldId, HoldTerms};
 use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::store::{Store, StoreError};
-use committer::Committer;
+use committer::{CommitContext, Committer};
 use keeper::{Keeper, OpenHolds};
 use queue::Queue;
 
 pub use guard::HoldGuard;
+pub use holds::HoldDecision;
 pub use stats::MeterStats;
 
 /// The capacity of a [`Meter`].
@@ -65,6 +67,9 @@ impl Default for MeterConfig {
         Self { queue: size(65_536), batch: size(8_192) }
     }
 }
+
+/// How long a drain waits for holds that are being settled.
+const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
 /// Charges requests durably: a decision is on disk before the caller gets it.
 ///
@@ -161,30 +166,12 @@ pub enum MeterError {
     /// The meter was drained.
     #[error("the service is shutting down")]
     Closed,
-    /// There is no such hold, or no longer.
+    /// No hold has this id; it may have been deleted after its retention.
     #[error("there is no such hold")]
     NoSuchHold,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Arc<StoreError>),
-}
-
-/// The decision on a hold.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
-pub enum HoldDecision {
-    /// It is held; serve the request, and capture what it cost.
-    Held(HoldGuard),
-    /// Nothing is held; do not serve the request.
-    Refused(Refusal),
-}
-
-impl MeterError {
-    /// Whether the charge may have been recorded anyway.
-    #[must_use]
-    pub fn outcome_is_unknown(&self) -> bool {
-        matches!(self, Self::Store(error) if error.outcome_is_unknown())
-    }
 }
 
 impl Meter {
@@ -202,9 +189,9 @@ impl Meter {
         let queue = Queue::new(sender, Arc::clone(&permits));
         let open = Arc::<OpenHolds>::default();
         let (of_keeper, of_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        let keeper = Keeper { store: of_keeper, clock: of_clock, open: Arc::clone(&open), queue: queue.downgrade() };
-        tokio::spawn(keeper.run(ended.clone()));
-        let committer = Committer::new(store, clock, Arc::clone(&stats), permits, config.batch);
+        Keeper { store: of_keeper, clock: of_clock, open: Arc::clone(&open), queue: queue.downgrade() }.start(&ended);
+        let context = CommitContext { store, clock, stats: Arc::clone(&stats), queue: queue.downgrade() };
+        let committer = Committer::new(context, permits, config.batch);
         tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
         Self { queue, size, open, stats, draining, ended }
     }
@@ -231,7 +218,8 @@ impl Meter {
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
         // A charge may be a clone, and the id of a hold is used once.
         let id = || HoldId::generate(&SystemRandomness);
-        let hold = charge.hold.map(|terms| HoldTerms { id: id(), ..terms });
+        let lease = |lease: Duration| lease.clamp(*HoldTerms::LEASES.start(), *HoldTerms::LEASES.end());
+        let hold = charge.hold.map(|terms| HoldTerms { id: id(), lease: lease(terms.lease), ..terms });
         let posted = self.queue.try_post(Posting::Charge(Charge { hold, ..charge }));
         if let Err(MeterError::Overloaded) = posted {
             self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
@@ -239,70 +227,6 @@ impl Meter {
         match posted?.outcome().await? {
             Outcome::Decided(decision) => Ok(decision),
             other => unreachable!("a store decides a charge, but the outcome was {other:?}"),
-        }
-    }
-
-    /// Holds the price of a request whose cost is known only afterwards. When this returns, the decision is on disk.
-    ///
-    /// The guard captures what the request cost. The rest returns to the balance. If the process ends first, any other
-    /// process with a meter on the store settles the hold by its rule when its lease has ended.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use metering_core::charging::{HoldDecision, HoldTerms};
-    /// use metering_core::{Charge, Credits, MemoryStore, Service, SystemRandomness};
-    /// # use std::sync::Arc;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let service = Service::with_defaults(Arc::new(MemoryStore::new()));
-    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
-    /// # let meter = service.meter();
-    /// let most = Charge::new(&key, "0.5".parse()?, "POST", "/chat");
-    /// let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
-    /// let guard = match meter.hold(most, terms).await? {
-    ///     HoldDecision::Held(guard) => guard,
-    ///     HoldDecision::Refused(refusal) => return Err(format!("{refusal:?}").into()),
-    /// };
-    /// assert_eq!(guard.receipt().balance.to_string(), "1.5");
-    /// // Serve the request, and then:
-    /// let captured = guard.capture("0.02".parse()?).await?;
-    /// assert_eq!(captured.balance.to_string(), "1.98");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// When the hold could not be decided.
-    pub async fn hold(&self, charge: Charge, terms: HoldTerms) -> Result<HoldDecision, MeterError> {
-        match self.charge(Charge { hold: Some(terms), ..charge }).await? {
-            Decision::Refused(refusal) => Ok(HoldDecision::Refused(refusal)),
-            Decision::Accepted(receipt) => match self.guard(receipt) {
-                Ok(guard) => Ok(HoldDecision::Held(guard)),
-                Err(receipt) => unreachable!("the receipt of a hold says what is held: {receipt:?}"),
-            },
-        }
-    }
-
-    /// Takes over the hold of a receipt: settles it with the guard, and renews its lease until then.
-    ///
-    /// # Errors
-    /// The receipt, if it is not that of a hold.
-    #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
-    pub fn guard(&self, receipt: Receipt) -> Result<HoldGuard, Receipt> {
-        HoldGuard::new(receipt, self.queue.clone(), Arc::clone(&self.open))
-    }
-
-    /// Settles a hold that has no guard in this process, or renews its lease. Waits if the queue is full, because the
-    /// service owes it.
-    ///
-    /// # Errors
-    /// [`MeterError::NoSuchHold`], or when it could not be recorded.
-    pub async fn update_hold(&self, update: HoldUpdate) -> Result<HoldUpdated, MeterError> {
-        match self.queue.post(Posting::Hold(update)).await?.outcome().await? {
-            Outcome::Hold(updated) => updated.ok_or(MeterError::NoSuchHold),
-            other => unreachable!("a store returns a hold for an update, but the outcome was {other:?}"),
         }
     }
 
@@ -374,8 +298,10 @@ impl Meter {
         self.queue.post(Posting::Settle(settlement)).await?.outcome().await.map(drop)
     }
 
-    /// Stops accepting requests, and returns when everything accepted is on disk.
+    /// Stops accepting requests, and returns when everything accepted is on disk. Holds that are being settled get five
+    /// seconds first; those of guards that still exist then are settled when their lease ends.
     pub async fn drain(&self) -> MeterEnd {
+        let _ = tokio::time::timeout(DRAIN_WAIT, self.open.settled()).await;
         self.draining.send_replace(true);
         self.ended().await
     }

@@ -17,7 +17,7 @@ use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{
     self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement, Taking,
 };
-use crate::charging::delivery::{Delivery, DeliveryTerms, Repetition};
+use crate::charging::delivery::Delivery;
 use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::{Remembered, StoredResult};
@@ -29,9 +29,11 @@ use crate::usage::ActivityKind;
 
 use holds::TouchedHold;
 use keys::TouchedKey;
+use repeats::Repeat;
 
 mod holds;
 mod keys;
+mod repeats;
 
 /// A batch being applied.
 #[derive(Debug)]
@@ -197,12 +199,13 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
     }
 
-    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result for
-    /// its request id with this key ([`RequestId::of_key_number`]).
+    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result
+    /// for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
+    /// ([`Tally::missing_hold`]), load it first.
     ///
-    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)), requests under way, an idempotency
-    /// key that is in use, the account's rate limits and balance, the key's rate limits and budget. A rule for a key
-    /// holds for the keys above it too.
+    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
+    /// requests under way, an idempotency key that is in use, the account's rate limits and balance, the key's rate
+    /// limits and budget. A rule for a key holds for the keys above it too.
     ///
     /// # Panics
     /// When the account or the key was not loaded, or a key above it.
@@ -241,20 +244,18 @@ where
             delivery: None,
             slot,
         };
-        if let Some(Remembered { result, expires_at }) = earlier {
-            match (&mut receipt.hold, result.hold) {
-                (None, None) => receipt.charged = result.charged,
-                (Some(held), Some(id)) => (held.id, held.amount) = (id, result.charged),
-                // Its price became known before the response, or no longer is: not the same request.
-                _ => return Decision::Refused(Refusal::Repeated(Repetition::OtherRequest)),
+        let mut delivery = delivery.map(|terms| (terms, Delivery::first(terms, self.now)));
+        if let Some(earlier) = earlier {
+            match self.repeat(earlier, &receipt, delivery) {
+                Err(repetition) => return Decision::Refused(Refusal::Repeated(repetition)),
+                Ok(Repeat::Same(attempt)) => {
+                    return Decision::Accepted(self.accept_again(account, request_id, attempt, earlier, receipt));
+                }
+                Ok(Repeat::Anew(attempt)) => {
+                    delivery = delivery.zip(attempt).map(|((terms, _), attempt)| (terms, attempt));
+                    receipt.repeated = false;
+                }
             }
-            let Some((request, terms)) = request_id.zip(delivery) else {
-                receipt.balance = result.balance;
-                return Decision::Accepted(receipt);
-            };
-            // A refund is booked on the day of the charge.
-            receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
-            return self.retry(account, request, terms, Remembered { result, expires_at }, receipt);
         }
         let taking = if hold.is_some() { Taking::Hold(price) } else { Taking::Charge(price) };
         match self.apply(account, key, taking) {
@@ -263,8 +264,8 @@ where
         }
         receipt.balance = self.accounts[&account].state.totals.balance;
         if let Some(request) = request_id {
-            let delivery = delivery.map(|terms| Delivery::first(terms, self.now));
-            receipt.delivery = delivery.map(|first| Attempt { request: request.clone(), number: first.tries });
+            let delivery = delivery.map(|(_, attempt)| attempt);
+            receipt.delivery = delivery.map(|attempt| Attempt { request: request.clone(), number: attempt.tries });
             let hold = hold.map(|terms| terms.id);
             let result = StoredResult { charged: price, balance: receipt.balance, delivery, hold };
             let expires_at = self.now.saturating_add(RequestId::RETENTION);
@@ -289,33 +290,6 @@ where
         Ok(rate)
     }
 
-    /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
-    fn retry(
-        &mut self,
-        account: K,
-        request: RequestId,
-        terms: DeliveryTerms,
-        Remembered { result, expires_at }: Remembered,
-        mut receipt: Receipt,
-    ) -> Decision {
-        let Some(delivery) = result.delivery else { return Decision::Accepted(receipt) };
-        match delivery.again(terms, self.now) {
-            Ok(next) => {
-                receipt.delivery = Some(Attempt { request: request.clone(), number: next.tries });
-                let result = StoredResult { delivery: Some(next), ..result };
-                self.results.insert((account, request), Remembered { result, expires_at });
-                Decision::Accepted(receipt)
-            }
-            Err(repetition) => Decision::Refused(Refusal::Repeated(repetition)),
-        }
-    }
-
-    /// The result for a request, including this batch's changes to the `stored` one.
-    fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
-        let known = self.results.get(&(account, request.clone())).copied().or(stored);
-        known.filter(|known| self.now < known.expires_at)
-    }
-
     /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
     /// its idempotency key. Whether the key is still live makes no difference.
     ///
@@ -324,7 +298,7 @@ where
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
-        let is_over = Self::is_taken_over(delivery, known);
+        let is_over = repeats::is_taken_over(delivery, known);
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
         if is_over {
             return Some(touched.state.totals.balance);
@@ -344,21 +318,6 @@ where
             );
         }
         Some(balance)
-    }
-
-    /// Whether a later attempt has taken over the charge of a failed one, and its refund.
-    fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>) -> bool {
-        let last = known.and_then(|known| known.result.delivery);
-        failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
-    }
-
-    /// Forgets the idempotency key of a request that is not charged after all.
-    fn forget(&mut self, account: K, failed: Option<&Attempt>, known: Option<Remembered>) {
-        if let Some((failed, known)) = failed.zip(known) {
-            // In the past for every clock.
-            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
-            self.results.insert((account, failed.request.clone()), forgotten);
-        }
     }
 
     /// Marks an idempotency key as used up. `remembered` is the stored result for it.

@@ -19,32 +19,32 @@ use super::scene::{
     commit_refund, customer, new_key, refused, report,
 };
 
-const LEASE: Duration = Duration::from_secs(40);
+pub(super) const LEASE: Duration = Duration::from_secs(40);
 
 fn later(seconds: u64) -> Timestamp {
     NOON.saturating_add(Duration::from_secs(seconds))
 }
 
 /// A charge with an idempotency key, for request number `request`.
-fn keyed(key: KeyHash, price: i64, name: &str, request: u8) -> Charge {
+pub(super) fn keyed(key: KeyHash, price: i64, name: &str, request: u8) -> Charge {
     let name = IdempotencyKey::parse(name).unwrap();
     let terms = DeliveryTerms { fingerprint: Fingerprint::from_bytes([request; 16]), lease: LEASE };
     Charge { request_id: Some(RequestId::of_idempotency_key(&name)), delivery: Some(terms), ..charge(key, price) }
 }
 
-async fn repeated(store: &dyn Store, charge: Charge, now: Timestamp) -> Repetition {
+pub(super) async fn repeated(store: &dyn Store, charge: Charge, now: Timestamp) -> Repetition {
     match refused(store, charge, now).await {
         Refusal::Repeated(repetition) => repetition,
         other => panic!("refused for another reason: {other:?}"),
     }
 }
 
-async fn settle(store: &dyn Store, receipt: &Receipt, now: Timestamp) {
+pub(super) async fn settle(store: &dyn Store, receipt: &Receipt, now: Timestamp) {
     let outcomes = store.commit(vec![Posting::Settle(receipt.settlement().unwrap())], now).await.unwrap();
     assert_eq!(outcomes, [Outcome::Settled]);
 }
 
-fn number(receipt: &Receipt) -> u32 {
+pub(super) fn number(receipt: &Receipt) -> u32 {
     receipt.delivery.as_ref().unwrap().number
 }
 

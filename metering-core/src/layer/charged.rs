@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Response;
 use tokio::sync::Mutex;
@@ -57,8 +58,12 @@ struct State {
 enum Money {
     Charged(Receipt),
     Held(HoldGuard),
-    Settled,
+    Captured,
+    Refunded,
 }
+
+/// How long a response waits until its hold is settled. Settling goes on without it.
+const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 /// Counts a request as under way, for a key with a limit on that.
 ///
@@ -106,8 +111,8 @@ impl Charged {
         self.usage_price.as_ref()
     }
 
-    /// Captures what a request with a hold cost, and releases the rest. The price of its route decides whether a cost
-    /// above the hold is charged in full.
+    /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
+    /// price decides whether a cost above the hold is charged in full.
     ///
     /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None` if
     /// there is no hold, or it is already being settled.
@@ -146,13 +151,18 @@ impl Charged {
     /// ```
     ///
     /// # Errors
-    /// When it could not be recorded. The hold is then settled by its rule when its lease ends.
+    /// When it could not be recorded within five seconds. It is tried again in the background; if the process ends first,
+    /// the hold is settled by its rule when its lease ends.
     pub async fn capture(&self, cost: Credits) -> Result<Option<HoldUpdated>, Error> {
         let mut state = self.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
-        let may_exceed = self.usage_price.as_ref().is_some_and(|price| price.may_exceed_hold());
-        let settled = if may_exceed { guard.capture_in_full(cost).await } else { guard.capture(cost).await };
-        self.settled(&mut state, settled)
+        let price = self.usage_price.as_ref();
+        let cost = price.map_or(cost, |price| price.cost_of_credits(cost));
+        if price.is_some_and(|price| price.may_exceed_hold()) {
+            settled(&mut state, guard.capture_in_full(cost)).await
+        } else {
+            settled(&mut state, guard.capture(cost)).await
+        }
     }
 
     /// Captures what these units cost, by the price of the route. `None` as in [`Charged::capture`].
@@ -179,28 +189,11 @@ impl Charged {
     pub async fn capture_without_report(&self) -> Result<Option<HoldUpdated>, Error> {
         let mut state = self.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
-        let settled = guard.capture_fallback().await;
-        self.settled(&mut state, settled)
+        settled(&mut state, guard.capture_fallback()).await
     }
 
-    fn settled(
-        &self,
-        state: &mut State,
-        settled: Result<HoldUpdated, MeterError>,
-    ) -> Result<Option<HoldUpdated>, Error> {
-        let settled = settled?;
-        if settled.excess.is_positive() {
-            let (route, account, excess) = (&self.route_template, &self.account, settled.excess);
-            tracing::warn!(%route, %account, %excess, id = %settled.hold.id, "a request cost more than was held");
-        }
-        if !settled.changed {
-            tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
-        }
-        state.headers = settled_headers(&state.rate, &settled);
-        Ok(Some(settled))
-    }
-
-    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same.
+    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
+    /// captured stays.
     ///
     /// The layer does this by itself when the inner service fails or responds with 502, 503 or 504. Call it for any
     /// other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
@@ -242,22 +235,24 @@ impl Charged {
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was logged.
     pub async fn refund(&self) -> Result<(), Error> {
         let mut state = self.state.lock().await;
-        let money = std::mem::replace(&mut state.money, Money::Settled);
-        if money.receipt().is_some() {
-            // The request was not delivered: its idempotency key is forgotten.
-            state.settlement = None;
-        }
+        let money = std::mem::replace(&mut state.money, Money::Refunded);
+        // The request was not delivered: its idempotency key is forgotten.
+        state.settlement = None;
         match money {
             Money::Charged(receipt) => {
                 let refund = self.service.refund_undelivered(receipt).await;
                 (state.headers, state.refund) = (refund.headers, refund.outcome);
             }
-            Money::Held(guard) => match guard.release().await {
-                Ok(released) => state.headers = refunded_headers(&state.rate, released.balance),
-                // Its guard logged the cause.
-                Err(_) => state.refund = Err(Error::NotRefunded),
+            Money::Held(guard) => match tokio::time::timeout(SETTLE_WAIT, guard.release()).await {
+                Ok(Ok(released)) => state.headers = refunded_headers(&state.rate, released.balance),
+                // It is released later, or settled by its rule.
+                Ok(Err(_)) | Err(_) => state.refund = Err(Error::NotRefunded),
             },
-            Money::Settled => {}
+            Money::Captured => {
+                state.money = Money::Captured;
+                state.refund = Err(Error::NotRefunded);
+            }
+            Money::Refunded => {}
         }
         state.refund.clone()
     }
@@ -304,12 +299,25 @@ impl Charged {
     }
 }
 
+/// Waits until a hold is settled, and updates what the response says about it.
+async fn settled(
+    state: &mut State,
+    settled: impl Future<Output = Result<HoldUpdated, MeterError>>,
+) -> Result<Option<HoldUpdated>, Error> {
+    let settled = tokio::time::timeout(SETTLE_WAIT, settled).await.map_err(|_| Error::StorageUnavailable)??;
+    if !settled.changed {
+        tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
+    }
+    state.headers = settled_headers(&state.rate, &settled);
+    Ok(Some(settled))
+}
+
 impl Money {
     const fn receipt(&self) -> Option<&Receipt> {
         match self {
             Self::Charged(receipt) => Some(receipt),
             Self::Held(guard) => Some(guard.receipt()),
-            Self::Settled => None,
+            Self::Captured | Self::Refunded => None,
         }
     }
 }
@@ -317,7 +325,7 @@ impl Money {
 impl State {
     /// The hold, if it is not being settled yet.
     fn take_hold(&mut self) -> Option<HoldGuard> {
-        match std::mem::replace(&mut self.money, Money::Settled) {
+        match std::mem::replace(&mut self.money, Money::Captured) {
             Money::Held(guard) => Some(guard),
             other => {
                 self.money = other;

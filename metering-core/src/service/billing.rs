@@ -169,7 +169,7 @@ impl Service {
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.
-    fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
+    pub(super) fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
         let of = |method| self.catalogue.by_template(method, template);
         of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
     }
@@ -226,7 +226,7 @@ fn price(
         }
         Some(Pricing::ByUsage(_) | Pricing::Unknown) => Err(Error::field(
             "path",
-            "this route is priced by usage; place a hold before the request and capture its cost after it, or send a \
+            "is that of a route priced by usage; place a hold before the request and capture its cost after it, or send \
              credit_weight",
         )),
         None => default_weight.price(request.history_multiplier.unwrap_or(Multiplier::ONE)).map_err(uneven),
@@ -239,4 +239,32 @@ fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     route.param(ParamLocation::Path, param)?;
     let segment_index = route.template[1..].split('/').position(|piece| param_name(piece) == Some(param))?;
     segments.get(segment_index)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Catalogue;
+    use crate::service::ServiceConfig;
+    use crate::store::memory::MemoryStore;
+
+    #[tokio::test]
+    async fn route_priced_by_usage_is_charged_only_by_an_explicit_weight() {
+        let catalogue = r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST",
+            "metered": true, "price": {"max": "0.5", "report": {"header": "x-cost"}}}]}"#;
+        let catalogue = Catalogue::from_json(catalogue).unwrap();
+        let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+        let (account, key) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
+        let request = |fields: &str| -> DeductRequest {
+            serde_json::from_str(&format!(r#"{{"path": "/chat", "method": "POST"{fields}}}"#)).unwrap()
+        };
+        for fields in ["", r#", "route_template": "/chat""#, r#", "history_multiplier": 2"#] {
+            let error = service.deduct(Some(&key), &request(fields)).await.unwrap_err();
+            assert!(error.to_string().contains("priced by usage"), "{fields}: {error}");
+        }
+        let balance = service.lookup(Some(&key)).await.unwrap().credit_balance;
+        assert_eq!(balance, account.totals.balance, "a refused request costs nothing");
+        let receipt = service.deduct(Some(&key), &request(r#", "credit_weight": 72"#)).await.unwrap();
+        assert_eq!(receipt.charged, "0.01".parse().unwrap());
+    }
 }

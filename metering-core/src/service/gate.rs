@@ -131,6 +131,8 @@ impl<'s> Found<'s, '_> {
             None => (None, None),
             Some(Ok(key)) => {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
+                let body = request.body.filter(|_| route.usage_price().is_some());
+                let fingerprint = body.map_or(fingerprint, |body| fingerprint.with_body(body));
                 let terms = DeliveryTerms { fingerprint, lease: service.config.delivery_lease };
                 (Some(RequestId::of_idempotency_key(key)), Some(terms))
             }

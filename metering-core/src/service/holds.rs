@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
-use crate::catalogue::Route;
+use crate::catalogue::{MAX_PRICE, Route};
 use crate::charging::HoldGuard;
 use crate::charging::charge::Charge;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate};
@@ -19,8 +19,6 @@ use crate::wire::{CaptureRequest, HoldFields, HoldRequest, HoldResponse, Request
 const MAX_ENTRIES: u32 = 100;
 /// The lease of a hold that a service makes over HTTP, unless it asks for another one.
 const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
-/// The shortest and the longest lease that it may ask for, in seconds.
-const LEASES: std::ops::RangeInclusive<u32> = 10..=86_400;
 
 impl Service {
     /// Holds the price of a request, whose cost its guard captures later. A refusal is an error, as clients know it.
@@ -58,7 +56,7 @@ impl Service {
         HoldTerms::new(&SystemRandomness, self.config.hold_lease, fallback)
     }
 
-    /// A request of the caller's account whose credits are held, or were held until a day ago. A key without the scope
+    /// A request of the caller's account whose credits are held, or were settled within the last day. A key without the scope
     /// `read` finds only its own requests.
     ///
     /// # Errors
@@ -153,12 +151,18 @@ impl Service {
     /// What to capture: the amount, or the cost of the units by the price of the route, or else the fallback.
     fn capture_action(&self, hold: &Hold, report: &CaptureRequest) -> Result<HoldAction, Error> {
         let line = &hold.line;
-        let price = || self.catalogue.by_template(&line.http_method, &line.route_template)?.usage_price();
+        let price = || self.route_of_template(&line.route_template, &line.http_method)?.usage_price();
         let may_exceed = || price().is_some_and(|price| price.may_exceed_hold());
         match (report.amount, &report.units) {
             (Some(_), Some(_)) => Err(Error::field("units", "must not be given together with amount")),
             (Some(cost), None) if cost.is_negative() => Err(Error::field("amount", "must be zero or more")),
-            (Some(cost), None) => Ok(HoldAction::Capture { cost, may_exceed: may_exceed() }),
+            (Some(cost), None) if cost > MAX_PRICE => {
+                Err(Error::field("amount", format!("must be at most {MAX_PRICE}")))
+            }
+            (Some(cost), None) => {
+                let cost = price().map_or(cost, |price| price.cost_of_credits(cost));
+                Ok(HoldAction::Capture { cost, may_exceed: may_exceed() })
+            }
             (None, Some(units)) => {
                 let missing =
                     || Error::field("units", "the catalogue has no prices of units for this route; send amount");
@@ -177,10 +181,12 @@ pub(super) fn held_price(
     listed: impl FnOnce() -> Result<Credits, Error>,
 ) -> Result<(Credits, HoldTerms), Error> {
     let HoldFields { amount, fallback, lease_seconds } = *fields;
-    for (name, amount) in [("amount", amount), ("fallback", fallback)] {
-        if amount.is_some_and(Credits::is_negative) {
-            return Err(Error::field(name, "must be zero or more"));
-        }
+    // Not zero, so that no caller can make a request free.
+    if amount.is_some_and(|amount| !amount.is_positive() || amount > MAX_PRICE) {
+        return Err(Error::field("amount", format!("must be above 0 and at most {MAX_PRICE}")));
+    }
+    if fallback.is_some_and(Credits::is_negative) {
+        return Err(Error::field("fallback", "must be zero or more"));
     }
     let by_usage = route.and_then(Route::usage_price);
     let amount = match amount.or(by_usage.map(|price| price.max())) {
@@ -195,10 +201,10 @@ pub(super) fn held_price(
 fn lease(seconds: Option<u32>) -> Result<Duration, Error> {
     match seconds {
         None => Ok(DEFAULT_LEASE),
-        Some(seconds) if LEASES.contains(&seconds) => Ok(Duration::from_secs(seconds.into())),
-        Some(_) => {
-            let problem = format!("must be {} to {}", LEASES.start(), LEASES.end());
-            Err(Error::field("lease_seconds", problem))
+        Some(seconds) => {
+            let (lease, leases) = (Duration::from_secs(seconds.into()), HoldTerms::LEASES);
+            let problem = || format!("must be {} to {}", leases.start().as_secs(), leases.end().as_secs());
+            if leases.contains(&lease) { Ok(lease) } else { Err(Error::field("lease_seconds", problem())) }
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::catalogue::Counts;
-use crate::charging::hold::Hold;
+use crate::charging::hold::{Hold, SettleReason, SettledHold};
 use crate::clock::Timestamp;
 use crate::money::credits::{Credits, printed};
 use crate::wire::billing::DeductRequest;
@@ -18,7 +18,7 @@ pub enum RequestState {
     Held,
     /// It was charged.
     Captured,
-    /// It was not served, and cost nothing.
+    /// It cost nothing: it was not served, or nobody said what it cost.
     Released,
 }
 
@@ -64,7 +64,6 @@ pub struct RequestDocument {
 
 impl From<&Hold> for RequestDocument {
     fn from(hold: &Hold) -> Self {
-        use crate::charging::hold::SettleReason;
         let charged = hold.settled.map_or(Credits::ZERO, |settled| settled.captured);
         let released = match hold.settled {
             Some(_) => hold.amount.checked_sub(charged).unwrap_or(Credits::ZERO).max(Credits::ZERO),
@@ -72,9 +71,11 @@ impl From<&Hold> for RequestDocument {
         };
         Self {
             id: hold.id.to_string(),
-            state: match hold.settled.map(|settled| settled.reason) {
+            state: match hold.settled {
                 None => RequestState::Held,
-                Some(SettleReason::Release) => RequestState::Released,
+                // A report of zero is a price like any other.
+                Some(SettledHold { reason: SettleReason::Report, .. }) => RequestState::Captured,
+                Some(_) if charged == Credits::ZERO => RequestState::Released,
                 Some(_) => RequestState::Captured,
             },
             held: hold.held(),
@@ -102,7 +103,8 @@ pub struct RequestsDocument {
 /// The body of `POST /internal/billing/hold`: that of `POST /internal/billing/deduct`, and what to hold.
 #[derive(Debug, Clone)]
 pub struct HoldRequest {
-    /// The request that the credits are held for. With a `request_id`, a retry gets the first hold.
+    /// The request that the credits are held for. With a `request_id`, a retry gets the first hold, unless that was
+    /// settled without a report: then credits are held anew.
     pub of: DeductRequest,
     /// What to hold.
     pub terms: HoldFields,
@@ -112,12 +114,12 @@ pub struct HoldRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldFields {
-    /// The most that the request may cost, in credits, as text or as a number; by default the price that
+    /// The most that the request may cost, in credits above 0, as text or as a number. By default the price that
     /// `POST /internal/billing/deduct` would charge, or the maximum of a route that is priced by usage.
     #[serde(default, deserialize_with = "super::keys::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
-    /// What to charge if it is neither captured nor released before its lease ends; by default nothing, or what the
+    /// What to charge if it is neither captured nor released before its lease ends. By default nothing, or what the
     /// catalogue says for a route that is priced by usage.
     #[serde(default, deserialize_with = "super::keys::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

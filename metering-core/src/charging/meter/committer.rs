@@ -13,9 +13,11 @@ use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::sleep_until;
 
 use super::lanes::{Batch, Lanes};
-use super::queue::Request;
+use super::queue::{Request, WeakQueue};
 use super::{MeterEnd, MeterError, MeterStats};
-use crate::charging::posting::Posting;
+use crate::charging::charge::Decision;
+use crate::charging::hold::HoldAction;
+use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 
@@ -36,10 +38,11 @@ pub(super) struct Committer {
 
 /// What a commit needs.
 #[derive(Clone)]
-struct CommitContext {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    stats: Arc<MeterStats>,
+pub(super) struct CommitContext {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) stats: Arc<MeterStats>,
+    pub(super) queue: WeakQueue,
 }
 
 /// What wakes the task.
@@ -56,21 +59,9 @@ struct FinishedCommit {
 }
 
 impl Committer {
-    pub(super) fn new(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        stats: Arc<MeterStats>,
-        permits: Arc<Semaphore>,
-        max_batch: NonZeroUsize,
-    ) -> Self {
-        let lanes = Lanes::new(store.commit_lanes().get());
-        Self {
-            context: CommitContext { store, clock, stats },
-            permits,
-            lanes,
-            max_batch: max_batch.get(),
-            expected: VecDeque::new(),
-        }
+    pub(super) fn new(context: CommitContext, permits: Arc<Semaphore>, max_batch: NonZeroUsize) -> Self {
+        let lanes = Lanes::new(context.store.commit_lanes().get());
+        Self { context, permits, lanes, max_batch: max_batch.get(), expected: VecDeque::new() }
     }
 
     /// Commits until the meter is drained or dropped and nothing is waiting, or until the store breaks.
@@ -194,6 +185,15 @@ impl Committer {
 }
 
 impl CommitContext {
+    /// Releases a hold whose caller is gone: its request will not be served. A charge stays recorded.
+    fn release_unclaimed(&self, outcome: &Outcome) {
+        let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return };
+        let release = receipt.hold_update(HoldAction::Release).filter(|_| !receipt.repeated);
+        if let Some((release, queue)) = release.zip(self.queue.upgrade()) {
+            drop(queue.post_now(Posting::Hold(release)));
+        }
+    }
+
     /// Commits a batch and replies to its callers. Waking all callers from this one task keeps that cheap.
     async fn commit(self, batch: Batch<Request>) -> FinishedCommit {
         let Batch { items, lanes } = batch;
@@ -208,8 +208,9 @@ impl CommitContext {
                 self.stats.count_success(&outcomes);
                 for (outcome, reply) in outcomes.into_iter().zip(replies) {
                     self.stats.count_outcome(&outcome);
-                    // The caller may be gone; its charge is recorded anyway.
-                    let _ = reply.send(Ok(outcome));
+                    if let Err(Ok(outcome)) = reply.send(Ok(outcome)) {
+                        self.release_unclaimed(&outcome);
+                    }
                 }
                 FinishedCommit { lanes, broken: false }
             }

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::MeterError;
 use super::keeper::OpenHolds;
 use super::queue::Queue;
@@ -16,23 +14,24 @@ use crate::charging::posting::{Outcome, Posting};
 use crate::money::credits::Credits;
 use crate::retry::RetryPolicy;
 
-/// How to go on while the store is unavailable.
-const RETRIES: RetryPolicy = RetryPolicy {
-    deadline: Duration::from_secs(60),
-    ..RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5))
-};
+/// Settling is tried again for as long as the process lives: the cost is known, and nobody else knows it.
+const RETRIES: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5));
 
 /// A request whose credits are held. Capture what it cost; if the guard is dropped instead, the hold is settled by its
 /// own rule, which captures its [fallback](crate::charging::HoldTerms::fallback).
 ///
-/// While the guard exists, its meter renews the lease of the hold. [`Meter::hold`](crate::Meter::hold) has an example.
+/// While the guard exists, its meter renews the lease of the hold, for a day at most. A request id without an
+/// idempotency key can be repeated while the first request is still being served: the guard of the repetition
+/// ([`Receipt::repeated`]) settles nothing when it is dropped.
+///
+/// [`Meter::hold`](crate::Meter::hold) has an example.
 pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
 }
 
-/// What settles the hold, and keeps it until then.
+/// What is needed to settle the hold and renew its lease.
 struct Keeping {
     queue: Queue,
     open: Arc<OpenHolds>,
@@ -56,19 +55,20 @@ impl HoldGuard {
         &self.receipt
     }
 
-    /// What counts the request as under way, if its key has a limit on that. It is given back with the guard otherwise.
+    /// Takes the slot that counts the request as under way, if its key has a limit on that. Without this call, the slot is
+    /// freed with the guard.
     pub fn take_slot(&mut self) -> Option<Slot> {
         self.receipt.slot.take()
     }
 
     /// Captures what the request cost, at most what is held, and releases the rest. When this returns, it is on disk.
     ///
-    /// It is captured even if the returned future is dropped, and tried again for a minute if the store is unavailable.
-    /// [`HoldUpdated::changed`] is `false` if the hold was settled before: its lease had ended, or it belongs to a
-    /// repeated request that was captured already.
+    /// Once the returned future has been polled, it is captured even if the future is dropped, and tried again for as
+    /// long as the store is unavailable: use a timeout where a client waits. [`HoldUpdated::changed`] is `false` if the
+    /// hold was settled before: its lease had ended, or it belongs to a repeated request that was captured already.
     ///
     /// # Errors
-    /// When it could not be recorded. The hold is then settled by its own rule when its lease ends.
+    /// When the meter has ended. The hold is then settled by its own rule when its lease ends.
     pub async fn capture(self, cost: Credits) -> Result<HoldUpdated, MeterError> {
         self.settle(HoldAction::Capture { cost, may_exceed: false }).await
     }
@@ -118,13 +118,16 @@ impl HoldGuard {
 
 impl Keeping {
     async fn settle(&self, update: &HoldUpdate) -> Result<HoldUpdated, MeterError> {
-        let (mut retries, started_at) = (RETRIES.start(), Instant::now());
+        let (mut retries, mut is_known) = (RETRIES.start(), true);
         loop {
             let error = match self.try_settle(update).await {
+                // An earlier attempt whose outcome was unknown has settled it.
+                Ok(updated) => return Ok(HoldUpdated { changed: updated.changed || !is_known, ..updated }),
                 Err(error @ (MeterError::Store(_) | MeterError::Overloaded)) => error,
-                settled => return settled,
+                Err(error) => return Err(error),
             };
-            match retries.next_wait(None, started_at.elapsed()) {
+            is_known &= !error.outcome_is_unknown();
+            match retries.next_wait(None, Duration::ZERO) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return Err(error),
             }
@@ -142,12 +145,14 @@ impl Keeping {
 
 impl Drop for HoldGuard {
     fn drop(&mut self) {
-        if let (Some(keeping), Some(update)) =
-            (self.keeping.take(), self.receipt.hold_update(HoldAction::CaptureFallback))
-        {
+        let Some(keeping) = self.keeping.take() else { return };
+        let is_of_another = self.receipt.repeated && self.receipt.delivery.is_none();
+        if let Some(update) = self.receipt.hold_update(HoldAction::CaptureFallback) {
             keeping.open.remove(&update.id);
-            // If it cannot be recorded now, the end of the lease has the same effect.
-            drop(keeping.queue.post_now(Posting::Hold(update)));
+            if !is_of_another {
+                // If it cannot be recorded now, the end of the lease has the same effect.
+                drop(keeping.queue.post_now(Posting::Hold(update)));
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
-//! The task that keeps holds: it renews the leases of those that this process serves, and settles those, of any
-//! process, whose lease has ended.
+//! Renews the leases of this process's holds, and settles expired holds of any process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::MeterEnd;
@@ -14,41 +13,76 @@ use crate::access::account::AccountId;
 use crate::charging::hold::{Held, Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::posting::Posting;
 use crate::clock::{Clock, Timestamp};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// How often leases are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// How often holds whose lease has ended are looked for in the store.
+/// A lease is renewed after this part of it, so that several renewals can fail before it ends.
+const RENEWALS_PER_LEASE: u32 = 4;
+/// A hold is no longer renewed after this time: whatever serves its request hangs.
+const RENEW_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often expired holds are looked for in the store.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// How many of them are settled in one batch.
+/// How long to wait after the store could not be asked: the other processes get time to renew their leases first.
+const SWEEP_PAUSE: Duration = Duration::from_secs(60);
+/// How long after the end of its lease a hold is settled. The clocks of two nodes may differ by this much.
+const SWEEP_GRACE: Duration = Duration::from_secs(10);
+/// How many holds are settled in one batch.
 const SWEEP_BATCH: u32 = 1_000;
 
 /// The holds of the requests that this process serves.
 #[derive(Debug, Default)]
 pub(super) struct OpenHolds {
     holds: Mutex<HashMap<HoldId, OpenHold>>,
+    removed: Notify,
 }
 
 #[derive(Debug)]
 struct OpenHold {
     account: AccountId,
     lease: Duration,
+    /// A request that is repeated has a guard for each attempt.
+    guards: u32,
+    opened_at: Instant,
     /// When the lease is to be renewed.
     renew_at: Instant,
 }
 
 impl OpenHolds {
     pub(super) fn insert(&self, held: Held, account: AccountId) {
-        let hold = OpenHold { account, lease: held.lease, renew_at: Instant::now() + held.lease / 2 };
-        self.holds().insert(held.id, hold);
+        let now = Instant::now();
+        let new = || OpenHold { account, lease: held.lease, guards: 0, opened_at: now, renew_at: now };
+        let mut holds = self.holds();
+        let hold = holds.entry(held.id).or_insert_with(new);
+        hold.guards += 1;
+        hold.renew_at = now + hold.lease / RENEWALS_PER_LEASE;
     }
 
     pub(super) fn remove(&self, id: &HoldId) {
-        self.holds().remove(id);
+        let mut holds = self.holds();
+        if let Some(hold) = holds.get_mut(id) {
+            hold.guards -= 1;
+            if hold.guards == 0 {
+                holds.remove(id);
+                self.removed.notify_waiters();
+            }
+        }
     }
 
     pub(super) fn len(&self) -> usize {
         self.holds().len()
+    }
+
+    /// Waits until no hold is open.
+    pub(super) async fn settled(&self) {
+        loop {
+            let removed = self.removed.notified();
+            if self.len() == 0 {
+                return;
+            }
+            removed.await;
+        }
     }
 
     fn contains(&self, id: &HoldId) -> bool {
@@ -59,13 +93,20 @@ impl OpenHolds {
     fn renewals(&self, now: Timestamp) -> Vec<HoldUpdate> {
         let at = Instant::now();
         let mut holds = self.holds();
-        let due = holds.iter_mut().filter(|(_, hold)| hold.renew_at <= at);
+        let due = holds.iter_mut().filter(|(_, hold)| hold.renew_at <= at && at < hold.opened_at + RENEW_FOR);
         due.map(|(id, hold)| {
-            hold.renew_at = at + hold.lease / 2;
+            hold.renew_at = at + hold.lease / RENEWALS_PER_LEASE;
             let action = HoldAction::Renew { until: now.saturating_add(hold.lease) };
             HoldUpdate { account: hold.account.clone(), id: *id, action, delivery: None }
         })
         .collect()
+    }
+
+    /// Renews a lease with the next tick, because a renewal failed.
+    fn renew_soon(&self, id: &HoldId) {
+        if let Some(hold) = self.holds().get_mut(id) {
+            hold.renew_at = Instant::now();
+        }
     }
 
     fn holds(&self) -> MutexGuard<'_, HashMap<HoldId, OpenHold>> {
@@ -73,6 +114,8 @@ impl OpenHolds {
     }
 }
 
+/// What both tasks of a meter need.
+#[derive(Clone)]
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
@@ -81,39 +124,59 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Runs until the meter has ended.
-    pub(super) async fn run(self, mut ended: watch::Receiver<Option<MeterEnd>>) {
+    /// Renews and sweeps until the meter has ended. These are two tasks, because a sweep waits for the store.
+    pub(super) fn start(self, ended: &watch::Receiver<Option<MeterEnd>>) {
+        tokio::spawn(self.clone().renew(ended.clone()));
+        tokio::spawn(self.sweep(ended.clone()));
+    }
+
+    async fn renew(self, mut ended: watch::Receiver<Option<MeterEnd>>) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut next_sweep = Instant::now();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
                 _ = ended.wait_for(Option::is_some) => return,
             }
             let Some(queue) = self.queue.upgrade() else { return };
-            self.renew(&queue);
-            if next_sweep <= Instant::now() {
-                self.sweep(&queue).await;
-                next_sweep = Instant::now() + SWEEP_INTERVAL;
+            for renewal in self.open.renewals(self.clock.now()) {
+                let id = renewal.id;
+                let Ok(reply) = queue.post_now(Posting::Hold(renewal)) else { return };
+                let open = Arc::clone(&self.open);
+                tokio::spawn(async move {
+                    if reply.outcome().await.is_err() {
+                        open.renew_soon(&id);
+                    }
+                });
             }
         }
     }
 
-    fn renew(&self, queue: &Queue) {
-        for renewal in self.open.renewals(self.clock.now()) {
-            // One that fails is due again before the lease ends.
-            drop(queue.post_now(Posting::Hold(renewal)));
+    async fn sweep(self, mut ended: watch::Receiver<Option<MeterEnd>>) {
+        let mut wait = TICK;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = ended.wait_for(Option::is_some) => return,
+            }
+            let Some(queue) = self.queue.upgrade() else { return };
+            wait = match self.settle_expired(&queue).await {
+                Ok(found) if found == SWEEP_BATCH as usize => TICK,
+                Ok(_) => SWEEP_INTERVAL,
+                Err(error) => {
+                    tracing::warn!(%error, "could not look for expired holds");
+                    SWEEP_PAUSE
+                }
+            };
         }
     }
 
-    /// Settles the holds whose lease has ended, except those of this process: their renewal is late, not lost.
-    async fn sweep(&self, queue: &Queue) {
-        let expired = match self.store.expired_holds(self.clock.now(), SWEEP_BATCH).await {
-            Ok(expired) => expired,
-            Err(error) => return tracing::warn!(%error, "could not look for holds whose lease has ended"),
-        };
-        let mut replies = Vec::new();
+    /// Settles holds whose lease has ended, except those of this process: their renewal is late, not lost. Returns how
+    /// many were found.
+    async fn settle_expired(&self, queue: &Queue) -> Result<usize, StoreError> {
+        let until = self.clock.now().saturating_sub(SWEEP_GRACE);
+        let expired = self.store.expired_holds(until, SWEEP_BATCH).await?;
+        let (found, mut replies) = (expired.len(), Vec::new());
         for Hold { id, account, .. } in expired.into_iter().filter(|hold| !self.open.contains(&hold.id)) {
             tracing::warn!(%account, %id, "settling a hold whose lease has ended");
             let update = HoldUpdate { account, id, action: HoldAction::Expire, delivery: None };
@@ -121,8 +184,9 @@ impl Keeper {
         }
         for reply in replies {
             if let Err(error) = reply.outcome().await {
-                tracing::warn!(%error, "could not settle a hold whose lease has ended; trying again");
+                tracing::warn!(%error, "could not settle an expired hold; trying again");
             }
         }
+        Ok(found)
     }
 }

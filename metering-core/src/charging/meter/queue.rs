@@ -26,7 +26,7 @@ pub(super) struct Queue {
 }
 
 /// A queue that does not keep its meter alive.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WeakQueue {
     sender: mpsc::WeakUnboundedSender<Request>,
     permits: Arc<Semaphore>,

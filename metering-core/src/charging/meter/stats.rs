@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::charging::charge::{Decision, Refusal};
-use crate::charging::hold::{HoldUpdated, SettleReason};
+use crate::charging::hold::{Hold, HoldUpdated, SettleReason};
 use crate::charging::posting::Outcome;
 
 /// What a meter has done since it started.
@@ -48,7 +48,7 @@ pub struct MeterStats {
     pub overloaded: AtomicU64,
     /// Retries refused because of their idempotency key.
     pub repeated: AtomicU64,
-    /// Charges accepted as holds. They are among the accepted ones.
+    /// Holds opened; also counted in `accepted`.
     pub holds: AtomicU64,
     /// Holds settled with a reported cost.
     pub captured: AtomicU64,
@@ -90,8 +90,12 @@ impl MeterStats {
 
     /// Counts a successful commit. Only one that wrote something shows that the store works; refusals need no write.
     pub(super) fn count_success(&self, outcomes: &[Outcome]) {
-        let is_refusal = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Refused(_)));
-        if !outcomes.iter().all(is_refusal) {
+        let wrote_nothing = |outcome: &Outcome| match outcome {
+            Outcome::Decided(Decision::Refused(_)) | Outcome::Hold(None) => true,
+            Outcome::Hold(Some(updated)) => !updated.changed,
+            _ => false,
+        };
+        if !outcomes.iter().all(wrote_nothing) {
             *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
@@ -110,6 +114,9 @@ impl MeterStats {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         if updated.excess.is_positive() {
+            let Hold { id, account, line, .. } = &updated.hold;
+            let (route, excess) = (&line.route_template, updated.excess);
+            tracing::warn!(%route, %account, %id, %excess, "a request cost more than was held");
             self.exceeded_holds.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::hash::Hash;
 
+use super::repeats::{is_taken_over, of_hold};
 use super::{HoldChange, Tally, UsageKind};
 use crate::charging::charge::{Receipt, apply_settled};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
@@ -13,12 +14,17 @@ use crate::money::credits::Credits;
 pub(super) struct TouchedHold<K, L> {
     account: K,
     line: L,
-    hold: Hold,
+    pub(super) hold: Hold,
     is_new: bool,
     changed: bool,
 }
 
 impl<K, L> TouchedHold<K, L> {
+    /// Replaces the hold by a changed one.
+    pub(super) fn set(&mut self, hold: Hold) {
+        (self.hold, self.changed) = (hold, true);
+    }
+
     /// What to write, if anything.
     pub(super) fn into_change(self) -> Option<HoldChange<K, L>> {
         let Self { account, line, hold, is_new, changed } = self;
@@ -60,10 +66,12 @@ where
         let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());
         let delivery = update.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
-        let after = match Self::is_taken_over(delivery, known) {
+        let known = of_hold(known, &hold);
+        let after = match is_taken_over(delivery, known) {
             true => None,
-            false => hold.after(update.action, self.now).map(|(after, excess)| (self.settled(account, after), excess)),
+            false => hold.after(update.action, self.now),
         };
+        let after = after.and_then(|(after, excess)| Some((self.settled(account, after)?, excess)));
         let changed = after.is_some();
         let (hold, excess) = after.unwrap_or((hold, Credits::ZERO));
         if let Some(SettledHold { captured, reason, .. }) = hold.settled.filter(|_| changed) {
@@ -78,25 +86,23 @@ where
         if changed && matches!(update.action, HoldAction::Release) {
             self.forget(account, delivery, known);
         }
-        let touched = self.holds.get_mut(&update.id).expect("the hold was just read");
-        touched.changed |= changed;
-        touched.hold = hold.clone();
+        if changed {
+            self.holds.get_mut(&update.id).expect("the hold was just read").set(hold.clone());
+        }
         let balance = self.accounts.get(&account).expect("accounts are loaded before their holds are updated");
         HoldUpdated { hold, balance: balance.state.totals.balance, changed, excess }
     }
 
     /// Changes the account's totals for a hold that has just been settled. If the account cannot be charged more than
-    /// was held, it is charged no more.
-    fn settled(&mut self, account: K, mut hold: Hold) -> Hold {
+    /// was held, it is charged no more. `None`, and nothing changes, if the stored totals do not fit together: a corrupt
+    /// row must not stop the batch, and `verify` finds it.
+    fn settled(&mut self, account: K, hold: Hold) -> Option<Hold> {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before their holds are updated");
-        if let Some(settled) = &mut hold.settled {
-            if !apply_settled(&mut touched.state, hold.amount, settled.captured) {
-                settled.captured = settled.captured.min(hold.amount);
-                let fits = apply_settled(&mut touched.state, hold.amount, settled.captured);
-                assert!(fits, "what is held fits into the balance and into what was used");
-            }
-            touched.changed = true;
-        }
-        hold
+        let Some(settled) = hold.settled else { return Some(hold) };
+        let amounts = [settled.captured, settled.captured.min(hold.amount)];
+        let fits = |captured: &Credits| apply_settled(&mut touched.state, hold.amount, *captured);
+        let captured = amounts.into_iter().find(fits)?;
+        touched.changed = true;
+        Some(Hold { settled: Some(SettledHold { captured, ..settled }), ..hold })
     }
 }

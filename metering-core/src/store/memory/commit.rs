@@ -29,6 +29,9 @@ impl State {
                 self.load(tally, account, key);
                 let remembered = charge.request_id.as_ref().map(|id| id.of_key_number(key));
                 let remembered = remembered.and_then(|id| self.remembered(account, &id, now));
+                if let Some((account, hold)) = tally.missing_hold(remembered.as_ref()).and_then(|id| self.hold(&id)) {
+                    tally.load_hold(account, hold.line.clone(), hold.clone());
+                }
                 let line = charge.line.clone();
                 Outcome::Decided(tally.charge(account, key, line, charge, remembered))
             }

@@ -33,12 +33,12 @@ export const isFree = (price) => !price || [price, ...(price.tiers ?? []), price
 export function priceTag(operation) {
   const price = operation["x-price"];
   if (isFree(price)) return h("span", { class: "price free" }, "Free");
-  const from = price.tiers ? "from " : "";
+  const from = price.tiers ? "from " : price.units ? "up to " : "";
   const per = price.per === "connection" ? " per connection" : "";
   return h("span", { class: "price", title: `${from}${price.credits} credits per ${price.per}` }, from, h("span", { class: "figure" }, brief(price.credits)), ` ${credits(price.credits)}${per}`);
 }
 
-/** The price of a request with these parameters, in credits; for a price that depends on one, `null` while it has no value. */
+/** The price of a request with these parameters, in credits; for a price that depends on one, `null` while it has no value. By usage, it is the most that is held. */
 export function priceFor(price, values) {
   if (!price.tiers) return price.credits;
   const value = values.get(price.param) ?? "";
@@ -51,22 +51,32 @@ export function priceInFull(operation) {
   const price = operation["x-price"];
   if (isFree(price)) return null;
   if (price.tiers) return h("div", { class: "price-facts" }, h("p", {}, "The price depends on ", h("code", {}, price.param), ":"), tiers(price));
+  if (price.units) return h("div", { class: "price-facts" }, ...byUsage(price));
   const unit = /^\d+$/.test(price.base_calls) && BASE_CALLS_PER_CREDIT % BigInt(price.base_calls) === 0n ? String(BASE_CALLS_PER_CREDIT / BigInt(price.base_calls)) : null;
   const often = unit && unit !== "1" ? ` A credit buys ${group(unit)} ${price.per}s.` : "";
   return h("p", { class: "price-facts" }, h("strong", {}, `${group(price.credits)} ${credits(price.credits)}`), ` per ${price.per}.${often}`);
 }
 
+/** A price that depends on what the response uses. */
+function byUsage({ credits: max, min, units, over }) {
+  const least = min.credits === "0" ? "" : ` and at least ${group(min.credits)}`;
+  const more = over === "debt" ? " A higher cost is charged in full." : "";
+  const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more}`);
+  const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, group(amount))));
+  return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits each"], rows)];
+}
+
 function tiers({ tiers, beyond }) {
   const row = (seconds, { credits: amount }) => h("tr", {}, h("th", { scope: "row" }, seconds), h("td", { class: "number" }, group(amount)));
   const last = tiers.at(-1).max_seconds;
+  return figures(["Seconds", "Credits"], [...tiers.map((tier) => row(`up to ${group(String(tier.max_seconds))}`, tier)), row(`above ${group(String(last))}`, beyond)]);
+}
+
+/** A table with a column of amounts. */
+function figures([first, second], rows) {
   return h(
     "div",
     { class: "table-frame price-table" },
-    h(
-      "table",
-      { class: "data" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Seconds"), h("th", { scope: "col", class: "number" }, "Credits"))),
-      h("tbody", {}, ...tiers.map((tier) => row(`up to ${group(String(tier.max_seconds))}`, tier)), row(`above ${group(String(last))}`, beyond)),
-    ),
+    h("table", { class: "data" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, first), h("th", { scope: "col", class: "number" }, second))), h("tbody", {}, ...rows)),
   );
 }

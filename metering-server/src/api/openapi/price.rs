@@ -21,11 +21,17 @@ pub(super) fn sentence(route: &Route) -> String {
 }
 
 /// The price as data: `per` is `request` or `connection`. If it depends on a parameter, `credits` is the lowest price,
-/// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one.
+/// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on what
+/// the response used, `credits` is the most that is held, and `units` has the price of each unit.
 pub(super) fn document(route: &Route) -> Value {
     let per = if matches!(route.pricing, Pricing::PerConnection(_)) { "connection" } else { "request" };
     let mut document = amount(route.price(0));
     document["per"] = per.into();
+    if let Pricing::ByUsage(price) = &route.pricing {
+        document["min"] = amount(price.min());
+        document["units"] = price.units().map(|(unit, price)| (unit.to_owned(), price.to_string())).collect();
+        document["over"] = if price.may_exceed_hold() { "debt" } else { "cap" }.into();
+    }
     let Pricing::PerLookback { param, tiers, .. } = &route.pricing else { return document };
     let bounds: Vec<u64> = tiers.bounds().collect();
     let beyond = route.price(bounds.last().map_or(0, |most| most.saturating_add(1)));
@@ -63,11 +69,23 @@ mod tests {
             "required": true}], "billing_modifier": {"type": "lookback_multiplier", "param": "s",
             "tiers": [{"max_seconds": 600, "multiplier": 2}, {"max_seconds": 3600, "multiplier": 4}],
             "overflow_multiplier": 1}"#;
+        let by_usage = r#""price": {"max": "1", "min": "0.01", "units": {"bytes": "0.00000025"},
+            "report": {"bytes": "bytes"}, "over": "debt"}"#;
         // the route's fields, its price
         let table = [
             (r#""credit_weight": 2.5"#, json!({"per": "request", "credits": "0.0003472222", "base_calls": "2.5"})),
             (r#""price": "1""#, json!({"per": "request", "credits": "1", "base_calls": "7200"})),
             (r#""price": "0""#, json!({"per": "request", "credits": "0", "base_calls": "0"})),
+            (
+                by_usage,
+                json!({"per": "request", "credits": "1", "base_calls": "7200",
+                    "min": {"credits": "0.01", "base_calls": "72"}, "units": {"bytes": "0.00000025"}, "over": "debt"}),
+            ),
+            (
+                r#""price": {"max": "1", "report": {"header": "x-cost"}}"#,
+                json!({"per": "request", "credits": "1", "base_calls": "7200",
+                    "min": {"credits": "0", "base_calls": "0"}, "units": {}, "over": "cap"}),
+            ),
             (
                 r#""billing_modifier": {"type": "stream_session", "credits_per_connection": 0.01}"#,
                 json!({"per": "connection", "credits": "0.01", "base_calls": "72"}),

@@ -58,9 +58,16 @@ function price(route) {
   if (!route.metered) return "Not metered";
   const modifier = route.billing_modifier ?? {};
   if (modifier.type === "stream_session") return [`${group(modifier.credits_per_connection)} credits`, h("span", { class: "under" }, "per connection")];
+  if (route.price !== null && typeof route.price === "object") return byUsage(route.price);
   const weight = route.credit_weight ?? "1";
   const base = route.price === undefined ? [`${ofWeight(weight)} credits`, h("span", { class: "under" }, `weight ${group(weight)}`)] : [`${group(route.price)} credits`];
   if (modifier.type !== "lookback_multiplier") return base;
   const tiers = modifier.tiers.map((tier) => `× ${tier.multiplier} up to ${group(tier.max_seconds)}`);
   return [...base, h("span", { class: "under" }, `by ${modifier.param}: ${tiers.join(", ")}, × ${modifier.overflow_multiplier} above`)];
+}
+
+/** A price by what the response uses. */
+function byUsage({ max, units }) {
+  const each = Object.entries(units ?? {}).filter(([unit]) => !/^(x-|\$)/.test(unit)).map(([unit, amount]) => `${unit} ${amount} each`);
+  return [`up to ${group(max)} credits`, h("span", { class: "under" }, each.join(", ") || "as each response reports")];
 }

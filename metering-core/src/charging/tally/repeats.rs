@@ -1,0 +1,116 @@
+//! What a batch does with a request whose id is known: repeat its result, let another attempt go ahead, or refuse it.
+
+use std::hash::Hash;
+
+use super::Tally;
+use crate::charging::charge::{Attempt, Receipt};
+use crate::charging::delivery::{Delivery, DeliveryTerms, Repetition};
+use crate::charging::hold::{Hold, HoldAction, HoldId, SettleReason};
+use crate::charging::posting::{Remembered, StoredResult};
+use crate::charging::request_id::RequestId;
+use crate::clock::Timestamp;
+
+/// What becomes of a repeated request. Both have the attempt of a request with an idempotency key.
+pub(super) enum Repeat {
+    /// It has the result of the first one, and is not charged again.
+    Same(Option<Delivery>),
+    /// What it held is settled, and nobody knows what it cost: it is held anew.
+    Anew(Option<Delivery>),
+}
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is loaded.
+    #[must_use]
+    pub fn missing_hold(&self, remembered: Option<&Remembered>) -> Option<HoldId> {
+        remembered.and_then(|remembered| remembered.result.hold).filter(|id| !self.holds.contains_key(id))
+    }
+
+    /// The result for a request, including this batch's changes to the `stored` one.
+    pub(super) fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
+        let known = self.results.get(&(account, request.clone())).copied().or(stored);
+        known.filter(|known| self.now < known.expires_at)
+    }
+
+    /// What to do with a request that was accepted before. `delivery` is what a first attempt would store.
+    pub(super) fn repeat(
+        &self,
+        Remembered { result, .. }: Remembered,
+        receipt: &Receipt,
+        delivery: Option<(DeliveryTerms, Delivery)>,
+    ) -> Result<Repeat, Repetition> {
+        if result.hold.is_some() != receipt.hold.is_some() {
+            // One was charged its price, the other holds it: not the same request.
+            return Err(Repetition::OtherRequest);
+        }
+        let attempt = match (result.delivery, delivery) {
+            (Some(last), Some((terms, _))) => Some(last.again(terms, self.now)?),
+            _ => None,
+        };
+        let Some((id, held)) = result.hold.zip(receipt.hold) else { return Ok(Repeat::Same(attempt)) };
+        let settled = self.holds.get(&id).map(|touched| touched.hold.settled.map(|settled| settled.reason));
+        match settled {
+            // A retry must not cost more than what was held for the request.
+            Some(None) if held.amount > result.charged => Err(Repetition::OtherRequest),
+            Some(None | Some(SettleReason::Report)) => Ok(Repeat::Same(attempt)),
+            Some(Some(_)) | None => Ok(Repeat::Anew(attempt)),
+        }
+    }
+
+    /// Accepts a request again, uncharged. If its hold is open, it is this attempt's now, with a lease of its own.
+    pub(super) fn accept_again(
+        &mut self,
+        account: K,
+        request: Option<RequestId>,
+        attempt: Option<Delivery>,
+        Remembered { result, expires_at }: Remembered,
+        mut receipt: Receipt,
+    ) -> Receipt {
+        match (&mut receipt.hold, result.hold) {
+            (Some(held), Some(id)) => {
+                (held.id, held.amount) = (id, result.charged);
+                let until = self.now.saturating_add(held.lease);
+                if let Some(touched) = self.holds.get_mut(&id)
+                    && let Some((renewed, _)) = touched.hold.after(HoldAction::Renew { until }, self.now)
+                {
+                    touched.set(renewed);
+                }
+            }
+            _ => receipt.charged = result.charged,
+        }
+        // A refund is booked on the day of the charge.
+        receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
+        match request.zip(attempt) {
+            None => receipt.balance = result.balance,
+            Some((request, attempt)) => {
+                receipt.delivery = Some(Attempt { request: request.clone(), number: attempt.tries });
+                let result = StoredResult { delivery: Some(attempt), ..result };
+                self.results.insert((account, request), Remembered { result, expires_at });
+            }
+        }
+        receipt
+    }
+
+    /// Forgets the idempotency key of a request that is not charged after all.
+    pub(super) fn forget(&mut self, account: K, failed: Option<&Attempt>, known: Option<Remembered>) {
+        if let Some((failed, known)) = failed.zip(known) {
+            // In the past for every clock.
+            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
+            self.results.insert((account, failed.request.clone()), forgotten);
+        }
+    }
+}
+
+/// Whether a later attempt has taken over the charge of a failed one, and its refund.
+pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>) -> bool {
+    let last = known.and_then(|known| known.result.delivery);
+    failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
+}
+
+/// The stored result of a request, if it is still about this hold: the same key can be used for another request later.
+pub(super) fn of_hold(known: Option<Remembered>, hold: &Hold) -> Option<Remembered> {
+    known.filter(|known| known.result.hold == Some(hold.id))
+}
