@@ -157,6 +157,7 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     };
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     match outcomes.pop() {

@@ -24,7 +24,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::{Fixture, NOON, account_id, customer};
-use crate::keys;
+use crate::{holds, keys};
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -44,6 +44,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     let store = fixture.sqlite();
     busy(&store).await;
     keys::fill(&store).await;
+    holds::fill(&store).await;
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;
@@ -196,6 +197,7 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     })
 }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod equality;
 mod filling;
 mod fixture;
+mod holds;
 mod interruptions;
 mod keys;
 mod link;

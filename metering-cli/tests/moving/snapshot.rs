@@ -2,11 +2,11 @@
 
 use metering_core::operators::AuditQuery;
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{Account, Day, FullStore, Store};
+use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
 use crate::filling::{quote, tx, wallet};
 use crate::fixture::NOON;
-use crate::keys;
+use crate::{holds, keys};
 
 const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 
@@ -25,6 +25,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     for account in &accounts {
         texts.extend(account_snapshot(store, account).await);
     }
+    texts.push(format!("{:?}", store.expired_holds(Timestamp::from_unix_millis(i64::MAX), u32::MAX).await.unwrap()));
     for secret in keys::secrets() {
         texts.push(format!("{:?}", store.key_holder(&secret).await.unwrap()));
     }
@@ -50,7 +51,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts
 }
 
-pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 4] {
+pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 5] {
     // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
     let report = store.usage_report(&account.id, ALWAYS).await.map_err(|error| error.to_string());
     // As many as every store keeps. The ids differ between stores.
@@ -58,5 +59,6 @@ pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [S
     let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
     let keys = store.keys(&account.id, None, u32::MAX, NOON.day()).await.unwrap().items;
     let labels = store.key_labels(&account.id).await.unwrap();
-    [format!("{report:?}"), format!("{nameless:?}"), format!("{keys:?}"), format!("{labels:?}")]
+    let holds = holds::snapshot(store, &account.id).await;
+    [format!("{report:?}"), format!("{nameless:?}"), format!("{keys:?}"), format!("{labels:?}"), holds]
 }

@@ -22,6 +22,18 @@ pub enum RequestState {
     Released,
 }
 
+impl RequestState {
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Captured => "captured",
+            Self::Released => "released",
+        }
+    }
+}
+
 /// A request whose credits are held, or were held until it was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -150,6 +150,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     stored_results::write(connection, &changes.results).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
     let mut journaled = of_holds(&changes.holds)?;
+    journaled.reserve_exact(changes.usage.len());
     for change in &changes.usage {
         let usage = Usage::of(change, cache.template(change.line), now)?;
         journaled.push((change.account, Change::Usage(usage)));

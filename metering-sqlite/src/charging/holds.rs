@@ -23,17 +23,19 @@ pub(crate) fn by_id(connection: &Connection, id: &HoldId) -> Result<Option<(i64,
     first(&mut statement, [id.as_bytes()], hold)
 }
 
+const NEWEST_OPEN: &str = "h.account = (SELECT id FROM account WHERE org_id = ?1) AND h.settled_at IS NULL \
+     ORDER BY h.created_at DESC, h.id DESC LIMIT ?2";
+
 /// The open holds of an account, newest first, at most `limit`.
 pub(crate) fn newest_open(connection: &Connection, account: &AccountId, limit: u32) -> Result<Vec<Hold>> {
-    let condition = "h.account = (SELECT id FROM account WHERE org_id = ?1) AND h.settled_at IS NULL \
-                     ORDER BY h.created_at DESC, h.id DESC LIMIT ?2";
-    list(connection, condition, params![account.as_str(), limit])
+    list(connection, NEWEST_OPEN, params![account.as_str(), limit])
 }
+
+const EXPIRED: &str = "h.expires_at <= ?1 AND h.settled_at IS NULL ORDER BY h.expires_at, h.id LIMIT ?2";
 
 /// The open holds whose lease has ended at `now`, in the order in which the leases ended, at most `limit`.
 pub(crate) fn expired(connection: &Connection, now: Timestamp, limit: u32) -> Result<Vec<Hold>> {
-    let condition = "h.expires_at <= ?1 AND h.settled_at IS NULL ORDER BY h.expires_at, h.id LIMIT ?2";
-    list(connection, condition, params![now.unix_millis(), limit])
+    list(connection, EXPIRED, params![now.unix_millis(), limit])
 }
 
 fn select(condition: &str) -> String {
@@ -54,17 +56,19 @@ pub(crate) struct OpenHold {
     pub(crate) atoms: i64,
 }
 
+const OPEN_OF: &str = "SELECT account, key, created_at, amount FROM hold WHERE account = ?1 AND settled_at IS NULL";
+
 /// The open holds of an account.
 pub(crate) fn open_of(connection: &Connection, account: i64) -> Result<Vec<OpenHold>> {
-    let sql = "SELECT account, key, created_at, amount FROM hold WHERE account = ?1 AND settled_at IS NULL";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(OPEN_OF).map_err(store_error)?;
     all(&mut statement, [account], |row| Ok(Ok(open_hold(row)?.1)))
 }
 
+const OPEN: &str = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
+
 /// All open holds, each with the row number of its account.
 pub(crate) fn open(connection: &Connection) -> Result<Vec<(i64, OpenHold)>> {
-    let sql = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(OPEN).map_err(store_error)?;
     all(&mut statement, [], |row| Ok(Ok(open_hold(row)?)))
 }
 
@@ -145,4 +149,31 @@ fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<Settle
     let known = SettleReason::from_name(&reason);
     let known = known.ok_or_else(|| corrupt(format_args!("{reason:?} is no reason to settle a hold")));
     Ok(known.map(|reason| Some(SettledHold { captured: Credits::from_atoms(captured), reason, at })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::migrations::migrate;
+
+    /// However many settled holds are kept.
+    #[test]
+    fn lists_read_no_settled_hold() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let queries = [
+            (select("h.id = ?1"), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
+            (select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
+            (select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
+            (OPEN_OF.to_owned(), "SEARCH hold USING INDEX hold_open (account=?)"),
+            (OPEN.to_owned(), "SCAN hold USING INDEX hold_"),
+        ];
+        for (sql, expected) in queries {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let steps = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+            let steps: Vec<_> = steps.map(Result::unwrap).collect();
+            assert!(steps[0].starts_with(expected), "{sql}: {steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{sql}: {steps:?}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! Checks the file itself: its pages, its indexes, and that every account has the key it should have.
+//! Checks the file itself: its pages, its indexes, that every account has the key it should have, and that every hold has
+//! its key.
 //!
 //! Adding up the books reads only a few tables. Damage anywhere else would go unnoticed until that data is needed.
 
@@ -58,13 +59,20 @@ const MISCOUNTED: &str = "
       + (SELECT count(*) FROM key_meter m
         WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = m.account AND k.number = m.key))";
 
-/// Each check of the keys: a query that counts what is wrong, and what that is.
-const KEY_CHECKS: [(&str, &str); 5] = [
+/// Holds that belong to no key, or are to be booked on no usage line.
+const HOLD_WITHOUT_KEY: &str = "
+    SELECT count(*) FROM hold h
+    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = h.account AND k.number = h.key)
+       OR NOT EXISTS (SELECT 1 FROM usage_line n WHERE n.id = h.line)";
+
+/// Each check of the keys and of what belongs to them: a query that counts what is wrong, and what that is.
+const KEY_CHECKS: [(&str, &str); 6] = [
     (WITHOUT_KEY, "accounts do not have the key they should have"),
     (WITHOUT_ACCOUNT, "keys belong to no account or to no parent"),
     (SECRET_WITHOUT_KEY, "secrets belong to no key"),
     (WITHOUT_SECRET, "keys do not have the secret they should have"),
     (MISCOUNTED, "keys or meters lack the other"),
+    (HOLD_WITHOUT_KEY, "holds belong to no key or usage line"),
 ];
 
 /// Checks the file and the keys.

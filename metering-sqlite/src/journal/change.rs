@@ -2,13 +2,14 @@
 
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::StoredPath;
-use metering_core::charging::{HoldChange, UsageChange, UsageKind};
+use metering_core::charging::{UsageChange, UsageKind};
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Result, corrupt};
+use crate::journal::Holds;
 use crate::usage::kind;
 
 /// What one commit changed.
@@ -40,35 +41,6 @@ pub(crate) struct Added {
     pub(crate) balance: i64,
     pub(crate) purchased: i64,
     pub(crate) granted: i64,
-}
-
-/// What the holds of a commit change for their account. A hold that was opened and settled counts as both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Holds {
-    /// How many were opened. They count for the rate limits, and are no usage yet.
-    pub(crate) opened: u32,
-    /// How many were settled. They are calls of the same row's usage, and counted for the rate limits when they were
-    /// opened.
-    pub(crate) settled: u32,
-    /// The change of what is held, in atoms.
-    pub(crate) atoms: i64,
-}
-
-impl Holds {
-    /// Adds a hold that was opened, settled or renewed.
-    pub(crate) fn add<L>(&mut self, change: &HoldChange<i64, L>) -> Result<()> {
-        // A settled hold never changes, so one that is settled now was open before.
-        let (opened, settled) = (change.is_new, change.hold.settled.is_some());
-        let after = || {
-            let amount = change.hold.amount.atoms();
-            let atoms = self.atoms.checked_add(if opened { amount } else { 0 })?;
-            let atoms = atoms.checked_sub(if settled { amount } else { 0 })?;
-            let count = |number: u32, more| number.checked_add(u32::from(more));
-            Some(Self { opened: count(self.opened, opened)?, settled: count(self.settled, settled)?, atoms })
-        };
-        *self = after().ok_or_else(|| corrupt(format_args!("hold {} is too large for the journal", change.hold.id)))?;
-        Ok(())
-    }
 }
 
 /// Requests of one line, day, key and kind.
@@ -276,10 +248,6 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metering_core::charging::{Hold, HoldId, SettleReason, SettledHold};
-    use metering_core::{ClientSource, Credits, UsageLine};
-
-    const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
     fn usage(path: Path) -> Change {
         Change::Usage(usage_of(KeyNumber::FIRST, path))
@@ -359,38 +327,6 @@ mod tests {
         let (first, other) = (of_key(0), of_key(100));
         assert!(first <= 64 * 13, "{first} bytes for 64 charges");
         assert_eq!(other, first + 64, "the number of the key");
-    }
-
-    #[test]
-    fn holds_add_up_what_they_change() {
-        let hold = |amount: i64, settled: bool| {
-            let credits = Credits::from_atoms(amount);
-            let settled = settled.then_some(SettledHold { captured: credits, reason: SettleReason::Report, at: NOON });
-            Hold {
-                id: HoldId::from_bytes([1; 16]),
-                account: "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(),
-                key: KeyNumber::FIRST,
-                amount: credits,
-                fallback: credits,
-                line: UsageLine {
-                    route_template: "/a".into(),
-                    http_method: "GET".into(),
-                    source: ClientSource::Direct,
-                },
-                request_path: "/a".into(),
-                created_at: NOON,
-                expires_at: NOON,
-                settled,
-            }
-        };
-        let change = |is_new, hold| HoldChange { account: 1, line: 1, is_new, hold };
-        let mut holds = Holds::default();
-        for (is_new, amount, settled) in [(true, 10, false), (false, 7, true), (true, 5, true), (false, 3, false)] {
-            holds.add(&change(is_new, hold(amount, settled))).unwrap();
-        }
-        assert_eq!(holds, Holds { opened: 2, settled: 2, atoms: 3 }, "a renewed lease changes nothing");
-        holds.atoms = i64::MAX;
-        assert!(holds.add(&change(true, hold(1, false))).is_err());
     }
 
     #[test]

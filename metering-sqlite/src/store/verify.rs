@@ -27,7 +27,6 @@ const ORPHANS: &str = "
     SELECT (SELECT count(*) FROM usage_daily WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM ledger WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM meter WHERE account NOT IN (SELECT id FROM account))
-         + (SELECT count(*) FROM hold WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM recent_activity WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
@@ -43,7 +42,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     integrity::check(connection, Depth::Full)?;
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
-        return Err(corrupt(format_args!("{orphans} rows of usage, holds, ledger or payments belong to no account")));
+        return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
     }
     let misheld: i64 = connection.query_row(MISHELD, [], |row| row.get(0)).map_err(store_error)?;
     if misheld > 0 {

@@ -186,6 +186,7 @@ async fn space_for_activity_is_independent_of_request_count() {
                     delivery: None,
                     address: None,
                     in_flight: None,
+                    hold: None,
                 })
             });
             store.commit(postings.collect(), NOON).await.unwrap();

@@ -35,6 +35,7 @@ fn posting(key: KeyHash, path: &str) -> Posting {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     })
 }
 

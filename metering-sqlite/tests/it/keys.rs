@@ -79,6 +79,7 @@ fn charge_of(key: KeyHash, template: &str, price: i64) -> Charge {
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     }
 }
 

@@ -24,6 +24,7 @@ async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, Store
         delivery: None,
         address: None,
         in_flight: None,
+        hold: None,
     };
     store.commit(vec![Posting::Charge(charge)], NOON).await
 }

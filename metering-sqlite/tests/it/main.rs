@@ -4,10 +4,12 @@
 mod contract;
 mod corruption;
 mod damage;
+mod dice;
 mod disk;
 mod embedding;
 mod examples;
 mod expiry;
+mod holds;
 mod journal;
 mod keys;
 mod lost_files;

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use metering_core::access::{Key, KeyHash, KeyNumber, KeyTerms, Totals};
+use metering_core::charging::{HoldTerms, Repetition, RequestId};
 use metering_core::money::LedgerKind;
 use metering_core::payments::PaymentSettlement;
-use metering_core::store::{KeyStore, PaymentCredited, QuoteOpened};
-use metering_core::usage::DayRange;
-use metering_core::{AccountId, Credits, PaymentStore, Refusal, Store, Timestamp};
+use metering_core::store::{HoldStore, KeyStore, PaymentCredited, QuoteOpened};
+use metering_core::usage::{ActivityKind, DayRange};
+use metering_core::{AccountId, Charge, Credits, PaymentStore, Refusal, Store, SystemRandomness, Timestamp};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, charge, credit, database_path, quote, tx};
+use crate::scene::{NOON, charge, charge_of, credit, database_path, post, quote, tx};
 
 /// The scripts of versions 2 to 4.
 const LATER: [&str; 3] = [
@@ -64,7 +65,7 @@ async fn version_1_database_is_migrated_with_its_data() {
     let accounts = store.accounts(None, 10).await.unwrap().items;
     let names: Vec<_> = accounts.iter().map(|account| (account.agent_name.as_str(), account.payer)).collect();
     assert_eq!(names, [("first", None), ("second", None)], "a payer without a chain is dropped");
-    let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3) };
+    let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3), held: calls(0) };
     assert_eq!(accounts[0].totals, expected);
     assert!(accounts[0].email.is_some() && accounts[1].revoked_at.is_some());
     let ledger = store.ledger(None, 10).await.unwrap().items;
@@ -201,6 +202,80 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
     }
 }
 
+const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
+
+/// An account that was granted 10 base calls, with a key below its first key, and a charge with a request id. It has used
+/// 4 with its first key, of which 1 was refunded with the other key's; in the journal are two more calls of the other
+/// key and a refund of one.
+const ROWS_9: &str = "
+    INSERT INTO account (id, org_id, agent_name, created_at) VALUES (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 1795262000000);
+    INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, disabled, requests_per_minute,
+        requests_per_day, max_in_flight, created_at) VALUES
+      (1, 0, 'key_00000000000000000000', NULL, 'First key', 'call read manage topup', '', '', 0, 0, 0, 0, 1795262000000),
+      (1, 1, 'key_11111111111111111111', 0, 'Made', 'call', '', '', 0, 0, 0, 0, 1795262000000);
+    INSERT INTO key_secret (hash, account, key, created_at) VALUES
+      (x'1111111111111111111111111111111111111111111111111111111111111111', 1, 0, 1795262000000),
+      (x'2222222222222222222222222222222222222222222222222222222222222222', 1, 1, 1795262000000);
+    INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, minute,
+        minute_count, day, day_count, activity_count)
+      VALUES (1, 7000000, 0, 10000000, 3000000, 0, 9, 29921033, 4, 20778, 4, 2);
+    INSERT INTO ledger (id, account, kind, amount, description, created_at) VALUES
+      (1, 1, 'adjustment', 10000000, 'Granted', 1795262000000);
+    INSERT INTO usage_line (id, route_template, http_method, source) VALUES (1, '/y', 'GET', 'direct');
+    INSERT INTO usage_daily (day, account, line, key, calls, amount) VALUES
+      (20778, 1, 1, 0, 4, 4000000), (20778, 1, 1, 1, 0, -1000000);
+    INSERT INTO recent_activity (account, slot, block, entries)
+      VALUES (1, 0, 0, x'000402ffa3e803000484aea1dfbf68010101060280897a010184aea1dfbf6800');
+    INSERT INTO charge_journal (id, entries)
+      VALUES (5, x'00068098d2dfbf6802020301010000028092f401010203010100010180897a02032f793ff52b4206');
+    UPDATE fold SET floor = 3, upto = 3, paid = 3;
+    INSERT INTO request_id (account, request_id, charged, balance, expires_at) VALUES (1, 'once', 5, 6, 1795262400001);
+    PRAGMA application_id = 0x4d747231;
+    PRAGMA user_version = 9;";
+
+#[tokio::test]
+async fn version_9_charges_are_no_holds() {
+    let (_folder, file) = database_path();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(ROWS_9).unwrap();
+    drop(connection);
+    let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let [first, made] = [0x11, 0x22].map(|byte| KeyHash::from_bytes([byte; 32]));
+    let atoms = Credits::from_atoms;
+    let once = Charge { request_id: Some(RequestId::parse("once").unwrap()), ..charge_of(first, atoms(1)) };
+    let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
+    let check = async |store: &SqliteStore| {
+        let totals = store.account(&id).await.unwrap().unwrap().totals;
+        assert_eq!((totals.balance, totals.used, totals.held), (atoms(6_000_000), atoms(4_000_000), Credits::ZERO));
+        let activity = store.activity(&id, 4).await.unwrap();
+        let entries: Vec<_> = activity.iter().map(|entry| (entry.kind, entry.amount.atoms(), entry.calls)).collect();
+        let (usage, refund) = (ActivityKind::Usage, ActivityKind::UsageRefund);
+        let expected = [(refund, 1_000_000, 1), (usage, -2_000_000, 2), (refund, 1_000_000, 1), (usage, -4_000_000, 4)];
+        assert_eq!(entries, expected);
+        assert_eq!(store.verify().await.unwrap().discrepancies, []);
+        assert_eq!(store.open_holds(&id, 9).await.unwrap(), []);
+        let repeated = post(store, once.clone()).await.unwrap();
+        assert_eq!((repeated.charged, repeated.repeated, repeated.hold), (atoms(5), true, None));
+        let as_hold = post(store, Charge { hold: Some(terms), ..once.clone() }).await;
+        assert!(matches!(as_hold, Err(Refusal::Repeated(Repetition::OtherRequest))), "{as_hold:?}");
+    };
+    // The first time the journal is read as it was written, then it is folded.
+    for _ in 0..2 {
+        let store = SqliteStore::open(&file).unwrap();
+        check(&store).await;
+    }
+    let store = SqliteStore::open(&file).unwrap();
+    let held = post(&store, Charge { hold: Some(terms), ..charge_of(made, Credits::BASE_CALL) }).await.unwrap();
+    // Four calls were counted in the table, and two in the journal.
+    assert_eq!((held.balance, held.rate.day.count), (atoms(5_000_000), 7));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
     let (_folder, file) = database_path();
@@ -213,7 +288,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 9);
+    assert_eq!(migrated.0, 10);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

@@ -10,7 +10,7 @@ use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Quote, QuoteState};
 use metering_core::store::{Claim, KeyDelivery, PaymentCredit, QuotePrecedence};
 use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Refusal, Store,
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Receipt, Refusal, Store,
     SystemRandomness, Timestamp, UsageLine,
 };
 use metering_sqlite::SqliteStore;
@@ -62,24 +62,35 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
     NewLedgerEntry::new(LedgerKind::Adjustment, base_calls(count), "Granted")
 }
 
-/// Charges one base call. Returns how many the balance still covers, or why the charge was refused.
-pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
+/// A charge for `GET /x`.
+pub(crate) fn charge_of(key: KeyHash, price: Credits) -> Charge {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge = Charge {
+    Charge {
         key,
-        price: Credits::BASE_CALL,
+        price,
         line,
         request_path: "/x".into(),
         request_id: None,
         delivery: None,
         address: None,
         in_flight: None,
-    };
+        hold: None,
+    }
+}
+
+/// Commits one charge.
+pub(crate) async fn post(store: &SqliteStore, charge: Charge) -> Result<Receipt, Refusal> {
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
-        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
+        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt),
         Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
         other => panic!("a charge returned an unexpected outcome: {other:?}"),
     }
+}
+
+/// Charges one base call. Returns how many the balance still covers, or why the charge was refused.
+pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
+    let receipt = post(store, charge_of(key, Credits::BASE_CALL)).await?;
+    Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms())
 }
 
 pub(crate) fn wallet(number: u8) -> Address {

@@ -12,25 +12,8 @@ use metering_sqlite::SqliteStore;
 
 use super::{BASE, all_scopes, budget, charge_of, hash, terms};
 use crate::contract::fast_folder;
+use crate::dice::Dice;
 use crate::scene::{NOON, grant, new_account};
-
-/// A small generator of numbers, so that a failure can be repeated by its seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-
-    fn one_in(&mut self, sides: u64) -> bool {
-        self.below(sides) == 0
-    }
-
-    fn choose<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()].clone()
-    }
-}
 
 #[derive(Debug, Clone)]
 enum Operation {

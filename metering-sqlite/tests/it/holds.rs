@@ -1,0 +1,148 @@
+//! Holds on disk: what other handles on the file see at once, rate limits, crashes, verification, and that this store
+//! does what the memory store does.
+
+mod agreement;
+mod books;
+mod journal;
+
+use std::time::Duration;
+
+use metering_core::access::KeyHash;
+use metering_core::charging::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, Outcome, Posting};
+use metering_core::store::HoldStore;
+use metering_core::{
+    AccountId, Charge, ClientSource, Credits, Decision, Receipt, Refusal, Store, Timestamp, UsageLine,
+};
+use metering_sqlite::SqliteStore;
+
+use crate::scene::{NOON, account, count, database_path};
+
+/// A base call, in atoms.
+const BASE: i64 = Credits::BASE_CALL.atoms();
+const LEASE: Duration = Duration::from_secs(60);
+
+fn calls(count: i64) -> Credits {
+    Credits::from_atoms(count * BASE)
+}
+
+fn at(second: u64) -> Timestamp {
+    NOON.saturating_add(Duration::from_secs(second))
+}
+
+fn id_of(number: u8) -> HoldId {
+    HoldId::from_bytes([number; 16])
+}
+
+/// A charge of some base calls.
+fn charge_of(key: KeyHash, count: i64) -> Charge {
+    let line = UsageLine { route_template: "/{n}".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    Charge {
+        key,
+        price: calls(count),
+        line,
+        request_path: "/7".into(),
+        request_id: None,
+        delivery: None,
+        address: None,
+        in_flight: None,
+        hold: None,
+    }
+}
+
+/// A charge that holds some base calls, with a fallback of one.
+fn hold_of(key: KeyHash, count: i64, number: u8) -> Charge {
+    let terms = HoldTerms { id: id_of(number), lease: LEASE, fallback: calls(1) };
+    Charge { hold: Some(terms), ..charge_of(key, count) }
+}
+
+fn update(account: &AccountId, number: u8, action: HoldAction) -> Posting {
+    Posting::Hold(HoldUpdate { account: account.clone(), id: id_of(number), action, delivery: None })
+}
+
+fn capture(count: i64) -> HoldAction {
+    HoldAction::Capture { cost: calls(count), may_exceed: false }
+}
+
+async fn post(store: &SqliteStore, charge: Charge, now: Timestamp) -> Result<Receipt, Refusal> {
+    match store.commit(vec![Posting::Charge(charge)], now).await.unwrap().remove(0) {
+        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt),
+        Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn open(store: &SqliteStore, key: KeyHash, count: i64, number: u8) -> Receipt {
+    post(store, hold_of(key, count, number), NOON).await.unwrap()
+}
+
+async fn act(store: &SqliteStore, account: &AccountId, number: u8, action: HoldAction) -> HoldUpdated {
+    match store.commit(vec![update(account, number, action)], NOON).await.unwrap().remove(0) {
+        Outcome::Hold(Some(updated)) => updated,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Balance, held and used of an account, in base calls.
+async fn amounts(store: &SqliteStore, id: &AccountId) -> [i64; 3] {
+    let totals = store.account(id).await.unwrap().unwrap().totals;
+    [totals.balance, totals.held, totals.used].map(|amount| amount.atoms() / BASE)
+}
+
+async fn assert_sound(store: &SqliteStore) {
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+fn numbers(holds: &[Hold]) -> Vec<u8> {
+    holds.iter().map(|hold| hold.id.as_bytes()[0]).collect()
+}
+
+#[tokio::test]
+async fn a_hold_survives_reopening() {
+    let (_folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 10).await;
+    open(&store, key, 4, 1).await;
+    let held = store.hold(&id_of(1)).await.unwrap().unwrap();
+    assert_eq!((held.held(), held.fallback, held.expires_at), (calls(4), calls(1), at(60)));
+    assert_eq!(count(&file, "charge_journal"), 1, "the change of what is held");
+    drop(store);
+    assert_eq!(count(&file, "charge_journal"), 0, "it is folded");
+
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.hold(&id_of(1)).await.unwrap(), Some(held));
+    assert_eq!(amounts(&store, &id).await, [6, 4, 0]);
+    assert!(post(&store, hold_of(key, 7, 2), NOON).await.is_err(), "not covered");
+    let updated = act(&store, &id, 1, capture(3)).await;
+    assert_eq!((updated.balance, updated.changed), (calls(7), true));
+    drop(store);
+
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(amounts(&store, &id).await, [7, 0, 3]);
+    assert_eq!(store.hold(&id_of(1)).await.unwrap(), Some(updated.hold));
+    assert_sound(&store).await;
+}
+
+#[tokio::test]
+async fn what_one_handle_holds_the_other_cannot_spend() {
+    let (_folder, file) = database_path();
+    let stores = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()];
+    let (id, key) = account(&stores[0], 10).await;
+    for store in &stores {
+        post(store, charge_of(key, 1), NOON).await.unwrap();
+    }
+    // Both have the account in their cache, with a balance of 8.
+    open(&stores[0], key, 5, 1).await;
+    assert!(post(&stores[1], hold_of(key, 4, 2), NOON).await.is_err(), "3 are left");
+    assert_eq!(act(&stores[1], &id, 1, capture(2)).await.balance, calls(6));
+    assert_eq!(post(&stores[0], hold_of(key, 6, 3), NOON).await.unwrap().balance, calls(0));
+    // A hold that was settled elsewhere is not settled again.
+    let again = act(&stores[0], &id, 1, HoldAction::Release).await;
+    assert_eq!((again.changed, again.balance), (false, calls(0)));
+    assert!(act(&stores[0], &id, 3, HoldAction::Release).await.changed);
+    let renewed = act(&stores[1], &id, 3, HoldAction::Renew { until: at(600) }).await;
+    assert_eq!((renewed.changed, renewed.balance), (false, calls(6)));
+    for store in &stores {
+        assert_eq!(amounts(store, &id).await, [6, 0, 4]);
+        assert_sound(store).await;
+    }
+}
