@@ -122,3 +122,30 @@ fn request_is_under_way_until_its_rest_was_read() {
     until("the slot is free", || client.post("/v1/chat", &other).status == 200);
     scene.verify();
 }
+
+#[test]
+fn stream_is_open_until_its_rest_was_read() {
+    let scene = Scene::with("1", |server| server.set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "1"));
+    let (stream, head) = read_until(&scene, &scene.account.api_key, "/v1/stream", &steps(), "first");
+    drop(stream);
+    let other = [json_response("{}")];
+    assert_eq!(scene.call("/v1/stream", &other).expect(429).error(), "too_many_streams");
+    scene.upstream.release();
+    let _ = scene.settled(&id(&head));
+    until("the slot is free", || scene.call("/v1/stream", &other).status == 200);
+    scene.verify();
+}
+
+#[test]
+fn deleted_key_ends_its_stream_and_pays_for_it() {
+    let scene = Scene::new("1");
+    let key = made(&scene.client(), &json!({"scopes": ["call"]}));
+    let (mut stream, head) = read_until(&scene, &key.secret, "/v1/stream", &steps(), "first");
+    let _ = scene.client().send("DELETE", &key.path(), None);
+    let rest = metering_tests::client::read_all(&mut stream).unwrap();
+    assert!(!String::from_utf8_lossy(&rest).contains("second"));
+    scene.upstream.release();
+    let document = scene.settled(&id(&head));
+    assert_eq!((&document["settled_by"], &document["charged"]), (&json!("report"), &json!(0.04)), "{document}");
+    scene.verify();
+}

@@ -1,6 +1,6 @@
 //! Complete responses: the head says what was charged.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{MAX, MIN, Scene};
 use crate::support::script::{chunk, chunked, json_response, last_chunk, with_length};
@@ -81,6 +81,19 @@ fn body_that_is_too_long_to_read_passes_on() {
     assert!(metrics.contains("metering_unreadable_reports_total{reason=\"too_large\"} 1\n"), "{metrics}");
     assert!(metrics.contains("metering_holds_settled_total{reason=\"no_report\"} 1\n"), "{metrics}");
     assert!(metrics.contains("metering_holds_total 1\n") && metrics.contains("metering_holds_open 0\n"), "{metrics}");
+    scene.verify();
+}
+
+#[test]
+fn json_that_stalls_costs_nothing() {
+    let scene = Scene::with("1", |server| server.set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "500ms"));
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"usage\":";
+    for path in ["/v1/chat", "/v1/stream"] {
+        let refused = scene.call(path, &[json!(head), Value::Null]).expect(504);
+        assert_eq!(refused.error(), "upstream_timeout", "{path}");
+        assert_eq!(refused.header("x-bds-credit-charged"), Some("0"), "{path}");
+    }
+    assert_eq!(balance(&scene.client()), "1");
     scene.verify();
 }
 
