@@ -92,7 +92,9 @@ impl HttpUpstream {
             body.discard();
             return Err(problem);
         }
-        head.extensions.insert(DeclaredTrailers::of(&head.headers));
+        if head.headers.contains_key(header::TRAILER) {
+            head.extensions.insert(DeclaredTrailers::of(&head.headers));
+        }
         head.headers = headers::returned(&head.headers);
         // The HTTP version of the upstream connection does not matter to the client.
         head.version = http::Version::HTTP_11;

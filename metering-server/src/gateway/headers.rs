@@ -84,7 +84,7 @@ const NOT_RETURNED: [&str; 20] = [
 ];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
-const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "ratelimit"];
+const OWN_PREFIXES: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
 
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 8;
@@ -277,6 +277,7 @@ mod tests {
             ("set_cookie", "a=b"),
             ("x-bds-credit-balance", "1000000"),
             ("x_bds_credit_balance", "1000000"),
+            ("x-bds-request-id", "req_forged"),
             ("ratelimit", "forged"),
             ("transfer-encoding", "chunked"),
             ("content-type", "text/plain"),

@@ -75,29 +75,25 @@ impl Shared {
     async fn respond(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response, Problem> {
         let (mut head, body) = request.into_parts();
         let stream = head.extensions.remove::<StreamRoute>();
-        let connection = head.extensions.get::<Connection>().cloned();
-        let charged = head.extensions.get::<Charged>().cloned();
-        let by_usage = charged.as_ref().and_then(|charged| charged.usage_price()).cloned();
-        let response = match (charged, by_usage) {
-            (Some(charged), Some(price)) => {
-                let wants_trailers = are_wanted(&head.headers);
-                let by_usage = ByUsage { charged, price, wants_trailers, stream: stream.clone() };
-                let (shared, streams) = (Arc::clone(self), stream.is_some());
-                let fetching = async move { shared.fetch(&head, body, streams).await };
-                self.reports.serve(by_usage, fetching).await?
-            }
-            (charged, _) => {
-                let response = self.fetch(&head, body, stream.is_some()).await?;
-                match charged {
-                    Some(charged) => refunded_if_broken(response, charged),
-                    None => response,
-                }
-            }
+        let by_usage = head.extensions.get::<Charged>().and_then(|charged| Some((charged.usage_price()?, charged)));
+        let Some((price, charged)) = by_usage else {
+            let response = self.fetch(&head, body, stream.is_some()).await?;
+            let response = match head.extensions.remove::<Charged>() {
+                Some(charged) => refunded_if_broken(response, charged),
+                None => response,
+            };
+            return Ok(held(response, stream, head.extensions.get()));
         };
-        Ok(match stream {
-            Some(stream) => stream.hold(response, connection.as_ref()),
-            None => response,
-        })
+        let by_usage = ByUsage {
+            charged: charged.clone(),
+            price: Arc::clone(price),
+            wants_trailers: are_wanted(&head.headers),
+            stream: stream.clone(),
+        };
+        let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
+        let fetching = async move { shared.fetch(&head, body, streams).await };
+        let response = self.reports.serve(by_usage, fetching).await?;
+        Ok(held(response, stream, connection.as_ref()))
     }
 
     async fn fetch(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
@@ -106,6 +102,14 @@ impl Shared {
             Source::Sample(feed) => sample(feed, head),
         };
         Ok(self.policy.apply(response))
+    }
+}
+
+/// The response of a stream route holds the slot of its stream.
+fn held(response: Response, stream: Option<StreamRoute>, connection: Option<&Connection>) -> Response {
+    match stream {
+        Some(stream) => stream.hold(response, connection),
+        None => response,
     }
 }
 
