@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::Item;
 use crate::charging::access::{self, Access, KeyMeters};
-use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES};
+use crate::charging::holds::{ASKED_HOLD, HOLD_COLUMNS};
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::value::Value;
 use crate::error::Result;
@@ -14,6 +14,7 @@ use crate::rows::all;
 
 /// What is read for the updates of a batch.
 pub(super) struct HoldReads<'i> {
+    /// Empty if there is nothing to read.
     sql: String,
     accounts: Vec<i64>,
     ids: Vec<&'i [u8]>,
@@ -24,11 +25,7 @@ pub(super) struct HoldReads<'i> {
 impl<'i> HoldReads<'i> {
     /// Prepares the statement, if there is anything to read, so that it can be pipelined with the locks.
     pub(super) async fn prepare(client: &Client, items: &'i [Item<'_>]) -> Result<Self> {
-        let sql = format!(
-            "SELECT h.account, h.line, {HOLD_COLUMNS} FROM {HOLD_TABLES} \
-             JOIN unnest($1::BIGINT[], $2::BYTEA[]) AS asked (account, id) ON h.account = asked.account AND h.id = asked.id"
-        );
-        let mut reads = Self { sql, accounts: Vec::new(), ids: Vec::new(), foreign: Vec::new() };
+        let mut reads = Self { sql: String::new(), accounts: Vec::new(), ids: Vec::new(), foreign: Vec::new() };
         for item in items {
             let Some((account, id)) = item.account.zip(item.hold()) else { continue };
             reads.accounts.push(account);
@@ -38,6 +35,12 @@ impl<'i> HoldReads<'i> {
             }
         }
         if !reads.ids.is_empty() {
+            reads.sql = format!(
+                "SELECT h.account, h.line, {HOLD_COLUMNS} \
+                 FROM unnest($1::BIGINT[], $2::BYTEA[]) AS asked (account, id) {ASKED_HOLD} \
+                 JOIN account a ON a.id = h.account JOIN usage_line n ON n.id = h.line \
+                 WHERE h.account = asked.account"
+            );
             client.prepare(&reads.sql).await?;
         }
         Ok(reads)
