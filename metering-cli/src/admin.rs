@@ -15,6 +15,7 @@ mod migrate;
 mod operator;
 mod payments;
 mod plan;
+mod request;
 mod session;
 mod usage;
 mod verify;
@@ -60,6 +61,7 @@ enum Command {
 enum StoreCommand {
     Account(account::AccountArgs),
     Key(key::KeyArgs),
+    Request(request::RequestArgs),
     Plan(plan::PlanArgs),
     Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
@@ -94,6 +96,7 @@ impl StoreCommand {
         match self {
             Self::Account(args) => args.run(session, out).await,
             Self::Key(args) => args.run(session, out).await,
+            Self::Request(args) => args.run(session, out).await,
             Self::Plan(args) => args.run(session, out).await,
             Self::Payments(args) => args.run(session, out).await,
             Self::Usage(args) => args.run(session, out).await,

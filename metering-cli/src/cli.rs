@@ -13,6 +13,7 @@ use crate::client::catalogue::routes::RoutesArgs;
 use crate::client::charging::call::CallArgs;
 use crate::client::charging::catch_up::CatchUpArgs;
 use crate::client::charging::mcp::McpArgs;
+use crate::client::charging::requests::RequestsArgs;
 use crate::client::charging::stream::StreamArgs;
 use crate::client::money::balance::BalanceArgs;
 use crate::client::payments::plans::PlansArgs;
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Topup(TopupArgs),
     Balance(BalanceArgs),
     Usage(UsageArgs),
+    Requests(RequestsArgs),
     Rotate(RotateArgs),
     Recover(RecoverArgs),
     Keys(KeysArgs),
@@ -61,6 +63,7 @@ impl Command {
             Self::Topup(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,
+            Self::Requests(args) => args.run(out).await,
             Self::Rotate(args) => args.run(out).await,
             Self::Recover(args) => args.run(out).await,
             Self::Keys(args) => args.run(out).await,

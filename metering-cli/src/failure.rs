@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// The books do not add up.
     #[error("{0}")]
     Discrepancies(String),
-    /// The account, key, plan, chain or transaction does not exist.
+    /// The account, key, request, plan, chain or transaction does not exist.
     #[error("{0}")]
     NotFound(String),
     /// Something that exists is in the way.
@@ -51,7 +51,7 @@ Exit codes:
   1  failed: the store is missing or unavailable, a file cannot be read, ...
   2  usage: an argument is missing, unknown or malformed
   3  discrepancies: the books do not add up
-  4  not found: no such account, key, plan, chain or transaction
+  4  not found: no such account, key, request, plan, chain or transaction
   5  conflict: the email address is taken, the account is revoked, the payment was used before, the file exists
   6  not authorized: the API key is missing or rejected, or may not be used for this
   7  no credits left: top up, then run the command again; or the key's own limit is used up

@@ -14,6 +14,7 @@ mod failure;
 mod keys;
 mod new_file;
 mod output;
+mod requests;
 mod table;
 
 use std::io::{self, BufWriter, ErrorKind, Write};

@@ -35,7 +35,7 @@
 //! # Where next
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
-//! - Keys for others, with limits: [`Client::create_key`].
+//! - Keys for others, with limits: [`Client::create_key`]. What a held request cost: [`Client::request_by_id`].
 //! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
 //!
 //! `docs/protocol.md` in the repository describes the requests.
@@ -46,6 +46,7 @@ mod error;
 mod events;
 mod http_transport;
 mod keys;
+mod requests;
 mod response;
 pub mod tools;
 mod transport;

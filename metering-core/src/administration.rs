@@ -12,6 +12,7 @@ mod operators;
 pub mod payments;
 mod plans;
 mod reports;
+mod requests;
 
 use std::fmt;
 use std::sync::Arc;

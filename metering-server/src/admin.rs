@@ -15,6 +15,7 @@ mod payments;
 mod plans;
 mod problem;
 mod reports;
+mod requests;
 mod routes;
 mod session;
 mod sessions;

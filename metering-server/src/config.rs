@@ -166,6 +166,13 @@ pub struct GatewayConfig {
     /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
     /// the latest.
     pub stream_check: Span,
+    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s to
+    /// 1h. A node that runs renews it.
+    pub hold_lease: Span,
+    /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
+    pub report_after_disconnect: Span,
+    /// How much of it is read, in bytes.
+    pub report_after_disconnect_bytes: u64,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.
     pub content_security_policy: String,
@@ -282,6 +289,9 @@ impl Default for GatewayConfig {
             max_idle_connections: NonZeroUsize::new(512).expect("not zero"),
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
+            hold_lease: Span::seconds(60),
+            report_after_disconnect: Span::seconds(60),
+            report_after_disconnect_bytes: 8 << 20,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
         }

@@ -9,6 +9,7 @@ mod forward;
 mod headers;
 mod policy;
 mod reachable;
+mod reports;
 mod streams;
 mod under_way;
 mod upstream;
@@ -17,9 +18,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, header};
 use http_body::Body;
-use metering_core::{Metered, MeteringLayer, Service};
+use metering_core::catalogue::UsagePrice;
+use metering_core::{Metered, MeteringLayer, RequestBody, Service};
 use tower::ServiceExt;
 use tower_layer::Layer;
 
@@ -30,6 +32,7 @@ use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use reachable::warn_about_upstream;
+pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
 pub(crate) use upstream::{Source, Upstream};
 
@@ -38,6 +41,9 @@ pub(crate) use upstream::{Source, Upstream};
 pub(crate) struct Gateway {
     metered: Metered<Upstream>,
     streams: Arc<Streams>,
+    reports: Arc<Reports>,
+    /// Whether what is held for a request may depend on its body.
+    estimates: bool,
     prefixes: BTreeSet<String>,
     limits: HttpConfig,
 }
@@ -47,7 +53,10 @@ impl Gateway {
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, source: Source, config: &GatewayConfig, limits: HttpConfig) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
-        let streams = Arc::new(Streams::new(config.max_streams_per_key.get()));
+        let by_usage = service.catalogue().routes().iter().filter_map(|route| route.usage_price());
+        let estimates = by_usage.into_iter().any(|price| UsagePrice::needs_request_body(price));
+        let (streams, reports) =
+            (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
             if route.sse {
@@ -56,7 +65,8 @@ impl Gateway {
             }
             Ok(())
         });
-        Self { metered: layer.layer(Upstream::new(source, config)), streams, prefixes, limits }
+        let metered = layer.layer(Upstream::new(source, config, Arc::clone(&reports)));
+        Self { metered, streams, reports, estimates, prefixes, limits }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
@@ -71,18 +81,27 @@ impl Gateway {
         &self.streams
     }
 
+    /// The requests whose cost their response reports.
+    #[must_use]
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        &self.reports
+    }
+
     /// Responds to a request.
     pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
             Ok(body) => body,
             Err(problem) => return into_response(problem.into_reply()),
         };
+        if self.estimates && !body.is_empty() && !head.headers.contains_key(header::CONTENT_ENCODING) {
+            head.extensions.insert(RequestBody::new(body.clone()));
+        }
         match self.metered.clone().oneshot(Request::from_parts(head, body)).await {
             Ok(response) => until_sent(response.map(Into::into)),
             Err(never) => match never {},

@@ -135,6 +135,7 @@ async fn run_until(
     };
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
+    let grace_ends = tokio::time::Instant::now() + config.http.shutdown_grace.duration();
     app.service.end_waits();
     // In this order: accepted requests still charge, refund and respond; then the last batch is committed, while mail
     // that is queued is sent. Mail does not need the meter, and the commit must not wait for a mail server.
@@ -145,6 +146,7 @@ async fn run_until(
             tracing::error!(%error, "a server task failed");
         }
     }
+    app.gateway.reports().finish(grace_ends).await;
     tokio::join!(app.meter.drain(), async {
         if let Some(mail) = mail {
             mail.drain().await;

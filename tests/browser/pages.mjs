@@ -9,6 +9,7 @@ import { buying } from "./buying.mjs";
 import { consoleActions } from "./console-actions.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
+import { held } from "./held.mjs";
 import { keys } from "./keys.mjs";
 import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
@@ -50,6 +51,7 @@ const scenes = {
   ...consoleActions,
   ...operatorsConsole,
   ...failures,
+  ...held,
   ...keys,
   ...keyTab,
   ...mail,

@@ -6,11 +6,12 @@ mod remote;
 use async_trait::async_trait;
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
+use metering_core::charging::HoldId;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
-    AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
-    OperatorDocument, VerificationDocument,
+    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
@@ -52,6 +53,10 @@ pub(super) trait Administrator: Send + Sync {
         rotation: RotateKeyRequest,
     ) -> Result<(KeyDocument, ApiKey), Failure>;
     async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure>;
+    /// The requests of an account whose credits are held now, newest first, at most `limit`.
+    async fn held_requests(&self, id: &AccountId, limit: u32) -> Result<AccountRequestsDocument, Failure>;
+    /// A request whose credits are or were held, of any account.
+    async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure>;
     /// All plans, on sale or not.
     async fn plans(&self) -> Result<Vec<Plan>, Failure>;
     /// Saves plans. A store saves all or none; a server saves them one after the other.

@@ -10,11 +10,12 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// Check the database file, and recompute every account's amounts from ledger and usage. Exit code 3 if any differs.
+/// Check the database file, and recompute every account's amounts from ledger, usage and holds. Exit code 3 if any differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads a snapshot of one moment, even while servers use the store. For every account, exactly:
-balance = purchased + granted - used = sum of its ledger - sum of its usage.
+balance = purchased + granted - used - held
+        = sum of its ledger - sum of its usage - sum of its open holds.
 In a SQLite file, also checks every page and index, and that every account has the key it should have; damage ends with
 exit code 1.
 
@@ -44,8 +45,8 @@ impl VerifyArgs {
 pub(crate) fn outcome(discrepancies: usize) -> Result<(), Failure> {
     match discrepancies {
         0 => Ok(()),
-        1 => Err(Failure::Discrepancies("1 amount differs from the sum of ledger and usage".to_owned())),
-        n => Err(Failure::Discrepancies(format!("{n} amounts differ from the sum of ledger and usage"))),
+        1 => Err(Failure::Discrepancies("1 amount differs from the sum of ledger, usage and holds".to_owned())),
+        n => Err(Failure::Discrepancies(format!("{n} amounts differ from the sum of ledger, usage and holds"))),
     }
 }
 

@@ -4,4 +4,5 @@ pub(crate) mod call;
 pub(crate) mod catch_up;
 pub(crate) mod mcp;
 pub(crate) mod receipt;
+pub(crate) mod requests;
 pub(crate) mod stream;

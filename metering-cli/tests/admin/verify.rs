@@ -72,7 +72,7 @@ fn every_tampered_amount_is_found_to_the_atom() {
         fixture.tamper(sql);
         let ran = fixture.admin(&["verify", "--json"]);
         let found: Verification = ran.json();
-        assert!(ran.failure(3).contains("from the sum of ledger and usage"));
+        assert!(ran.failure(3).contains("from the sum of ledger, usage and holds"));
         assert_eq!(found.accounts, 2);
         assert!(found.discrepancies.iter().all(|discrepancy| discrepancy.org_id == org), "{found:?}");
         assert_eq!(found.discrepancies.len(), expected.len(), "{sql}: {found:?}");

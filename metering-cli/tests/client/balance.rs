@@ -51,3 +51,21 @@ fn empty_account_is_not_a_failure_and_gets_advice() {
         }
     }
 }
+
+#[test]
+fn held_credits_are_shown_when_there_are_any() {
+    for (held, line) in [
+        ("0.25", Some("held        0.25 for requests whose cost is not known yet")),
+        ("0.0000000001", Some("held        0.0000000001 for requests whose cost is not known yet")),
+        ("0", None),
+    ] {
+        let service = StandIn::start();
+        let next = "\"total_credits_purchased\"";
+        let text = document("7").replace(next, &format!("\"credits_held\":{held},{next}"));
+        service.on("/credits/balance", Reply::ok(text.clone()));
+        let (home, _) = Home::of(&service);
+        let shown = home.metering(&["balance"]).success();
+        assert_eq!(shown.lines().find(|line| line.starts_with("held")), line, "{shown}");
+        assert_eq!(home.metering(&["balance", "--json"]).success(), format!("{text}\n"));
+    }
+}

@@ -12,6 +12,7 @@ mod mcp;
 mod plans;
 mod profiles;
 mod recover;
+mod requests;
 mod rotate;
 mod routes;
 mod signup;

@@ -102,6 +102,24 @@ fn activity_is_listed_entry_by_entry() {
 }
 
 #[test]
+fn settled_holds_are_named_in_plain_words() {
+    let entry = |kind: &str, amount: &str| {
+        format!(
+            r#"{{"id":"1","amount":{amount},"type":"{kind}","description":null,"http_method":"POST","route_template":"/v1/chat","request_path":"/v1/chat","client_source":"cli","calls":1,"plan_id":null,"created_at":"2026-11-21T08:00:00.000Z"}}"#
+        )
+    };
+    let entries = [entry("hold_expired", "-0.10"), entry("hold_released", "0"), entry("later_kind", "1")].join(",");
+    let service = StandIn::start();
+    service.on("/credits/usage", Reply::ok(format!(r#"{{"transactions":[{entries}]}}"#)));
+    let (home, _) = Home::of(&service);
+    let text = home.metering(&["usage", "--activity"]).success();
+    let rows: Vec<_> = text.lines().skip(1).map(|line| line.split_once("Z  ").unwrap().1).collect();
+    assert!(rows[0].starts_with("charged on expiry  POST /v1/chat  cli") && rows[0].ends_with("-0.10"), "{text}");
+    assert!(rows[1].starts_with("released           POST /v1/chat  cli"), "{text}");
+    assert!(rows[2].starts_with("later_kind "), "{text}");
+}
+
+#[test]
 fn an_account_without_usage_has_no_tables() {
     let service = StandIn::start();
     let empty = r#"{"credit_balance":2,"window_days":7,"totals":{"usage_events":0,"credits_used":0,"credits_added":2},"by_day":[],"by_endpoint":[]}"#;

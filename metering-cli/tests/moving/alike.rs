@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use metering_core::access::{Budget, KeyHash, KeyTerms, Scopes};
-use metering_core::charging::{Outcome, Posting};
+use metering_core::charging::{HoldAction, HoldId, HoldTerms, HoldUpdate, Outcome, Posting};
 use metering_core::transfer::{Export, Section};
 use metering_core::usage::Activity;
-use metering_core::{AccountId, ClientSource, Credits, Decision, Store};
+use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, Store, Timestamp};
 use metering_tests::postgres::is_skipped;
 
 use crate::filling::{charge, grant, later};
@@ -15,7 +15,10 @@ use crate::keys::{BELOW, COUNTED, create, secret};
 use crate::snapshot::account_snapshot;
 
 const DAY: u64 = 86_400;
+const LEASE: Duration = Duration::from_secs(60);
 const COMMITS: usize = 900;
+const SECTIONS: [Section; 6] =
+    [Section::Accounts, Section::Keys, Section::Usage, Section::Activity, Section::Holds, Section::Secrets];
 
 #[test]
 fn usage_reads_the_same_however_much_is_folded() {
@@ -29,7 +32,7 @@ fn usage_reads_the_same_however_much_is_folded() {
         for step in [20, 300, COMMITS] {
             go(&sqlite, step).await;
             go(&postgres, step).await;
-            for section in [Section::Accounts, Section::Keys, Section::Usage, Section::Activity, Section::Secrets] {
+            for section in SECTIONS {
                 for limit in [1_000, 7, 2] {
                     let (was, is) = (pages(&sqlite, section, limit).await, pages(&postgres, section, limit).await);
                     assert!(!was.is_empty());
@@ -51,7 +54,7 @@ fn usage_reads_the_same_however_much_is_folded() {
     });
 }
 
-/// Charges, refunds and grants for three accounts up to a step, over several days. One of the accounts has few.
+/// Charges, refunds, holds and grants for three accounts up to a step, over several days. One of the accounts has few.
 async fn go(store: &dyn Store, to: usize) {
     let from = store.ledger(None, u32::MAX).await.unwrap().items.len();
     let secrets = [1, 2, 3].map(|number| KeyHash::from_bytes([number; 32]));
@@ -92,8 +95,34 @@ async fn go(store: &dyn Store, to: usize) {
             let later = now.saturating_add(Duration::from_secs(if step % 2 == 0 { DAY } else { 0 }));
             store.commit(refunds.chain([new("")]).collect(), later).await.unwrap();
         }
+        if step % 7 == 3 {
+            let key = if number == 0 { of_first[step % 3] } else { secrets[number] };
+            hold(store, &account_id(u8::try_from(number + 1).unwrap()), key, step, now).await;
+        }
         store.post_entry(&account_id(1), grant(1), NOON).await.unwrap();
     }
+}
+
+/// A hold, which is settled in one of all ways, or left open.
+async fn hold(store: &dyn Store, account: &AccountId, key: KeyHash, step: usize, now: Timestamp) {
+    let atoms = |atoms: usize| Credits::from_atoms(i64::try_from(atoms).unwrap());
+    let mut id = [0; 16];
+    id[..2].copy_from_slice(&u16::try_from(step).unwrap().to_be_bytes());
+    let terms = HoldTerms { id: HoldId::from_bytes(id), lease: LEASE, fallback: atoms(step % 50) };
+    let Posting::Charge(new) = charge(key, "/held", None) else { unreachable!() };
+    let new = Charge { price: atoms(1_000), hold: Some(terms), ..new };
+    let opened = store.commit(vec![Posting::Charge(new)], now).await.unwrap();
+    assert!(matches!(opened[..], [Outcome::Decided(Decision::Accepted(_))]), "{opened:?}");
+    let (action, now) = match step / 7 % 5 {
+        0 => (HoldAction::Capture { cost: atoms(step * 3), may_exceed: true }, now),
+        1 => (HoldAction::CaptureFallback, now),
+        2 => (HoldAction::Release, now),
+        3 => (HoldAction::Expire, now.saturating_add(LEASE)),
+        _ => return,
+    };
+    let update = HoldUpdate { account: account.clone(), id: terms.id, action, delivery: None };
+    let settled = store.commit(vec![Posting::Hold(update)], now).await.unwrap();
+    assert!(matches!(&settled[..], [Outcome::Hold(Some(updated))] if updated.changed), "{settled:?}");
 }
 
 /// Terms of a key that counts, and refuses nothing. Without a period, since time goes back by a day in this history.

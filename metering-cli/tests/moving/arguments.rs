@@ -74,7 +74,7 @@ fn a_dry_run_leaves_both_ends_as_they_were() {
     assert_eq!(looked["ending"], "would_move");
     assert_eq!(
         looked["sections"][0]["from"].to_string(),
-        r#"{"amounts":{"balance":0.01,"granted":0.01,"purchased":0,"used":0},"records":1}"#
+        r#"{"amounts":{"balance":0.01,"granted":0.01,"held":0,"purchased":0,"used":0},"records":1}"#
     );
     assert!(looked["sections"][0].get("to").is_none());
     assert_eq!(fixture.psql("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"), "0");

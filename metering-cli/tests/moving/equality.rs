@@ -68,6 +68,7 @@ fn every_later_change_is_found() {
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
     let link = "decode(repeat('b6', 32), 'hex')";
+    let hold = "decode(repeat('e0', 16), 'hex')";
     // Only the owner of the tables can change the audit log.
     let reason = |new: &str| {
         format!(
@@ -96,6 +97,11 @@ fn every_later_change_is_found() {
             format!("UPDATE key_meter SET day_count = day_count + 1 WHERE account = {keyed} AND key = 1"),
             format!("UPDATE key_meter SET day_count = day_count - 1 WHERE account = {keyed} AND key = 1"),
             "of org_x0000000000000000008 differs",
+        ),
+        (
+            format!("UPDATE hold SET fallback = fallback - 1 WHERE id = {hold}"),
+            format!("UPDATE hold SET fallback = fallback + 1 WHERE id = {hold}"),
+            "hold req_e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0 of org_x0000000000000000009 differs",
         ),
         (sign.clone(), sign, "activity of org_x0000000000000000001"),
         (

@@ -2,7 +2,7 @@
 
 use metering_core::operators::AuditQuery;
 use metering_core::usage::{Activity, DayRange};
-use metering_core::{Account, Day, FullStore, Store};
+use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
 use crate::filling::{quote, tx, wallet};
 use crate::fixture::NOON;
@@ -25,6 +25,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     for account in &accounts {
         texts.extend(account_snapshot(store, account).await);
     }
+    texts.push(format!("{:?}", store.expired_holds(Timestamp::from_unix_millis(i64::MAX), u32::MAX).await.unwrap()));
     for secret in keys::secrets() {
         texts.push(format!("{:?}", store.key_holder(&secret).await.unwrap()));
     }

@@ -4,7 +4,7 @@
 //! sentence, and what was charged, if that is known.
 
 use http::HeaderMap;
-use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER};
 use rmcp::model::CallToolResult;
 use serde_json::Value;
 
@@ -57,11 +57,18 @@ impl Failure {
     }
 }
 
-/// Adds the charge and the balance from the response headers.
+/// Adds the balance from the response headers, and the charge; while that is not known, what is held instead, and the
+/// request's id.
 pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
-    document
+    let document = document
         .with_number("credit_balance", header(headers, BALANCE_HEADER))
-        .with_number("credits_charged", header(headers, CHARGED_HEADER))
+        .with_number("credits_charged", header(headers, CHARGED_HEADER));
+    let held = header(headers, HELD_HEADER).filter(|_| !headers.contains_key(CHARGED_HEADER));
+    let document = document.with_number("credits_held", held);
+    match held.and(header(headers, REQUEST_ID_HEADER)) {
+        Some(id) => document.with("request_id", Json::from(Value::from(id))),
+        None => document,
+    }
 }
 
 fn refused(refusal: &Refusal) -> Document {

@@ -126,8 +126,15 @@ fn output(route: &Route) -> JsonObject {
     let data = if route.sse { stream_data() } else { json!({"description": "The route's response: JSON, or text."}) };
     let balance = json!({"type": "number", "description": "The account's balance after the call, in credits."});
     let charged = json!({"type": "number", "description": "What the call cost, in credits."});
-    let properties = [("data", data), ("credit_balance", balance), ("credits_charged", charged)];
-    or_error("data", properties.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect())
+    let mut properties = vec![("data", data), ("credit_balance", balance), ("credits_charged", charged)];
+    if route.usage_price().is_some() {
+        let held = json!({"type": "number", "description":
+            "What is held for the call, in credits, while it is not known what it cost."});
+        let id = json!({"type": "string", "description":
+            "With credits_held: the request's id. GET /requests/{id} returns what it cost."});
+        properties.extend([("credits_held", held), ("request_id", id)]);
+    }
+    or_error("data", properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
 }
 
 fn stream_data() -> Value {

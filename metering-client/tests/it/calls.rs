@@ -76,6 +76,26 @@ async fn results_contain_response_and_charge_to_the_byte() {
 }
 
 #[tokio::test]
+async fn a_result_says_what_is_held_while_the_cost_is_not_known() {
+    const ID: &str = "req_0123456789abcdef0123456789abcdef";
+    let (balance, held) = (("x-bds-credit-balance", "1.5"), ("x-bds-credit-held", "0.50"));
+    let (charged, id) = (("x-bds-credit-charged", "0.02"), ("x-bds-request-id", ID));
+    // headers, the members after `data`
+    let table = [
+        (vec![balance, held, id], format!(r#""credit_balance":1.5,"credits_held":0.50,"request_id":"{ID}""#)),
+        (vec![balance, charged, id], r#""credit_balance":1.5,"credits_charged":0.02"#.to_owned()),
+        (vec![balance, held], r#""credit_balance":1.5,"credits_held":0.50"#.to_owned()),
+        (vec![id], String::new()),
+    ];
+    for (headers, members) in table {
+        let session = Session::start(&Script::default().then(response(200, &headers, "{}"))).await;
+        let result = session.call("bds_mpp_ethPrice", json!({})).await;
+        let comma = if members.is_empty() { "" } else { "," };
+        assert_eq!(text(&result), format!("{{\"data\":{{}}{comma}{members}}}"));
+    }
+}
+
+#[tokio::test]
 async fn deeply_nested_response_is_passed_on_as_text() {
     for (depth, is_text) in [(100, false), (101, true), (127, true), (5000, true)] {
         let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -166,6 +166,22 @@ impl ReportReader {
     }
 }
 
+impl ReportReader {
+    /// Whether it counts the bytes of the body, so that the cost of what it was fed is known at any time. Otherwise the
+    /// report is in the body's JSON, which must not be encoded.
+    #[must_use]
+    pub const fn counts_bytes(&self) -> bool {
+        matches!(self.state, State::Bytes(_))
+    }
+
+    /// Whether the rest of the body makes no difference: the body is too large, or is not JSON.
+    /// [`finish`](Self::finish) says which.
+    #[must_use]
+    pub const fn has_given_up(&self) -> bool {
+        matches!(self.state, State::Unusable(_))
+    }
+}
+
 /// Whether a JSON text may begin with this byte, or with a byte order mark that does.
 const fn begins_json(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | 0xef)

@@ -9,6 +9,7 @@ mod operators;
 mod payments;
 mod plans;
 mod report;
+mod requests;
 mod usage;
 mod verification;
 
@@ -23,5 +24,6 @@ pub use operators::{
 pub use payments::AssignRequest;
 pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
 pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};
+pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
 pub use verification::{DiscrepancyDocument, VerificationDocument};

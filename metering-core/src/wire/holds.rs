@@ -22,6 +22,18 @@ pub enum RequestState {
     Released,
 }
 
+impl RequestState {
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Captured => "captured",
+            Self::Released => "released",
+        }
+    }
+}
+
 /// A request whose credits are held, or were held until it was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -135,6 +147,32 @@ impl<'de> Deserialize<'de> for HoldRequest {
         let of = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let terms = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { of, terms })
+    }
+}
+
+/// Written by hand, because a derive would need `serde(flatten)`, which would read the numbers as floats.
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for HoldRequest {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::ToSchema;
+        use utoipa::openapi::Ref;
+        use utoipa::openapi::schema::{AllOfBuilder, Schema};
+
+        let parts = [DeductRequest::name(), HoldFields::name()];
+        let parts = parts.iter().map(|name| Ref::from_schema_name(name.as_ref()));
+        Schema::AllOf(parts.fold(AllOfBuilder::new(), AllOfBuilder::item).build()).into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for HoldRequest {
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+        use utoipa::PartialSchema;
+
+        schemas.push((DeductRequest::name().into_owned(), DeductRequest::schema()));
+        schemas.push((HoldFields::name().into_owned(), HoldFields::schema()));
+        DeductRequest::schemas(schemas);
+        HoldFields::schemas(schemas);
     }
 }
 

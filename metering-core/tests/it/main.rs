@@ -6,6 +6,7 @@ mod charging_only;
 #[cfg(feature = "conformance")]
 mod contract_list;
 mod examples;
+mod held_requests;
 mod key_administration;
 mod keys;
 #[cfg(feature = "tower")]

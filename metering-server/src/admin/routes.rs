@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{accounts, audit, documents, health, keys, operators, payments, plans, reports, session};
+use super::{accounts, audit, documents, health, keys, operators, payments, plans, reports, requests, session};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -30,6 +30,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(keys::change_key),
         endpoint!(keys::rotate_key_by_id),
         endpoint!(keys::delete_key),
+        endpoint!(requests::held_requests).compressed(),
+        endpoint!(requests::held_request),
         endpoint!(plans::plans).compressed(),
         endpoint!(plans::put_plan),
         endpoint!(plans::activate_plan),

@@ -63,12 +63,18 @@ pub(crate) async fn lookup(app: &App, request: Request) -> Result<Reply, Problem
 }
 
 /// The client's key, passed on by a service that sent the billing secret.
-fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
+pub(super) fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
+    check_secret(app, headers)?;
+    Ok(credentials::key(headers)?)
+}
+
+/// Rejects callers without the billing secret.
+pub(super) fn check_secret(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let secret = app.billing_secret.as_ref().ok_or_else(Problem::not_found)?;
     let sent = headers.get(SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
     if !secret.admits(sent) {
         let message = "Send the internal billing secret in the X-BDS-Internal-Billing-Secret header.";
         return Err(Problem::new(ErrorCode::Forbidden, message));
     }
-    Ok(credentials::key(headers)?)
+    Ok(())
 }

@@ -98,6 +98,9 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if HeaderValue::from_str(&config.gateway.content_security_policy).is_err() {
         return Err(ConfigError::key("gateway.content_security_policy", "must be a valid header value on one line"));
     }
+    if !(10..=3_600).contains(&config.gateway.hold_lease.duration().as_secs()) {
+        return Err(ConfigError::key("gateway.hold_lease", "must be 10s to 1h"));
+    }
     if config.http.max_header_bytes < 8192 {
         return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));
     }

@@ -21,6 +21,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use url::Url;
 
 use crate::config::GatewayConfig;
+use crate::gateway::delivery::BodyError;
+use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Problem, Response};
 use body::UpstreamBody;
@@ -90,6 +92,9 @@ impl HttpUpstream {
             body.discard();
             return Err(problem);
         }
+        if head.headers.contains_key(header::TRAILER) {
+            head.extensions.insert(DeclaredTrailers::of(&head.headers));
+        }
         head.headers = headers::returned(&head.headers);
         // The HTTP version of the upstream connection does not matter to the client.
         head.version = http::Version::HTTP_11;
@@ -130,8 +135,12 @@ impl HttpUpstream {
             prefix => PathAndQuery::try_from(format!("{prefix}{target}"))?,
         };
         let address = head.extensions.get::<ClientAddress>();
-        let account = head.extensions.get::<Charged>().map(|charged| &charged.account);
+        let charged = head.extensions.get::<Charged>();
+        let account = charged.map(|charged| &charged.account);
         let mut headers = headers::forwarded(&head.headers, self.host.clone(), address, account);
+        if let Some(price) = charged.and_then(Charged::usage_price) {
+            headers::ask_for_report(&mut headers, price.report());
+        }
         if body.is_empty() && announces_length(head) {
             // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
@@ -167,6 +176,16 @@ fn announces_length(head: &Parts) -> bool {
 fn is_closed(error: &hyper::Error) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     error.is_incomplete_message() || error.is_canceled() || error.is_closed() || source.is_some()
+}
+
+/// The response broke off while its body was read, before any of it was passed on.
+pub(crate) fn broken_body(error: &BodyError) -> Problem {
+    error.downcast_ref().map_or_else(unreachable_upstream, broken)
+}
+
+/// The response took too long.
+pub(crate) fn too_late() -> Problem {
+    broken(&UpstreamError::TimedOut)
 }
 
 /// The upstream could not be reached, sent an invalid response, or broke off before the first byte of its body.

@@ -2,7 +2,7 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
-use metering_core::catalogue::{is_same_header, starts_like_header};
+use metering_core::catalogue::{Report, is_same_header, starts_like_header};
 
 use crate::http::ClientAddress;
 
@@ -84,7 +84,7 @@ const NOT_RETURNED: [&str; 20] = [
 ];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
-const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "ratelimit"];
+const OWN_PREFIXES: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
 
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 8;
@@ -112,6 +112,25 @@ pub(crate) fn forwarded(
         headers.insert(ACCOUNT_HEADER, account);
     }
     headers
+}
+
+/// Asks the upstream for a response whose report can be read: with trailers if it may be there, and without encoding if
+/// it is in the body.
+pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
+    if report.needs_body() {
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    } else {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        // RFC 9110, section 10.1.4.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("TE"));
+    }
+}
+
+/// The trailers to return to the client.
+pub(crate) fn returned_trailers(upstream: &HeaderMap) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(upstream.len() + ADDED);
+    filter(upstream, |name| is_any_of(&NOT_RETURNED, name), &mut trailers);
+    trailers
 }
 
 /// The headers to return to the client.
@@ -258,6 +277,7 @@ mod tests {
             ("set_cookie", "a=b"),
             ("x-bds-credit-balance", "1000000"),
             ("x_bds_credit_balance", "1000000"),
+            ("x-bds-request-id", "req_forged"),
             ("ratelimit", "forged"),
             ("transfer-encoding", "chunked"),
             ("content-type", "text/plain"),

@@ -5,15 +5,17 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
-use http::header;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use http::{HeaderMap, header};
 use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
 use metering_core::{Clock, Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
+use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::http::{Connection, EventStream, Response, Shutdown};
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
@@ -168,13 +170,18 @@ impl StreamPermit {
         let connection = connection.filter(|_| accepts_comments(reply.headers()));
         reply.map(|body| {
             let end = self.end.clone().cancelled_owned();
-            let mut frames = Box::pin(EventStream::new(body.into_data_stream(), connection).take_until(end));
+            let trailers = Arc::<Mutex<Option<HeaderMap>>>::default();
+            let data = data_of(body, Arc::clone(&trailers));
+            let mut data = Box::pin(EventStream::new(data, connection).take_until(end).fuse());
             let stream = futures_util::stream::poll_fn(move |context| {
                 // Moved in, so that the slot lives as long as the body.
                 let _seat = &self;
-                frames.as_mut().poll_next(context)
+                data.as_mut().poll_next(context).map(|next| match next {
+                    Some(data) => Some(data.map(Frame::data)),
+                    None => trailers.lock().unwrap_or_else(PoisonError::into_inner).take().map(Frame::trailers).map(Ok),
+                })
             });
-            StreamBody::new(stream.map(|data| data.map(Frame::data))).boxed_unsync()
+            StreamBody::new(stream).boxed_unsync()
         })
     }
 }
@@ -189,6 +196,19 @@ impl Drop for StreamPermit {
             }
         }
     }
+}
+
+/// The data of a body. Its trailers go into `trailers` when they arrive.
+fn data_of(
+    body: ResponseBody,
+    trailers: Arc<Mutex<Option<HeaderMap>>>,
+) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
+    BodyStream::new(body).try_filter_map(move |frame| {
+        let data = frame.into_data().map_err(|frame| {
+            *trailers.lock().unwrap_or_else(PoisonError::into_inner) = frame.into_trailers().ok();
+        });
+        std::future::ready(Ok(data.ok()))
+    })
 }
 
 /// Whether a body is an unencoded event stream, into which comments can be inserted.

@@ -19,6 +19,7 @@ use crate::config::GatewayConfig;
 use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
 use crate::gateway::forward::HttpUpstream;
 use crate::gateway::policy::ResponsePolicy;
+use crate::gateway::reports::{ByUsage, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Connection, Problem, Response, bytes, into_response};
 
@@ -39,11 +40,12 @@ pub(crate) struct Upstream(Arc<Shared>);
 struct Shared {
     source: Source,
     policy: ResponsePolicy,
+    reports: Arc<Reports>,
 }
 
 impl Upstream {
-    pub(crate) fn new(source: Source, config: &GatewayConfig) -> Self {
-        Self(Arc::new(Shared { source, policy: ResponsePolicy::new(config) }))
+    pub(crate) fn new(source: Source, config: &GatewayConfig, reports: Arc<Reports>) -> Self {
+        Self(Arc::new(Shared { source, policy: ResponsePolicy::new(config), reports }))
     }
 }
 
@@ -70,22 +72,44 @@ impl Service<Request<Bytes>> for Upstream {
 }
 
 impl Shared {
-    async fn respond(&self, request: Request<Bytes>) -> Result<Response, Problem> {
+    async fn respond(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response, Problem> {
         let (mut head, body) = request.into_parts();
         let stream = head.extensions.remove::<StreamRoute>();
+        let by_usage = head.extensions.get::<Charged>().and_then(|charged| Some((charged.usage_price()?, charged)));
+        let Some((price, charged)) = by_usage else {
+            let response = self.fetch(&head, body, stream.is_some()).await?;
+            let response = match head.extensions.remove::<Charged>() {
+                Some(charged) => refunded_if_broken(response, charged),
+                None => response,
+            };
+            return Ok(held(response, stream, head.extensions.get()));
+        };
+        let by_usage = ByUsage {
+            charged: charged.clone(),
+            price: Arc::clone(price),
+            wants_trailers: are_wanted(&head.headers),
+            stream: stream.clone(),
+        };
+        let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
+        let fetching = async move { shared.fetch(&head, body, streams).await };
+        let response = self.reports.serve(by_usage, fetching).await?;
+        Ok(held(response, stream, connection.as_ref()))
+    }
+
+    async fn fetch(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
         let response = match &self.source {
-            Source::Http(upstream) => upstream.call(&head, body, stream.is_some()).await?,
-            Source::Sample(feed) => sample(feed, &head),
+            Source::Http(upstream) => upstream.call(head, body, streams).await?,
+            Source::Sample(feed) => sample(feed, head),
         };
-        let response = self.policy.apply(response);
-        let response = match head.extensions.remove::<Charged>() {
-            Some(charged) => refunded_if_broken(response, charged),
-            None => response,
-        };
-        Ok(match stream {
-            Some(stream) => stream.hold(response, head.extensions.get::<Connection>()),
-            None => response,
-        })
+        Ok(self.policy.apply(response))
+    }
+}
+
+/// The response of a stream route holds the slot of its stream.
+fn held(response: Response, stream: Option<StreamRoute>, connection: Option<&Connection>) -> Response {
+    match stream {
+        Some(stream) => stream.hold(response, connection),
+        None => response,
     }
 }
 

@@ -28,6 +28,14 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     );
     describe_counter!("metering_charges_total", "Charge decisions, by outcome");
     describe_counter!("metering_refunds_total", "Charges refunded");
+    describe_counter!("metering_holds_total", "Requests whose credits were held");
+    describe_counter!("metering_holds_settled_total", "Holds settled, by reason");
+    describe_counter!("metering_holds_exceeded_total", "Requests that cost more than was held");
+    describe_gauge!("metering_holds_open", "Holds of the requests that this node serves");
+    describe_counter!(
+        "metering_unreadable_reports_total",
+        "Responses whose report of their cost could not be read, by reason"
+    );
     describe_counter!("metering_commits_total", "Commits of charge batches");
     describe_counter!("metering_commits_failed_total", "Commits that failed");
     describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
@@ -126,6 +134,7 @@ pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: u
     charges("too_many_requests_in_flight", too_many_in_flight);
     charges("overloaded", overloaded);
     counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));
+    render_holds(meter);
     counter!("metering_commits_total").absolute(stats.commits.load(Ordering::Relaxed));
     counter!("metering_commits_failed_total").absolute(stats.failed.load(Ordering::Relaxed));
     counter!("metering_postings_failed_total").absolute(stats.failed_postings.load(Ordering::Relaxed));
@@ -135,6 +144,23 @@ pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: u
     gauge!("metering_streams_open").set(as_gauge(streams_open));
     recorder.run_upkeep();
     recorder.render()
+}
+
+fn render_holds(meter: &Meter) {
+    let MeterStats { holds, captured, captured_without_report, released, expired_holds, exceeded_holds, .. } =
+        meter.stats();
+    let settled = [
+        ("report", captured),
+        ("no_report", captured_without_report),
+        ("release", released),
+        ("expiry", expired_holds),
+    ];
+    for (reason, count) in settled {
+        counter!("metering_holds_settled_total", "reason" => reason).absolute(count.load(Ordering::Relaxed));
+    }
+    counter!("metering_holds_total").absolute(holds.load(Ordering::Relaxed));
+    counter!("metering_holds_exceeded_total").absolute(exceeded_holds.load(Ordering::Relaxed));
+    gauge!("metering_holds_open").set(as_gauge(meter.open_holds()));
 }
 
 fn as_gauge(count: usize) -> f64 {

@@ -52,7 +52,18 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     let seller = config.operator.seller(&config.brand);
     let max_keys_per_account = config.limits.max_keys_per_account.get();
     let public_url = public.clone();
-    ServiceConfig { public_url, links, terms_url, terms_version, chains, delivery_lease, seller, max_keys_per_account }
+    let hold_lease = config.gateway.hold_lease.duration();
+    ServiceConfig {
+        public_url,
+        links,
+        terms_url,
+        terms_version,
+        chains,
+        delivery_lease,
+        hold_lease,
+        seller,
+        max_keys_per_account,
+    }
 }
 
 pub(super) fn payments(config: &Config) -> PaymentSettings {

@@ -2,6 +2,7 @@
 
 mod billing;
 mod caps;
+mod holds;
 mod idempotency;
 mod overload;
 mod prices;

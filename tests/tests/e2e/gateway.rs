@@ -3,6 +3,7 @@
 mod client_address;
 mod disconnects;
 mod forwarding;
+mod holds;
 mod paths;
 mod streams;
 mod tls;

@@ -2,6 +2,7 @@
 
 mod buying;
 mod console;
+mod held;
 mod keys;
 mod reference;
 

@@ -47,6 +47,7 @@ fn write_account(out: &mut dyn Write, account: &AccountDocument) -> Result<(), F
             ("Status", &status),
             ("Created", &account.created_at),
             ("Balance", &account.credit_balance),
+            ("Held", &account.credits_held),
             ("Purchased", &account.total_credits_purchased),
             ("Granted", &account.total_credits_granted),
             ("Used", &account.total_credits_used),

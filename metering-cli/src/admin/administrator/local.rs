@@ -5,12 +5,13 @@ use metering_config::Sources;
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
+use metering_core::charging::HoldId;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::admin::{
-    AccountDocument, AccountUsageDocument, AuditDocument, CreateAccountRequest, EntryRequest, LimitsRequest,
-    OperatorDocument, VerificationDocument,
+    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
@@ -144,6 +145,14 @@ impl Administrator for Local {
 
     async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure> {
         Ok(self.administration.delete_key(&self.action, id, key).await?)
+    }
+
+    async fn held_requests(&self, id: &AccountId, limit: u32) -> Result<AccountRequestsDocument, Failure> {
+        Ok(self.administration.held_requests(id, limit).await?)
+    }
+
+    async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure> {
+        Ok(self.administration.request(id).await?)
     }
 
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {

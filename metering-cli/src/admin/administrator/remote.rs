@@ -2,18 +2,20 @@
 
 mod keys;
 mod payments;
+mod requests;
 
 use async_trait::async_trait;
 use http::Method;
 use metering_client::{Client, ClientError, Response};
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
+use metering_core::charging::HoldId;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
-    AccountDocument, AccountUsageDocument, AccountsDocument, AccountsUsageDocument, AuditDocument,
-    CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest, OperatorDocument, OperatorsDocument,
-    PlanRequest, PlansDocument, ReasonRequest, VerificationDocument,
+    AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AccountsDocument,
+    AccountsUsageDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest,
+    OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
@@ -234,6 +236,14 @@ impl Administrator for Remote {
 
     async fn delete_key(&self, id: &AccountId, key: &KeyId) -> Result<(), Failure> {
         self.delete(id, key).await
+    }
+
+    async fn held_requests(&self, id: &AccountId, limit: u32) -> Result<AccountRequestsDocument, Failure> {
+        self.requests_of(id, limit).await
+    }
+
+    async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure> {
+        self.request_by_id(id).await
     }
 
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {

@@ -65,6 +65,8 @@ impl Exported for Account {
         ("requests_per_day", |account| Value::Unsigned(account.limits.requests_per_day.into())),
         ("created_at", |account| text(&account.created_at)),
         ("revoked_at", |account| optional(account.revoked_at.as_ref())),
+        ("credits_held", |account| Value::Credits(account.totals.held)),
+        ("credits_held_atoms", |account| atoms(account.totals.held)),
     ];
 }
 

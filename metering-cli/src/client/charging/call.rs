@@ -28,8 +28,8 @@ use crate::table::printable;
 
 /// Call a metered route and print its response.
 ///
-/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr. `metering
-/// routes` lists the routes.
+/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr, or what is
+/// held until the cost is known. `metering routes` lists the routes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -146,7 +146,7 @@ impl CallArgs {
         let received = destination.receive(body).await;
         destination.end_line()?;
         if !self.quiet {
-            receipt::print_charge(&headers);
+            receipt::print_final_charge(&client, &headers).await;
         }
         received
     }

@@ -1,18 +1,84 @@
-//! Prints the charge and the balance that a response's headers state.
+//! Prints what a response's headers say about money: what was charged, or what is held until the cost is known.
+
+use std::time::Duration;
 
 use http::HeaderMap;
-use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+use metering_client::Client;
+use metering_core::charging::HoldId;
+use metering_core::wire::{
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER, RequestDocument, RequestState,
+};
 
 use crate::output::notice;
 use crate::table::printable;
 
-/// Prints them; nothing if the route is not metered.
+/// How long to wait for the cost of a request whose response has ended.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Credits that are held for a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    amount: String,
+    request: Option<HoldId>,
+}
+
+/// Prints the charge and the balance; nothing if the route is not metered.
 pub(crate) fn print_charge(headers: &HeaderMap) {
-    let amount = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(printable);
-    match (amount(CHARGED_HEADER), amount(BALANCE_HEADER)) {
+    let balance = header(headers, BALANCE_HEADER);
+    if let Some(held) = Held::read(headers) {
+        let balance = balance.map(|balance| format!(" The balance is {balance} credits.")).unwrap_or_default();
+        return notice(&format!("{}{balance}", held.sentence()));
+    }
+    match (header(headers, CHARGED_HEADER), balance) {
         (Some(charged), Some(balance)) => notice(&format!("Charged {charged} credits; the balance is {balance}.")),
         (None, Some(balance)) => notice(&format!("The balance is {balance} credits.")),
         (Some(charged), None) => notice(&format!("Charged {charged} credits.")),
         (None, None) => {}
     }
+}
+
+/// The same, after the whole response was received: the cost of a request that was held may be known by now.
+pub(crate) async fn print_final_charge(client: &Client, headers: &HeaderMap) {
+    match Held::read(headers) {
+        Some(held) => match held.charged(client).await {
+            Some(sentence) => notice(&sentence),
+            None => print_charge(headers),
+        },
+        None => print_charge(headers),
+    }
+}
+
+impl Held {
+    /// What is held for the request with this response; `None` if its cost is known.
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+        if headers.contains_key(CHARGED_HEADER) {
+            return None;
+        }
+        let request = header(headers, REQUEST_ID_HEADER).and_then(|id| id.parse().ok());
+        Some(Self { amount: header(headers, HELD_HEADER)?, request })
+    }
+
+    /// That it is held, and how to find out more.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { amount, request } = self;
+        match request {
+            Some(id) => format!(
+                "Holding {amount} credits until the cost is known: `metering requests show {id}` shows what was charged."
+            ),
+            None => format!("Holding {amount} credits until the cost is known."),
+        }
+    }
+
+    /// What the request was charged, as the service says now; `None` if it does not know yet, or cannot be asked.
+    pub(crate) async fn charged(&self, client: &Client) -> Option<String> {
+        let asked = tokio::time::timeout(LOOKUP_TIMEOUT, client.request_by_id(self.request.as_ref()?));
+        let request: RequestDocument = asked.await.ok()?.ok()?.json().ok()?;
+        let (charged, amount) = (request.charged, &self.amount);
+        (request.state != RequestState::Held).then(|| format!("Charged {charged} credits; {amount} were held."))
+    }
+}
+
+/// A header's value, safe to print.
+pub(crate) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(printable)
 }

@@ -1,5 +1,6 @@
 //! `metering balance`: the balance, and the credits purchased, granted and used.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use clap::Args;
@@ -14,6 +15,7 @@ use crate::table::write_pairs;
 
 /// Show the account's balance.
 ///
+/// Credits that are held for requests under way are not part of the balance; `metering requests` lists those requests.
 /// Exits with code 0 at any balance; prints a hint on stderr if no credits are left.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -35,6 +37,8 @@ struct Balance {
     email: Option<String>,
     payer_address: Option<String>,
     credit_balance: Amount,
+    /// Services that hold no credits leave it out.
+    credits_held: Option<Amount>,
     total_credits_purchased: Amount,
     total_credits_granted: Amount,
     total_credits_used: Amount,
@@ -61,19 +65,25 @@ impl BalanceArgs {
 impl Balance {
     fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let none = "-";
-        write_pairs(
-            out,
-            &[
-                ("balance", &self.credit_balance),
-                ("purchased", &self.total_credits_purchased),
-                ("granted", &self.total_credits_granted),
-                ("used", &self.total_credits_used),
-                ("requests", &self.rate_limits),
-                ("account", &self.org_id),
-                ("agent name", &self.agent_name),
-                ("email", &self.email.as_deref().unwrap_or(none)),
-                ("payer", &self.payer_address.as_deref().unwrap_or(none)),
-            ],
-        )
+        let held = self.credits_held.as_ref().filter(|held| !held.is_used_up());
+        let held = held.map(|held| format!("{held} for requests whose cost is not known yet"));
+        let mut pairs: Vec<(&str, &dyn Display)> = vec![("balance", &self.credit_balance)];
+        if let Some(held) = &held {
+            pairs.push(("held", held));
+        }
+        let email = self.email.as_deref().unwrap_or(none);
+        let payer = self.payer_address.as_deref().unwrap_or(none);
+        let others: [(&str, &dyn Display); 8] = [
+            ("purchased", &self.total_credits_purchased),
+            ("granted", &self.total_credits_granted),
+            ("used", &self.total_credits_used),
+            ("requests", &self.rate_limits),
+            ("account", &self.org_id),
+            ("agent name", &self.agent_name),
+            ("email", &email),
+            ("payer", &payer),
+        ];
+        pairs.extend(others);
+        write_pairs(out, &pairs)
     }
 }

@@ -21,7 +21,14 @@ impl<T: DeserializeOwned> Document<T> {
     /// # Errors
     /// When the service rejects the request, does not respond, or responds with something else.
     pub(crate) async fn get(client: &Client, target: &str) -> Result<Self, Failure> {
-        let response = client.get(target).await?;
+        Self::of(client.get(target).await?)
+    }
+
+    /// Parses a response.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub(crate) fn of(response: Response) -> Result<Self, Failure> {
         Ok(Self { content: response.json()?, response })
     }
 

@@ -44,13 +44,22 @@ impl Activity {
             // Only usage entries count calls.
             let calls = entry.calls.filter(|_| entry.route_template.is_some());
             let calls = calls.map(|calls| calls.to_string()).unwrap_or_default();
-            table.row([&entry.created_at, &entry.kind, &entry.subject(), &source, &calls, &entry.amount]);
+            table.row([&entry.created_at, &entry.kind(), &entry.subject(), &source, &calls, &entry.amount]);
         }
         table.write(out)
     }
 }
 
 impl Entry {
+    /// Its kind, as the service names it, or in plain words where that name says too little.
+    fn kind(&self) -> &str {
+        match &*self.kind {
+            "hold_expired" => "charged on expiry",
+            "hold_released" => "released",
+            kind => kind,
+        }
+    }
+
     /// The route of a usage entry; of any other entry, the plan or its description.
     fn subject(&self) -> String {
         let path = self.request_path.as_deref().or(self.route_template.as_deref());

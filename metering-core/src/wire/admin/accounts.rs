@@ -38,6 +38,10 @@ pub struct AccountDocument {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
+    /// Credits held for requests under way, whose cost is not known yet. They are not part of the balance.
+    #[serde(default, deserialize_with = "printed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_held: Credits,
     /// Credits bought in total.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
@@ -78,6 +82,7 @@ impl From<&Account> for AccountDocument {
             payer_address: account.payer.map(|payer| payer.address),
             status: if account.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
             credit_balance: account.totals.balance,
+            credits_held: account.totals.held,
             total_credits_purchased: account.totals.purchased,
             total_credits_granted: account.totals.granted,
             total_credits_used: account.totals.used,

@@ -7,6 +7,7 @@ import { showConnect } from "/assets/connect.js";
 import { isPending, pendingNotice, showVerification } from "/assets/email.js";
 import { startFigures } from "/assets/figure.js";
 import { showSignedIn } from "/assets/header.js";
+import { isHolding } from "/assets/held.js";
 import { KeysTab } from "/assets/keys.js";
 import { showReplace } from "/assets/replace.js";
 import { showRotate } from "/assets/rotate.js";
@@ -26,16 +27,18 @@ let tabs = null;
 
 async function load(key) {
   const summaryOf = (days) => callApi(`/credits/usage/summary?days=${days}`, { key });
-  const [balance, summary, recent, activity, receipts] = await Promise.all([
-    callApi("/credits/balance", { key }),
+  const account = callApi("/credits/balance", { key });
+  const [balance, summary, recent, activity, receipts, held] = await Promise.all([
+    account,
     summaryOf(view.days),
     // The pace is taken from more than a week.
     view.days < PACE_DAYS ? summaryOf(PACE_DAYS) : null,
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
     // Without its purchases, the account is still worth showing.
     callApi("/credits/receipts", { key }).catch((error) => ({ error })),
+    account.then((balance) => (isHolding(balance) ? callApi("/requests", { key }).catch((error) => ({ error })) : null)),
   ]);
-  return { key, balance, summary, recent: recent ?? summary, activity, receipts, now: summary.date };
+  return { key, balance, summary, recent: recent ?? summary, activity, receipts, held, now: summary.date };
 }
 
 /** Shows the data. Opens the account with `key` if none is open. */

@@ -1,15 +1,18 @@
 // Recent activity: the newest changes of the balance.
 
-import { group } from "/assets/decimal.js";
+import { group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { longTable } from "/assets/table.js";
 
 /** How many rows are shown at first. */
 const FIRST = 8;
+/** What kinds of entries are called. An expired hold was charged because its cost was not reported in time. */
 const KINDS = {
   usage: "Usage",
   usage_refund: "Refund",
+  hold_expired: "Charged on expiry",
+  hold_released: "Released",
   signup_bonus: "Free credits",
   purchase_pay_signup: "Purchase",
   purchase_topup: "Top-up",
@@ -27,7 +30,7 @@ export function activity({ transactions }, names = null) {
     about(entry),
     ...(names ? [names.get(entry.key_id) ?? entry.key_id ?? ""] : []),
     entry.client_source ?? "",
-    h("span", { class: entry.amount.startsWith("-") ? null : "good" }, figure(entry.amount, { sign: true })),
+    h("span", { class: toUnits(entry.amount) > 0n ? "good" : null }, figure(entry.amount, { sign: true })),
   ]);
   const content = rows.length > 0 ? longTable("Recent activity", columns, rows, FIRST) : h("p", { class: "soft" }, "No activity yet.");
   return h(

@@ -4,6 +4,7 @@ import { drums, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { isPending } from "/assets/email.js";
 import { figure } from "/assets/figure.js";
+import { heldLine, isHolding } from "/assets/held.js";
 import { runway } from "/assets/runway.js";
 
 /** The tiles of an account. `recent` is a summary of at least the last eight days. */
@@ -21,6 +22,7 @@ export function tiles(balance, recent, now) {
       "balance-title",
       h("p", { class: "meter-line" }, meter, h("span", { class: "soft" }, `${unit} ${plural(balance.credit_balance, "credit")}`.trim())),
       h("p", { class: "soft", id: "runway" }, isPending(balance) && toUnits(balance.credit_balance) === 0n ? "Nothing yet." : runway(balance.credit_balance, recent.by_day, now)),
+      isHolding(balance) && heldLine(balance),
     ),
     tile(
       "Lifetime used",

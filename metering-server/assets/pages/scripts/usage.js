@@ -5,6 +5,7 @@ import { bar, largest } from "/assets/bar.js";
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
+import { heldRequests } from "/assets/held.js";
 import { purchases } from "/assets/purchases.js";
 import { longTable } from "/assets/table.js";
 import { tiles } from "/assets/tiles.js";
@@ -19,13 +20,14 @@ export const view = { ...DEFAULT_VIEW };
 export const resetView = () => Object.assign(view, DEFAULT_VIEW);
 
 /** Fills the tab. `now` is the service's time; its days are UTC days. `reload` fetches the data again. */
-export function showUsage(panel, { key, balance, summary, recent, activity, receipts, now }, reload) {
+export function showUsage(panel, { key, balance, summary, recent, activity, receipts, held, now }, reload) {
   const names = keyNames([recent, summary], activity);
   panel.replaceChildren(
     tiles(balance, recent, now),
     trend({ key, summary, now, view, reload }),
     byEndpoint(summary),
     names ? byKey(summary) : h("span", { hidden: true }),
+    heldRequests(balance, held),
     recentActivity(activity, names),
     purchases({ key, receipts }),
   );

@@ -48,7 +48,7 @@ const METHOD: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
 const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
 
 /// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
-const NOT_NEGATIVE: [(&str, &str); 10] = [
+const NOT_NEGATIVE: [(&str, &str); 13] = [
     ("BalanceDocument", "total_credits_purchased"),
     ("DeductResponse", "amount_charged"),
     ("EpochUnit", "credits_per_epoch"),
@@ -56,6 +56,9 @@ const NOT_NEGATIVE: [(&str, &str); 10] = [
     ("ErrorBody", "required"),
     ("PlanDocument", "bonus_credits"),
     ("PlanDocument", "credits"),
+    ("RequestDocument", "charged"),
+    ("RequestDocument", "held"),
+    ("RequestDocument", "released"),
     ("TopUpResponse", "amount_added"),
     ("TopUpResponse", "total_credits_purchased"),
     ("VerifiedResponse", "credits_granted"),

@@ -96,13 +96,15 @@ fn limits_have_defaults_and_can_be_switched_off() {
 fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 40] = [
+    let table: [(&str, Variables, &str); 42] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
         ("[http]\nheader_timeout = '0s'", &[], "http.header_timeout"),
         ("[http]\nmax_body_bytes = -1", &[], "http.max_body_bytes"),
         ("[http]\nmax_header_bytes = 10", &[], "http.max_header_bytes"),
+        ("[gateway]\nhold_lease = '9s'", &[], "gateway.hold_lease"),
+        ("[gateway]\nhold_lease = '61m'", &[], "gateway.hold_lease"),
         ("[meter]\nqueue = 0", &[], "meter.queue"),
         ("upstream = 'ftp://x'", &[], "upstream"),
         ("upstream = 'not a url'", &[], "upstream"),

@@ -1,6 +1,7 @@
 //! The operators' API on the admin address: signing in, roles, actions and the audit log.
 
 mod faults;
+mod requests;
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -26,13 +27,19 @@ impl Console {
     }
 
     fn start_on(site: Site) -> Self {
+        Self::start_with(site, &[])
+    }
+
+    /// A server with more settings: environment variables and their values.
+    fn start_with(site: Site, settings: &[(&str, &str)]) -> Self {
         let token = |name: &str, role: &str| {
             let created = site.admin_json(&["operator", "create", name, "--role", role]);
             created["token"].as_str().expect("a token is printed").to_owned()
         };
         let (manager, viewer) = (token("mo", "manager"), token("vi", "viewer"));
         let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string()).start();
+        let server = site.server().set("METERING_ADMIN_LISTEN", &admin.to_string());
+        let server = settings.iter().fold(server, |server, (name, value)| server.set(name, value)).start();
         Self { site, server, admin, manager, viewer }
     }
 

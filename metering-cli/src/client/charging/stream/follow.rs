@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use http::HeaderMap;
 use metering_client::{Client, ClientError, Event, Events, Unreachable};
 use metering_core::retry::Retries;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
 use tokio::time::sleep;
 
-use crate::client::charging::receipt;
+use crate::client::charging::receipt::{self, Held, header};
 use crate::client::charging::stream::bounds::{Bounds, End};
 use crate::client::charging::stream::line::Form;
 use crate::client::charging::stream::retry::{POLICY, is_retryable};
@@ -40,6 +39,8 @@ pub(super) struct Follower {
     /// The charge and the balance, from the headers of the last connection.
     charged: Option<String>,
     balance: Option<String>,
+    /// What is held for the last connection, while its charge is not known.
+    held: Option<Held>,
 }
 
 /// Why reading from a connection stopped.
@@ -62,6 +63,7 @@ impl Follower {
             last_id: None,
             charged: None,
             balance: None,
+            held: None,
         }
     }
 
@@ -69,7 +71,12 @@ impl Follower {
     pub(super) async fn follow(mut self, out: &mut dyn Write) -> Result<(), Failure> {
         let followed = self.follow_all(out).await;
         if self.connections > 0 && !self.options.quiet {
-            notice(&self.summary());
+            // The cost may be known by now.
+            let settled = match &self.held {
+                Some(held) => held.charged(&self.client).await,
+                None => None,
+            };
+            notice(&self.summary(settled));
         }
         match followed? {
             End::Reached => Ok(()),
@@ -152,6 +159,7 @@ impl Follower {
     fn note_money(&mut self, stream: &Events) {
         self.charged = header(&stream.headers, CHARGED_HEADER);
         self.balance = header(&stream.headers, BALANCE_HEADER).or(self.balance.take());
+        self.held = Held::read(&stream.headers);
     }
 
     /// The failure for an error that is not retried.
@@ -168,7 +176,8 @@ impl Follower {
         }
     }
 
-    fn summary(&self) -> String {
+    /// What was received and charged. `settled` says what the last connection was charged, if it was held before.
+    fn summary(&self, settled: Option<String>) -> String {
         let mut text = plural(self.events, "event");
         if self.connections > 1 {
             text.push_str(&format!(" over {}, each charged", plural(self.connections, "connection")));
@@ -180,6 +189,10 @@ impl Follower {
                 if self.connections > 1 { " per connection." } else { "." }
             ));
         }
+        if let Some(held) = &self.held {
+            text.push_str(&format!(" {}", settled.unwrap_or_else(|| held.sentence())));
+            return text;
+        }
         if let Some(balance) = &self.balance {
             text.push_str(&format!(" The balance is {balance} credits."));
         }
@@ -189,8 +202,4 @@ impl Follower {
 
 fn plural(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(printable)
 }

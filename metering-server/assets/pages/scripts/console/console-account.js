@@ -12,6 +12,7 @@ import { usage } from "/assets/console-usage.js";
 import { group } from "/assets/decimal.js";
 import { byId, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
+import { isHolding } from "/assets/held.js";
 import { startTabs } from "/assets/tabs.js";
 
 /** The tabs: name, and the function that loads the content for an account. */
@@ -76,6 +77,7 @@ function figures(data) {
   const limit = (count) => (count === "0" ? "No limit" : group(count));
   const facts = [
     ["Balance", figure(data.credit_balance), "balance"],
+    ...(isHolding(data) ? [["Held", figure(data.credits_held)]] : []),
     ["Bought", figure(data.total_credits_purchased)],
     ["Granted", figure(data.total_credits_granted)],
     ["Used", figure(data.total_credits_used)],

@@ -1,0 +1,38 @@
+//! `request show`: one request of any account.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::charging::HoldId;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::requests;
+
+/// Show a request of any account: what it holds or cost, and why. Settled ones can be shown for a day.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Customers find the id in the header X-BDS-Request-Id of their response.
+
+Examples:
+  metering admin request show req_0123456789abcdef0123456789abcdef
+  metering admin request show req_0123456789abcdef0123456789abcdef --json")]
+pub(crate) struct ShowArgs {
+    /// The request's id.
+    #[arg(value_name = "REQUEST")]
+    id: HoldId,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ShowArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let of = session.administrator().await?.request(&self.id).await?;
+        if self.format.json {
+            return json_line(out, &of);
+        }
+        let key = format!("{} ({})", of.key_id, of.key_name);
+        requests::write(out, &[("Account", &of.org_id), ("Key", &key)], &of.request)
+    }
+}

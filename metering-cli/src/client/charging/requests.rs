@@ -1,0 +1,89 @@
+//! `metering requests`: requests whose cost was not known when they were accepted.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_core::charging::HoldId;
+use metering_core::wire::{RequestDocument, RequestsDocument};
+
+use crate::client::session::ProfileArgs;
+use crate::client::session::documents::Document;
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+use crate::requests;
+
+/// The most requests that the service lists.
+const MOST: usize = 100;
+
+/// List the requests whose credits are held, newest first, or show one.
+///
+/// A route priced by usage costs what its response reports, so the service holds credits until it knows the cost. The
+/// key needs the scope read to list requests; without it, it can show its own.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  metering requests
+  metering requests --json
+  metering requests show req_0123456789abcdef0123456789abcdef"
+)]
+pub(crate) struct RequestsArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(ShowArgs),
+}
+
+/// Show a request: what it holds or cost, and why. Settled ones can be shown for a day.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Responses have the id in the header X-BDS-Request-Id, and `metering call` prints it.
+
+Examples:
+  metering requests show req_0123456789abcdef0123456789abcdef
+  metering requests show req_0123456789abcdef0123456789abcdef --json")]
+struct ShowArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The request's id.
+    #[arg(value_name = "REQUEST")]
+    id: HoldId,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl RequestsArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        if let Some(Command::Show(args)) = self.command {
+            return args.run(out).await;
+        }
+        let client = self.profile.open()?.client()?;
+        let document: Document<RequestsDocument> = Document::of(client.held_requests().await?)?;
+        if self.format.json {
+            document.write_json(out)?;
+        } else {
+            requests::write_list(out, &document.content.data)?;
+        }
+        out.flush()?;
+        if document.content.data.len() >= MOST {
+            notice(&format!("These are the newest {MOST}; there may be more."));
+        }
+        Ok(())
+    }
+}
+
+impl ShowArgs {
+    async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let document: Document<RequestDocument> = Document::of(client.request_by_id(&self.id).await?)?;
+        if self.format.json { document.write_json(out) } else { requests::write(out, &[], &document.content) }
+    }
+}

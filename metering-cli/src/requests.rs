@@ -1,0 +1,76 @@
+//! Requests whose credits are or were held, as `metering requests` and `metering admin request` print them.
+
+use std::io::Write;
+
+use metering_core::wire::{RequestDocument, RequestState};
+
+use crate::failure::Failure;
+use crate::table::{Column, Table, write_pairs};
+
+const COLUMNS: &[Column] = &[
+    Column::Text("REQUEST"),
+    Column::Text("ROUTE"),
+    Column::Number("HELD"),
+    Column::Text("ACCEPTED"),
+    Column::Text("LEASE_ENDS"),
+];
+
+const ABSENT: &str = "-";
+
+/// Writes a table of requests whose credits are held.
+pub(crate) fn write_list<'r>(
+    out: &mut dyn Write,
+    requests: impl IntoIterator<Item = &'r RequestDocument>,
+) -> Result<(), Failure> {
+    let mut table = Table::new(COLUMNS);
+    for request in requests {
+        table.row([&request.id, &route(request), &request.held, &request.created_at, &request.expires_at]);
+    }
+    table.write(out)
+}
+
+/// Writes a request, below lines about its account, if there are any.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    about: &[(&str, &dyn std::fmt::Display)],
+    request: &RequestDocument,
+) -> Result<(), Failure> {
+    let settled = request.settled_at.map_or_else(|| ABSENT.to_owned(), |at| at.to_string());
+    let lines: [(&str, &dyn std::fmt::Display); 10] = [
+        ("Request", &request.id),
+        ("Route", &route(request)),
+        ("State", &state(request.state)),
+        ("Held", &request.held),
+        ("Charged", &request.charged),
+        ("Released", &request.released),
+        ("Why", &reason(request.settled_by.as_deref())),
+        ("Accepted", &request.created_at),
+        ("Lease ends", &request.expires_at),
+        ("Settled", &settled),
+    ];
+    write_pairs(out, &[about, &lines].concat())
+}
+
+fn route(request: &RequestDocument) -> String {
+    format!("{} {}", request.http_method, request.request_path)
+}
+
+const fn state(state: RequestState) -> &'static str {
+    match state {
+        RequestState::Held => "held: its cost is not known yet",
+        RequestState::Captured => "charged",
+        RequestState::Released => "released: it was not served, and cost nothing",
+    }
+}
+
+/// Why a request was settled. A reason that this version does not know is shown as it is.
+fn reason(settled_by: Option<&str>) -> &str {
+    match settled_by {
+        None => ABSENT,
+        Some("report") => "the response said what it cost",
+        Some("no_report") => "the response did not say what it cost",
+        Some("release") => "it was not served",
+        Some("expiry") => "its cost was not reported before its lease ended",
+        Some(other) => other,
+    }
+}

@@ -1,0 +1,184 @@
+//! Requests priced by usage: reads what their responses report, and settles their holds.
+//!
+//! Each is served by a task of its own, which outlives the client's connection. So the rest of a response is read for
+//! its report when its client has disconnected, and a hold is settled in any case.
+
+mod relay;
+mod rest;
+mod settling;
+mod trailers;
+mod whole;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, header};
+use http_body::Body;
+use metering_core::catalogue::UsagePrice;
+use metering_core::{Charged, Error, UnderWay};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::GatewayConfig;
+use crate::gateway::streams::StreamRoute;
+use crate::http::{Problem, Response};
+use rest::Bounds;
+use settling::Settling;
+
+pub(super) use trailers::{DeclaredTrailers, are_wanted};
+
+/// How long a shutdown waits for tasks that were told to settle.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The requests priced by usage that are being served.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    bounds: Bounds,
+    silence: Duration,
+}
+
+/// A request priced by usage.
+pub(super) struct ByUsage {
+    pub(super) charged: Charged,
+    pub(super) price: Arc<UsagePrice>,
+    /// Whether its client reads trailers.
+    pub(super) wants_trailers: bool,
+    /// Its slot among the streams of its key.
+    pub(super) stream: Option<StreamRoute>,
+}
+
+/// The task that serves a request.
+struct Task {
+    settling: Settling,
+    wants_trailers: bool,
+    stop: CancellationToken,
+    bounds: Bounds,
+    /// How long the upstream may send nothing of a body that is read before it is passed on.
+    silence: Duration,
+    /// Held until the task ends: the upstream may still be at work when the client has gone.
+    _stream: Option<StreamRoute>,
+}
+
+/// To the client, if it is still there.
+type Reply = oneshot::Sender<Result<Response, Problem>>;
+
+/// Brings the slot of a request under way from its response to its task, which holds it while it reads.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeldSlot(Arc<Mutex<Option<UnderWay>>>);
+
+impl HeldSlot {
+    /// Hands over the slot.
+    pub(super) fn put(&self, slot: UnderWay) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
+    }
+}
+
+impl Reports {
+    pub(super) fn new(config: &GatewayConfig) -> Self {
+        Self {
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            bounds: Bounds {
+                time: config.report_after_disconnect.duration(),
+                bytes: config.report_after_disconnect_bytes,
+            },
+            silence: config.upstream_timeout.duration(),
+        }
+    }
+
+    /// Serves a request: passes the response that `fetching` gets on to the client, and captures what it reports.
+    ///
+    /// # Errors
+    /// The upstream's problem, once the hold is released.
+    pub(super) async fn serve<F>(&self, request: ByUsage, fetching: F) -> Result<Response, Problem>
+    where
+        F: Future<Output = Result<Response, Problem>> + Send + 'static,
+    {
+        let ByUsage { charged, price, wants_trailers, stream } = request;
+        let task = Task {
+            settling: Settling { charged, price },
+            wants_trailers,
+            stop: self.stop.clone(),
+            bounds: self.bounds,
+            silence: self.silence,
+            _stream: stream,
+        };
+        let (reply, response) = oneshot::channel();
+        self.tasks.spawn(task.run(fetching, reply));
+        // Without a reply, the task has panicked.
+        response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
+    }
+
+    /// Waits until the holds of all requests are settled. At `deadline`, those that are left are settled by what they
+    /// reported so far, or else by their rule. Call it when no further request can arrive.
+    pub(crate) async fn finish(&self, deadline: Instant) {
+        self.tasks.close();
+        if timeout_at(deadline, self.tasks.wait()).await.is_ok() {
+            return;
+        }
+        tracing::warn!(requests = self.tasks.len(), "settling requests whose responses did not end in time");
+        self.stop.cancel();
+        if timeout(SETTLE_TIMEOUT, self.tasks.wait()).await.is_err() {
+            tracing::warn!("some requests could not be settled; they are settled when their lease ends");
+        }
+    }
+}
+
+impl Task {
+    async fn run<F>(self, fetching: F, reply: Reply)
+    where
+        F: Future<Output = Result<Response, Problem>> + Send,
+    {
+        let fetched = tokio::select! {
+            fetched = fetching => fetched,
+            () = self.stop.cancelled() => Err(Error::ShuttingDown.into()),
+        };
+        match fetched {
+            Ok(response) => self.pass_on(response, reply).await,
+            Err(problem) => self.refuse(problem, reply).await,
+        }
+    }
+
+    /// Releases the hold of a request that was not served.
+    async fn refuse(&self, problem: Problem, reply: Reply) {
+        // The layer tells the client if that failed.
+        drop(self.settling.charged.refund().await);
+        let _ = reply.send(Err(problem));
+    }
+
+    async fn pass_on(self, response: Response, reply: Reply) {
+        let settling = &self.settling;
+        let in_head = settling.cost_from(response.headers());
+        let reader = settling.price.body_reader(content_type(response.headers()));
+        let ends_here = response.body().is_end_stream();
+        match reader {
+            _ if !matches!(in_head, Ok(None)) => {
+                // The layer logs what it cannot read.
+                drop(settling.settle_reported(in_head).await);
+            }
+            Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
+                drop(settling.settle_unreadable("encoded", "its body is encoded").await);
+            }
+            Some(reader) if ends_here => drop(settling.settle(reader.finish()).await),
+            Some(reader) if reader.reads_whole_body() => return whole::pass_on(self, response, reader, reply).await,
+            Some(reader) => return relay::pass_on(self, response, Some(reader), reply).await,
+            None if settling.reports_in_headers() && !ends_here => {
+                return relay::pass_on(self, response, None, reply).await;
+            }
+            None => drop(settling.settle(Ok(None)).await),
+        }
+        let _ = reply.send(Ok(response));
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::CONTENT_TYPE)?.to_str().ok()
+}
+
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}

@@ -1,0 +1,79 @@
+//! Settles the hold of one request, by what its response reported.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use metering_core::catalogue::{ReportError, UsagePrice};
+use metering_core::charging::HoldUpdated;
+use metering_core::{Charged, Credits};
+use metrics::counter;
+use tokio::time::timeout;
+
+/// How long a response waits for its hold to be settled. A store that works takes milliseconds; while it is down, the
+/// hold is settled in the background.
+const CAPTURE_WAIT: Duration = Duration::from_secs(3);
+
+/// The cost that a response reports; `None` when it reports none.
+pub(super) type Reported = Result<Option<Credits>, ReportError>;
+
+/// A hold and the price of its route.
+pub(super) struct Settling {
+    pub(super) charged: Charged,
+    pub(super) price: Arc<UsagePrice>,
+}
+
+impl Settling {
+    /// The cost that headers or trailers report.
+    pub(super) fn cost_from(&self, headers: &HeaderMap) -> Reported {
+        self.price.cost_from_headers(|name: &str| headers.get(name).map(HeaderValue::as_bytes))
+    }
+
+    /// Whether the report is in headers or trailers.
+    pub(super) fn reports_in_headers(&self) -> bool {
+        self.price.report().header_names().next().is_some()
+    }
+
+    /// Captures what was reported, or settles the hold by its rule. `None` if it was settled before, or is still being
+    /// settled.
+    pub(super) async fn settle(&self, reported: Reported) -> Option<HoldUpdated> {
+        if let Err(error) = &reported {
+            tracing::warn!(%error, route = %self.charged.route_template, "the cost of a request could not be read");
+        }
+        self.settle_reported(reported).await
+    }
+
+    /// [`Settling::settle`], without logging what could not be read.
+    pub(super) async fn settle_reported(&self, reported: Reported) -> Option<HoldUpdated> {
+        match reported {
+            Ok(Some(cost)) => within_wait(self.charged.capture(cost)).await,
+            Ok(None) => within_wait(self.charged.capture_without_report()).await,
+            Err(error) => {
+                let reason = match error {
+                    ReportError::TooLarge { .. } => "too_large",
+                    ReportError::NotJson => "not_json",
+                    _ => "invalid",
+                };
+                count_unreadable(reason);
+                within_wait(self.charged.capture_without_report()).await
+            }
+        }
+    }
+
+    /// Settles the hold by its rule, because the report cannot be read.
+    pub(super) async fn settle_unreadable(&self, reason: &'static str, why: &str) -> Option<HoldUpdated> {
+        tracing::warn!(route = %self.charged.route_template, "the cost of a request could not be read: {why}");
+        count_unreadable(reason);
+        within_wait(self.charged.capture_without_report()).await
+    }
+}
+
+fn count_unreadable(reason: &'static str) {
+    counter!("metering_unreadable_reports_total", "reason" => reason).increment(1);
+}
+
+/// Waits for the outcome. A hold that could not be settled is logged by its guard, and one that takes longer is settled
+/// in the background.
+async fn within_wait<E>(settling: impl Future<Output = Result<Option<HoldUpdated>, E>>) -> Option<HoldUpdated> {
+    timeout(CAPTURE_WAIT, settling).await.ok()?.ok()?
+}

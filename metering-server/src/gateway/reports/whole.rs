@@ -1,0 +1,97 @@
+//! Responses whose report needs the whole body, such as JSON: the body is read before the head is sent, so the head says
+//! what was charged.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderValue, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
+use metering_core::Error;
+use metering_core::catalogue::ReportReader;
+use tokio::time::timeout;
+
+use super::rest::Rest;
+use super::{Reply, Task};
+use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::forward;
+use crate::http::{Problem, Response};
+
+/// How reading ended.
+enum End {
+    Complete,
+    /// The rest of the body makes no difference.
+    Unreadable,
+    /// The client had disconnected, and the rest of the body took too long or was too large.
+    Abandoned,
+    Broken(Problem),
+    ShuttingDown,
+}
+
+/// Reads the body, settles the hold, and passes the response on.
+pub(super) async fn pass_on(task: Task, response: Response, mut reader: ReportReader, mut reply: Reply) {
+    let (mut head, mut body) = response.into_parts();
+    let mut pieces = Vec::new();
+    let end = read(&task, &mut body, &mut reader, &mut pieces, &mut reply).await;
+    match end {
+        End::Complete => {
+            drop(task.settling.settle(reader.finish()).await);
+            let length: usize = pieces.iter().map(Bytes::len).sum();
+            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            let body = StreamBody::new(stream::iter(frames(pieces))).boxed_unsync();
+            let _ = reply.send(Ok(http::Response::from_parts(head, body)));
+        }
+        End::Unreadable => {
+            drop(task.settling.settle(reader.finish()).await);
+            let rest = BodyStream::new(body);
+            let body = StreamBody::new(stream::iter(frames(pieces)).chain(rest)).boxed_unsync();
+            let _ = reply.send(Ok(http::Response::from_parts(head, body)));
+        }
+        End::Abandoned => {
+            drop(task.settling.settle_unreadable("disconnected", "its client disconnected too early").await);
+        }
+        End::ShuttingDown if reply.is_closed() => drop(task.settling.settle(Ok(None)).await),
+        End::ShuttingDown => task.refuse(Error::ShuttingDown.into(), reply).await,
+        // The client got nothing, so it is not charged.
+        End::Broken(problem) => task.refuse(problem, reply).await,
+    }
+}
+
+fn frames(pieces: Vec<Bytes>) -> impl Iterator<Item = Result<Frame<Bytes>, BodyError>> {
+    pieces.into_iter().map(|piece| Ok(Frame::data(piece)))
+}
+
+async fn read(
+    task: &Task,
+    body: &mut ResponseBody,
+    reader: &mut ReportReader,
+    pieces: &mut Vec<Bytes>,
+    reply: &mut Reply,
+) -> End {
+    let mut rest = Rest::new(task.bounds);
+    loop {
+        let frame = tokio::select! {
+            biased;
+            () = task.stop.cancelled() => return End::ShuttingDown,
+            () = rest.over() => return End::Abandoned,
+            () = reply.closed(), if !rest.has_begun() => {
+                rest.begin();
+                continue;
+            }
+            frame = timeout(task.silence, body.frame()) => frame,
+        };
+        let data = match frame {
+            Err(_) => return End::Broken(forward::too_late()),
+            Ok(None) => return End::Complete,
+            Ok(Some(Err(error))) => return End::Broken(forward::broken_body(&error)),
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+        };
+        reader.push(&data);
+        if !rest.read(data.len()) {
+            return End::Abandoned;
+        }
+        pieces.push(data);
+        if reader.has_given_up() {
+            return End::Unreadable;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Routes priced by usage: credits are held before the request, and what its response reports is captured.
+
+mod amounts;
+mod disconnects;
+mod ends;
+mod reports;
+mod streams;
+
+use metering_tests::client::Client;
+use metering_tests::response::Response;
+use metering_tests::server::{Server, ServerSetup};
+use metering_tests::site::{IssuedAccount, Site};
+use serde_json::{Value, json};
+
+use crate::support::script::Script;
+use crate::support::wait::until;
+
+/// Credits that are held for the routes without an estimate.
+const MAX: &str = "0.5";
+/// What a request without a report costs on most of them.
+const MIN: &str = "0.01";
+
+/// An account, and a gateway in front of a scripted upstream.
+struct Scene {
+    site: Site,
+    upstream: Script,
+    server: Server,
+    account: IssuedAccount,
+}
+
+impl Scene {
+    fn new(credits: &str) -> Self {
+        Self::with(credits, |server| server)
+    }
+
+    fn with(credits: &str, set_up: impl Fn(ServerSetup) -> ServerSetup) -> Self {
+        let (site, upstream) = (Site::new(), Script::start());
+        let account = site.account(credits);
+        let server = set_up(setup(&site, &upstream)).start();
+        Self { site, upstream, server, account }
+    }
+
+    fn client(&self) -> Client {
+        self.server.client_with(&self.account.api_key)
+    }
+
+    /// Calls a route whose upstream sends these steps.
+    #[track_caller]
+    fn call(&self, path: &str, steps: &[Value]) -> Response {
+        self.client().post(path, &json!({"steps": steps}))
+    }
+
+    /// The response as it is sent to a client that reads trailers.
+    #[track_caller]
+    fn call_raw(&self, path: &str, steps: &[Value]) -> String {
+        let request = request(&self.account.api_key, path, steps, "TE: trailers\r\n");
+        let raw = metering_tests::client::exchange(self.server.address(), request.as_bytes()).unwrap();
+        String::from_utf8(raw).unwrap()
+    }
+
+    /// The request with this id, once it is settled.
+    #[track_caller]
+    fn settled(&self, id: &str) -> Value {
+        let path = format!("/requests/{id}");
+        until("the hold is settled", || self.client().get(&path).expect(200).json()["state"] != "held");
+        self.client().get(&path).expect(200).json()
+    }
+
+    /// Asserts that the books add up.
+    #[track_caller]
+    fn verify(self) {
+        drop(self.server);
+        self.site.verify();
+    }
+}
+
+fn setup(site: &Site, upstream: &Script) -> ServerSetup {
+    let catalogue = site.write("usage.json", &catalogue());
+    let flags = ["--upstream".into(), upstream.url(), "--catalogue".into(), catalogue.display().to_string()];
+    site.server().args(flags).set("METERING_LOG__FILTER", "info")
+}
+
+/// A request with a body of steps.
+fn request(api_key: &str, path: &str, steps: &[Value], headers: &str) -> String {
+    let body = json!({"steps": steps}).to_string();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {api_key}\r\n{headers}\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn catalogue() -> String {
+    let tokens = |rest: Value| {
+        let mut price = json!({"max": MAX, "min": MIN, "units": {"tokens": "0.001"},
+            "report": {"json": {"tokens": "/usage/total_tokens"}}});
+        price.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        price
+    };
+    let claude = json!({"max": MAX, "units": {"input": "0.001", "output": "0.01"},
+        "report": {"json": {"input": "/message/usage/input_tokens", "output": "/usage/output_tokens"}}});
+    let routes = [
+        ("/v1/chat", false, tokens(json!({}))),
+        ("/v1/stream", true, tokens(json!({}))),
+        ("/v1/missing/hold", false, tokens(json!({"missing": "hold"}))),
+        ("/v1/missing/release", false, tokens(json!({"missing": "release"}))),
+        ("/v1/debt", false, tokens(json!({"over": "debt"}))),
+        ("/v1/estimate", false, tokens(json!({"estimate": {"json": {"tokens": "/max_tokens"}}}))),
+        ("/v1/claude", true, claude),
+        ("/v1/header", false, json!({"max": MAX, "min": MIN, "report": {"header": "X-Cost"}})),
+        ("/v1/bytes", false, json!({"max": MAX, "units": {"bytes": "0.00001"}, "report": {"bytes": "bytes"}})),
+    ];
+    let route =
+        |(path, sse, price)| json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price});
+    json!({"market": "TEST", "version": 1, "endpoints": routes.map(route)}).to_string()
+}
