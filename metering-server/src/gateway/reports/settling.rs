@@ -77,3 +77,19 @@ fn count_unreadable(reason: &'static str) {
 async fn within_wait<E>(settling: impl Future<Output = Result<Option<HoldUpdated>, E>>) -> Option<HoldUpdated> {
     timeout(CAPTURE_WAIT, settling).await.ok()?.ok()?
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn response_does_not_wait_long_for_a_store_that_is_down() {
+        let started = Instant::now();
+        let settled = within_wait(std::future::pending::<Result<_, ()>>()).await;
+        assert!(settled.is_none());
+        assert_eq!(started.elapsed(), CAPTURE_WAIT);
+        assert!(within_wait(std::future::ready(Err(()))).await.is_none());
+    }
+}
