@@ -1,4 +1,5 @@
 //! An LLM API behind the gateway: LiteLLM as the upstream, called with OpenAI's clients for Python and TypeScript.
 
+mod holds;
 mod passing;
 mod setup;

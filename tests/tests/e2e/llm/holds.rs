@@ -1,0 +1,144 @@
+//! Prices by the tokens that the upstream reports, with OpenAI's clients.
+
+use metering_tests::client::Client;
+use metering_tests::litellm;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use crate::llm::setup::{LANGUAGES, setup};
+use crate::support::wait::until;
+use crate::support::wire::balance;
+
+/// A thousandth of a credit per input token, a hundredth per output token. The clients' request costs 4 × 0.001 + 20 ×
+/// 0.01 credits.
+const COST: &str = "0.204";
+
+fn price(missing: &str) -> Value {
+    json!({
+        "max": "0.5",
+        "min": "0.001",
+        "units": {"input_tokens": "0.001", "output_tokens": "0.01"},
+        "report": {"json": {"input_tokens": "/usage/prompt_tokens", "output_tokens": "/usage/completion_tokens"}},
+        "missing": missing,
+    })
+}
+
+/// Waits until nothing is held, and returns the balance.
+fn settled(client: &Client) -> String {
+    let held = || client.get("/credits/balance").expect(200).member("credits_held");
+    until("the hold is settled", || held() == "0");
+    balance(client)
+}
+
+#[test]
+fn clients_pay_for_the_tokens_that_they_used() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let server = setup(&site, &price("hold")).start();
+    for language in LANGUAGES {
+        let key = site.account("1").api_key;
+        let client = server.client_with(&key);
+        let plain = language.run(&server, &key, "short", &["plain"]);
+        assert_eq!((&plain["credit_charged"], &plain["credit_balance"]), (&json!(COST), &json!("0.796")), "{plain}");
+        let stream = language.run(&server, &key, "short", &["stream"]);
+        assert_eq!((&stream["credit_held"], &stream["credit_charged"]), (&json!("0.5"), &Value::Null), "{stream}");
+        assert_eq!(settled(&client), "0.592", "{language:?}");
+    }
+    site.verify();
+}
+
+#[test]
+fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let server = setup(&site, &price("hold")).start();
+    for language in LANGUAGES {
+        let key = site.account("1").api_key;
+        let left = language.run(&server, &key, "slow", &["abort"]);
+        assert_eq!(left["usage"], Value::Null, "{left}");
+        assert_eq!(settled(&server.client_with(&key)), "0.796", "{language:?}");
+    }
+    site.verify();
+}
+
+#[test]
+fn stream_without_a_report_costs_what_the_price_says() {
+    if litellm::is_skipped() {
+        return;
+    }
+    for (missing, left) in [("hold", "0.5"), ("minimum", "0.999"), ("release", "1")] {
+        let site = Site::new();
+        let server = setup(&site, &price(missing)).start();
+        for language in LANGUAGES {
+            let key = site.account("1").api_key;
+            let broken = language.run(&server, &key, "broken", &["stream"]);
+            assert!(broken["error"].as_str().is_some_and(|error| error.contains("the model broke")), "{broken}");
+            assert_eq!(settled(&server.client_with(&key)), left, "{missing}, {language:?}");
+        }
+        site.verify();
+    }
+}
+
+#[test]
+fn cost_above_the_hold_is_capped_or_charged_in_full() {
+    if litellm::is_skipped() {
+        return;
+    }
+    for (over, left) in [("cap", "0.5"), ("debt", "-19.004")] {
+        let site = Site::new();
+        let mut price = price("hold");
+        price["over"] = json!(over);
+        let server = setup(&site, &price).start();
+        let key = site.account("1").api_key;
+        // 2000 output tokens: 20.004 credits.
+        let _ = LANGUAGES[0].run(&server, &key, "long", &["plain"]);
+        assert_eq!(settled(&server.client_with(&key)), left, "{over}");
+        site.verify();
+    }
+}
+
+#[test]
+fn refused_when_the_balance_does_not_cover_the_hold() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let server = setup(&site, &price("hold")).start();
+    for language in LANGUAGES {
+        let key = site.account("0.4").api_key;
+        let refused = language.run(&server, &key, "short", &["plain"]);
+        assert_eq!((&refused["status"], &refused["code"]), (&json!(402), &json!("insufficient_credits")), "{refused}");
+        assert_eq!(settled(&server.client_with(&key)), "0.4", "{language:?}");
+    }
+    site.verify();
+}
+
+#[test]
+fn concurrent_calls_never_use_more_than_the_balance() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let server = setup(&site, &price("hold")).set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "100").start();
+    for language in LANGUAGES {
+        let key = site.account("2").api_key;
+        let race = language.run(&server, &key, "short", &["race", "24"]);
+        let served = race["statuses"]["200"].as_u64().unwrap();
+        let refused = race["statuses"]["402"].as_u64().unwrap_or(0);
+        // Four holds of 0.5 fit at a time. With 0.204 each, the eighth still fits: 2 - 7 × 0.204 = 0.572.
+        assert!((4..=8).contains(&served) && served + refused == 24, "{language:?}: {race}");
+        assert_eq!(race["completion"], json!(20 * served), "{language:?}: {race}");
+        let left = 2_000 - 204 * served;
+        let left = format!("{}.{:03}", left / 1000, left % 1000);
+        assert_eq!(
+            settled(&server.client_with(&key)),
+            left.trim_end_matches('0').trim_end_matches('.'),
+            "{language:?}"
+        );
+    }
+    site.verify();
+}
