@@ -14,10 +14,10 @@ case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; 
 for name in "${!METERING_@}"; do unset "$name"; done
 
 # Disk space that a full build needs, in MiB. A CI build is used once, so it skips incremental state, which is half.
-mib_to_build=6000
+mib_to_build=7000
 if [ "${CI:-}" = true ]; then
   export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
-  mib_to_build=3000
+  mib_to_build=4000
 fi
 
 cargo_deny_version=0.20.2
@@ -117,13 +117,16 @@ mcp_packages() {
   (cd tests/mcp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
-# Tests of the OpenAPI document generate clients from it, in TypeScript and Python.
+# Tests of the OpenAPI document generate clients from it, in TypeScript and Python. Those of LLM routes use OpenAI's
+# clients in both languages, which are installed here too.
 clients_packages() {
   (cd tests/clients && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
 mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
 clients_venv=$CARGO_TARGET_DIR/tools/clients-venv
+# Tests of LLM routes have LiteLLM as their upstream.
+llm_venv=$CARGO_TARGET_DIR/tools/llm-venv
 mail_venv=$CARGO_TARGET_DIR/tools/mail-venv
 spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 
@@ -276,6 +279,20 @@ else
   echo
   echo "== clients: the tests with generated clients are skipped, because Python 3.11 or newer with venv, or Node.js 20" \
     "or newer, is not installed"
+fi
+
+if have_node && have_python; then
+  if venv_outdated "$llm_venv" tests/llm; then
+    run llm-venv venv_packages "$llm_venv" tests/llm
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests of LLM routes need both"
+else
+  export METERING_TESTS_SKIP_LLM=1
+  skipped+=(llm)
+  echo
+  echo "== llm: the tests of LLM routes are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
+    "is not installed"
 fi
 
 if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -93,7 +93,7 @@ pub mod verification;
 pub mod wallets;
 
 pub use agreement::agrees_with_model;
-pub use operation::{Item, KeyOperation, Operation, Price, Sale, Signup, operations, operations_by_turns};
+pub use operation::{HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations, operations_by_turns};
 
 /// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls to this.
 ///

@@ -7,6 +7,7 @@ pub mod client;
 pub mod command;
 pub mod database_proxy;
 pub mod latency;
+pub mod litellm;
 pub mod load;
 pub mod mail;
 pub mod mcp;

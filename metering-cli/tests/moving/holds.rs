@@ -137,6 +137,9 @@ pub(crate) async fn work_as_before(store: &dyn Store) {
         assert_eq!((was.captured, was.reason), (atoms(captured), reason));
         assert_eq!(update(store, &holder, number, HoldAction::Release, later(10)).await, None, "{number:x}");
     }
+    let expired = store.expired_holds(later(LEASE), u32::MAX).await.unwrap();
+    let due: Vec<_> = expired.iter().filter(|hold| hold.account == holder).map(|hold| hold.id).collect();
+    assert_eq!(due, [PLAIN, REPEATABLE, RETRIED].map(id), "the lease of the fourth was renewed");
     // A retry names a new hold, and gets the first. Its request was not delivered within its lease.
     for number in [REPEATABLE, RETRIED] {
         let terms = hold(number).hold.map(|terms| HoldTerms { id: id(0xef), ..terms });
@@ -148,12 +151,9 @@ pub(crate) async fn work_as_before(store: &dyn Store) {
             other => panic!("{other:?}"),
         }
     }
-    let expired = store.expired_holds(later(LEASE), u32::MAX).await.unwrap();
-    let due: Vec<_> = expired.iter().filter(|hold| hold.account == holder).map(|hold| hold.id).collect();
-    assert_eq!(due, [PLAIN, REPEATABLE, RETRIED].map(id), "the lease of the fourth was renewed");
     let cost = HoldAction::Capture { cost: atoms(3), may_exceed: false };
     assert!(update(store, &holder, PLAIN, cost, later(LEASE)).await.is_some());
-    assert!(update(store, &holder, REPEATABLE, HoldAction::Expire, later(LEASE)).await.is_some());
+    assert!(update(store, &holder, REPEATABLE, HoldAction::CaptureFallback, later(LEASE)).await.is_some());
     assert!(update(store, &holder, RETRIED, HoldAction::Release, later(LEASE)).await.is_some());
     assert_eq!(update(store, &holder, RENEWED, HoldAction::Expire, later(LEASE)).await, None);
     assert!(update(store, &holder, RENEWED, HoldAction::Expire, later(LEASE * 10)).await.is_some());

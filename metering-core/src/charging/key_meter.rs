@@ -191,6 +191,32 @@ mod tests {
     }
 
     #[test]
+    fn a_settled_hold_gives_back_the_rest_and_takes_the_excess() {
+        let atoms = Credits::from_atoms;
+        let budget = Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) };
+        // spent, held, captured, days ago, spent after
+        let table = [
+            (80, 60, 0, 0, 20),
+            (80, 60, 25, 0, 45),
+            (80, 60, 60, 0, 80),
+            (80, 60, 90, 0, 110),
+            (80, 60, 0, 1, 80),
+            (80, 60, 90, 1, 80),
+            (50, 60, 0, 0, 0),
+            (i64::MAX, 60, 90, 0, i64::MAX),
+        ];
+        for (before, held, captured, days_ago, after) in table {
+            let spent = Spent { since: NOW.day(), amount: atoms(before) };
+            let meter = KeyMeter { spent, ..KeyMeter::default() };
+            let day = NOW.day().minus_days(days_ago);
+            let settled = |budget| state(RateLimits::NONE, budget, meter).settled(atoms(held), atoms(captured), day);
+            let expected = KeyMeter { spent: Spent { amount: atoms(after), ..spent }, ..meter };
+            assert_eq!(settled(Some(budget)), expected, "{captured} of {held}, {days_ago} days ago");
+            assert_eq!(settled(None), meter, "without a budget");
+        }
+    }
+
+    #[test]
     fn what_is_not_counted_does_not_change() {
         let state = state(RateLimits::NONE, None, KeyMeter::default());
         assert_eq!(state.admit(Credits::from_atoms(5), NOW), Ok(KeyMeter::default()));

@@ -2,11 +2,13 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::access::account::{AccountId, Email, Payer, RateLimits};
 use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::charging::charge::{Charge, Decision, Receipt, Refund};
+use crate::charging::hold::{HoldAction, HoldId, HoldTerms, HoldUpdate};
 use crate::charging::posting::{Outcome, Posting};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
@@ -16,7 +18,7 @@ use crate::store::{Created, FullStore, NewAccount, StoreError};
 use crate::usage::{ClientSource, UsageLine};
 
 use super::model::{InUse, Model};
-use super::operation::{Item, Operation};
+use super::operation::{HoldStep, Item, Operation};
 use super::reading;
 use super::sale::wallet;
 use super::scene::{NOON, atoms};
@@ -38,10 +40,12 @@ pub async fn agrees_with_model(openers: Vec<Arc<dyn FullStore>>, operations: Vec
         model: Model::default(),
         keys: Vec::new(),
         receipts: Vec::new(),
+        holds: Vec::new(),
         quotes: Vec::new(),
         now: NOON,
         made_ids: 0,
         made_keys: 0,
+        made_holds: 0,
     };
     for operation in operations {
         pair.apply(operation).await;
@@ -66,11 +70,14 @@ struct Pair {
     keys: Vec<KeyHash>,
     /// Receipts that can still be refunded. A refund consumes a receipt, so the model's are compared and dropped.
     receipts: Vec<Receipt>,
+    /// Every hold that was ever opened.
+    holds: Vec<(AccountId, HoldId)>,
     /// Every quote that was ever stored, as it was opened.
     quotes: Vec<Quote>,
     now: Timestamp,
     made_ids: u32,
     made_keys: u32,
+    made_holds: u32,
 }
 
 impl Pair {
@@ -185,10 +192,20 @@ impl Pair {
         let mut expected = Vec::new();
         for item in items {
             match item {
-                Item::Charge { key, atoms, line, path, request } => {
-                    let charge = self.charge(key, atoms, line, path, request);
-                    expected.push(Outcome::Decided(self.model.charge(charge.clone(), self.now)));
+                Item::Charge { key, atoms, line, path, request, hold } => {
+                    let hold = hold.map(|terms| self.terms(terms));
+                    let charge = Charge { hold, ..self.charge(key, atoms, line, path, request) };
+                    let decision = self.model.charge(charge.clone(), self.now);
+                    if let Decision::Accepted(receipt) = &decision {
+                        self.holds.extend(receipt.hold.map(|held| (receipt.account.clone(), held.id)));
+                    }
+                    expected.push(Outcome::Decided(decision));
                     postings.push(Posting::Charge(charge));
+                }
+                Item::Update { hold, step } => {
+                    let Some(update) = self.update(hold, step) else { continue };
+                    expected.push(Outcome::Hold(self.model.update_hold(&update, self.now)));
+                    postings.push(Posting::Hold(update));
                 }
                 Item::Refund { receipt } => {
                     let Some(refund) = self.refund(receipt) else { continue };
@@ -220,6 +237,30 @@ impl Pair {
             in_flight: None,
             hold: None,
         }
+    }
+
+    fn terms(&mut self, (lease, fallback): (u32, i64)) -> HoldTerms {
+        self.made_holds += 1;
+        let mut id = [0x5A; 16];
+        // Ids are random, so their order is not that of the holds.
+        id[..4].copy_from_slice(&self.made_holds.reverse_bits().to_be_bytes());
+        let (id, lease) = (HoldId::from_bytes(id), Duration::from_millis(lease.into()));
+        HoldTerms { id, lease, fallback: atoms(fallback) }
+    }
+
+    /// An update of a hold that was opened.
+    fn update(&self, any: usize, step: HoldStep) -> Option<HoldUpdate> {
+        let (account, id) = self.holds[any.checked_rem(self.holds.len())?].clone();
+        let action = match step {
+            HoldStep::Capture(cost, may_exceed) => HoldAction::Capture { cost: atoms(cost), may_exceed },
+            HoldStep::CaptureFallback => HoldAction::CaptureFallback,
+            HoldStep::Release => HoldAction::Release,
+            HoldStep::Expire => HoldAction::Expire,
+            HoldStep::Renew(millis) => {
+                HoldAction::Renew { until: Timestamp::from_unix_millis(self.now.unix_millis() + millis) }
+            }
+        };
+        Some(HoldUpdate { account, id, action, delivery: None })
     }
 
     /// Takes a receipt and turns it into its refund.

@@ -8,12 +8,14 @@ use crate::access::account::{Account, AccountId, Email};
 use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::charging::charge::{Charge, Decision, Refund, Refusal};
+use crate::charging::hold::{HoldUpdate, HoldUpdated};
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::NewLedgerEntry;
 use crate::payments::recovery::Challenge;
 use crate::signups::signup::SignupSession;
 use crate::store::{Created, NewAccount, Posted};
+use crate::usage::ActivityKind;
 
 mod challenges;
 mod key_changes;
@@ -136,7 +138,7 @@ impl Model {
     pub(super) fn refund(&mut self, refund: &Refund, now: Timestamp) -> Option<Credits> {
         let owner = self.owners.iter_mut().find(|owner| owner.made.id == refund.account)?;
         owner.usage.push(Event {
-            is_refund: true,
+            kind: ActivityKind::UsageRefund,
             line: refund.line.clone(),
             key: refund.key,
             used: -i128::from(refund.amount.atoms()),
@@ -149,6 +151,11 @@ impl Model {
         }
         owner.usage.pop();
         None
+    }
+
+    pub(super) fn update_hold(&mut self, update: &HoldUpdate, now: Timestamp) -> Option<HoldUpdated> {
+        let owner = self.owners.iter_mut().find(|owner| owner.made.id == update.account)?;
+        owner.update_hold(update, now)
     }
 
     /// Deletes everything that has expired and returns how many items that was.

@@ -12,10 +12,13 @@ use crate::money::ledger::LedgerKind;
 
 use super::scene::BASE;
 
+mod hold;
 mod key;
 mod sale;
 mod signup;
 
+pub use hold::HoldStep;
+use hold::hold_item;
 pub use key::KeyOperation;
 use key::key_operation;
 use sale::sale;
@@ -108,6 +111,15 @@ pub enum Item {
         path: u8,
         /// The number of the request id, from a small set.
         request: Option<u8>,
+        /// Lease in milliseconds, and atoms of the fallback, for a hold.
+        hold: Option<(u32, i64)>,
+    },
+    /// An update of a hold; skipped when none was opened.
+    Update {
+        /// The number of the hold among all that were ever opened.
+        hold: usize,
+        /// What to do with it.
+        step: HoldStep,
     },
     /// A refund of an accepted charge, which consumes its receipt; skipped when there is no receipt.
     Refund {
@@ -169,7 +181,11 @@ fn create() -> impl Strategy<Value = Operation> {
 fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
         4 => (number(), price(), 0..4_u8, 0..3_u8, option::weighted(0.3, 0..4_u8))
-            .prop_map(|(key, atoms, line, path, request)| Item::Charge { key, atoms, line, path, request }),
+            .prop_map(|(key, atoms, line, path, request)| {
+                let hold = None;
+                Item::Charge { key, atoms, line, path, request, hold }
+            }),
+        4 => hold_item(),
         1 => number().prop_map(|receipt| Item::Refund { receipt }),
     ]
 }

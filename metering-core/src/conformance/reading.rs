@@ -15,6 +15,7 @@ use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, KeyLabel, Ke
 use super::model::{Entry, Event, Model, Owner, credits};
 use super::scene::{ALWAYS, all_daily_totals};
 
+mod holds;
 mod payments;
 mod signups;
 
@@ -55,6 +56,7 @@ pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys
         activity_agrees(store, owner).await;
         keys_agree(store, owner, now).await;
     }
+    holds::holds_agree(store, model, now).await;
 }
 
 async fn keys_agree(store: &dyn FullStore, owner: &Owner, now: Timestamp) {
@@ -91,7 +93,7 @@ fn sums<'a, K: Ord>(events: impl Iterator<Item = &'a Event>, key: impl Fn(&Event
     let mut sums = BTreeMap::new();
     for event in events {
         let sum: &mut (u64, i128) = sums.entry(key(event)).or_default();
-        sum.0 += u64::from(!event.is_refund);
+        sum.0 += u64::from(event.kind != ActivityKind::UsageRefund);
         sum.1 += event.used;
     }
     sums
@@ -183,8 +185,8 @@ async fn activity_agrees(store: &dyn FullStore, owner: &Owner) {
     }
     let mut expected = Shares::new();
     for event in &owner.usage {
-        let kind = if event.is_refund { ActivityKind::UsageRefund } else { ActivityKind::Usage };
-        let share = expected.entry((event.at, kind.as_str(), Some(event.line.clone()), Some(event.key))).or_default();
+        let share =
+            expected.entry((event.at, event.kind.as_str(), Some(event.line.clone()), Some(event.key))).or_default();
         share.0 += 1;
         share.1 -= event.used;
     }

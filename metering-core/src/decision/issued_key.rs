@@ -90,8 +90,8 @@ pub struct KeyChangeFacts<K> {
     pub chain: Vec<Key>,
     /// Its meter, if there is one.
     pub meter: Option<KeyMeter>,
-    /// What the daily totals of the key and the keys below it add up to since [`budget_period`]; zero if that is
-    /// `None`.
+    /// What the daily totals and open holds of the key and the keys below it add up to since [`budget_period`]; zero if
+    /// that is `None`.
     pub spent: Credits,
     /// The keys of the account that are not revoked; empty unless [`revokes_below`].
     pub keys: Vec<Key>,

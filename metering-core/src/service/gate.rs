@@ -59,7 +59,6 @@ pub struct Admission<'c> {
 
 /// How a request was admitted.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum AdmissionKind {
     /// It was charged, and the charge is durable.
     Charged(Receipt),

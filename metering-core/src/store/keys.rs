@@ -57,8 +57,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Changes a key. `actor` is the key that asks for it; `None` is the operator.
     /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
     ///
-    /// The keys below one that is revoked are revoked with it. When a budget is set or its period changes, what was spent in the period so far counts: what the daily totals of
-    /// the key and the keys below it add up to.
+    /// The keys below one that is revoked are revoked with it. When a budget is set or its period changes, what was spent
+    /// in the period so far counts: what the daily totals and open holds of the key and the keys below it add up to.
     async fn change_key(
         &self,
         account: &AccountId,

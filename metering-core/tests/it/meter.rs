@@ -1,6 +1,7 @@
 //! The charge path: how batches form, what a full queue does, and how the meter ends.
 
 pub(crate) mod gated;
+mod holds;
 mod lanes;
 
 use std::num::NonZeroUsize;

@@ -14,6 +14,7 @@ use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::keys::{KEY_COLUMNS, parent, terms};
+use crate::charging::holds::ASKED_HOLD;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{
@@ -131,7 +132,7 @@ pub(crate) async fn read<C: GenericClient>(
         "WITH RECURSIVE chain (account, number) AS ( \
            SELECT s.account, s.key FROM key_secret s WHERE s.hash = ANY($1) \
            UNION SELECT asked.account, asked.key FROM unnest($2::BIGINT[], $3::BIGINT[]) AS asked (account, key) \
-           UNION SELECT h.account, h.key FROM hold h WHERE h.id = ANY($4) \
+           UNION SELECT h.account, h.key FROM unnest($4::BYTEA[]) AS asked (id) {ASKED_HOLD} \
            UNION SELECT k.account, k.parent FROM chain c \
              JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
          SELECT m.access, s.hash, s.expires_at, s.revoked_at IS NOT NULL OR a.revoked_at IS NOT NULL, a.org_id, \

@@ -7,12 +7,13 @@
 //! second round trip writes the decisions, with one statement per table over arrays, and the row that records the
 //! outcome, and commits. Secrets and keys are cached with their version. Unknown secrets are looked up before the
 //! transaction; what has changed since is read again under the locks, which takes one more round trip. The holds that
-//! a batch updates are read with the locks. Only a commit changes a hold, under the lock of its account's meter, so that
-//! it is settled once whichever nodes try.
+//! a batch updates, and those that repeated requests opened, are read with the locks. Only a commit changes a hold, under
+//! the lock of its account's meter, so that it is settled once whichever nodes try.
 //!
-//! A batch without idempotency keys and updates of holds skips the first round trip when this node was the last to commit charges of all its
-//! accounts: it is decided with the meters as that commit left them, and the second round trip begins with the locks and
-//! a check that they are still the same. Refusals are never decided so: only meters that are written are checked.
+//! A batch without idempotency keys and updates of holds skips the first round trip when this node was the last to commit
+//! charges of all its accounts: it is decided with the meters as that commit left them, and the second round trip begins
+//! with the locks and a check that they are still the same. Refusals are never decided so: only meters that are written
+//! are checked.
 
 mod check;
 mod columns;
@@ -325,7 +326,11 @@ impl Item<'_> {
                 if let Err(missing) = facts.load_chain(account, key, tally) {
                     return Outcome::Failed(missing);
                 }
-                Outcome::Decided(tally.charge(account, key, self.line, charge.clone(), remembered()))
+                let remembered = remembered();
+                if let Some(hold) = tally.missing_hold(remembered.as_ref()) {
+                    facts.load_hold(account, &hold, tally);
+                }
+                Outcome::Decided(tally.charge(account, key, self.line, charge.clone(), remembered))
             }
             Posting::Refund(refund) => {
                 let Some(account) = account else { return Outcome::Refunded(None) };

@@ -15,6 +15,10 @@ pub(crate) const HOLD_COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallba
 /// Holds with their accounts and usage lines.
 pub(crate) const HOLD_TABLES: &str = "hold h JOIN account a ON a.id = h.account JOIN usage_line n ON n.id = h.line";
 
+/// The hold with the id of `asked`, for a join. `OFFSET 0` keeps the database from reading the whole table instead,
+/// which it would plan while the table is small.
+pub(crate) const ASKED_HOLD: &str = "CROSS JOIN LATERAL (SELECT * FROM hold WHERE hold.id = asked.id OFFSET 0) h";
+
 /// Reads a hold from [`HOLD_COLUMNS`], which start at `first`.
 pub(crate) fn hold(row: &Row, first: usize) -> Result<Hold> {
     let (route, method): (&str, &str) = (row.try_get(first + 5)?, row.try_get(first + 6)?);
@@ -48,17 +52,17 @@ pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
     Some(&*hold.request_path).filter(|path| *path != &*hold.line.route_template)
 }
 
-pub(crate) const OPENED: &str = "INSERT INTO hold (id, account, key, line, amount, fallback, request_path, created_at, \
-     expires_at, captured, reason, settled_at) \
+/// Writes holds that a batch opened or changed. Both with `ON CONFLICT`, which always uses the index: an `UPDATE` that is
+/// planned while the table is small would go on reading all of it for a while.
+pub(crate) const HOLDS: &str = "INSERT INTO hold AS old (id, account, key, line, amount, fallback, request_path, \
+     created_at, expires_at, captured, reason, settled_at) \
      SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \
-     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[])";
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[]) \
+     ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, captured = excluded.captured, \
+     reason = excluded.reason, settled_at = excluded.settled_at WHERE old.account = excluded.account";
 
-pub(crate) const CHANGED: &str = "UPDATE hold SET expires_at = new.expires_at, captured = new.captured, \
-     reason = new.reason, settled_at = new.settled_at \
-     FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::TEXT[], $5::BIGINT[]) \
-     AS new (id, expires_at, captured, reason, settled_at) WHERE hold.id = new.id";
-
-/// Some of the holds that a batch writes, as arrays: those that it opened, or those that it changed.
+/// The columns of [`HOLDS`].
+#[derive(Default)]
 pub(crate) struct HoldRows<'h> {
     ids: Vec<&'h [u8]>,
     accounts: Vec<i64>,
@@ -75,41 +79,26 @@ pub(crate) struct HoldRows<'h> {
 }
 
 impl<'h> HoldRows<'h> {
-    /// The holds that the batch opened.
-    pub(crate) fn opened(changes: &'h [HoldChange<i64, i64>]) -> Self {
-        Self::new(changes.iter().filter(|change| change.is_new))
-    }
-
-    /// The earlier holds that the batch changed.
-    pub(crate) fn changed(changes: &'h [HoldChange<i64, i64>]) -> Self {
-        Self::new(changes.iter().filter(|change| !change.is_new))
-    }
-
-    fn new(changes: impl Iterator<Item = &'h HoldChange<i64, i64>> + Clone) -> Self {
-        let holds = || changes.clone().map(|change| &change.hold);
-        let settled = || holds().map(|hold| hold.settled);
-        Self {
-            ids: holds().map(|hold| hold.id.as_bytes().as_slice()).collect(),
-            accounts: changes.clone().map(|change| change.account).collect(),
-            keys: holds().map(|hold| hold.key.get().into()).collect(),
-            lines: changes.clone().map(|change| change.line).collect(),
-            amounts: holds().map(|hold| hold.amount.atoms()).collect(),
-            fallbacks: holds().map(|hold| hold.fallback.atoms()).collect(),
-            paths: holds().map(path_column).collect(),
-            created_at: holds().map(|hold| hold.created_at.unix_millis()).collect(),
-            expire_at: holds().map(|hold| hold.expires_at.unix_millis()).collect(),
-            captured: settled().map(|settled| Some(settled?.captured.atoms())).collect(),
-            reasons: settled().map(|settled| Some(settled?.reason.as_str())).collect(),
-            settled_at: settled().map(|settled| Some(settled?.at.unix_millis())).collect(),
+    pub(crate) fn new(changes: &'h [HoldChange<i64, i64>]) -> Self {
+        let mut rows = Self::default();
+        for HoldChange { account, line, hold, is_new: _ } in changes {
+            rows.ids.push(hold.id.as_bytes());
+            rows.accounts.push(*account);
+            rows.keys.push(hold.key.get().into());
+            rows.lines.push(*line);
+            rows.amounts.push(hold.amount.atoms());
+            rows.fallbacks.push(hold.fallback.atoms());
+            rows.paths.push(path_column(hold));
+            rows.created_at.push(hold.created_at.unix_millis());
+            rows.expire_at.push(hold.expires_at.unix_millis());
+            rows.captured.push(hold.settled.map(|settled| settled.captured.atoms()));
+            rows.reasons.push(hold.settled.map(|settled| settled.reason.as_str()));
+            rows.settled_at.push(hold.settled.map(|settled| settled.at.unix_millis()));
         }
+        rows
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
-    /// The values of [`OPENED`].
-    pub(crate) fn all_values(&self) -> [&dyn Value; 12] {
+    pub(crate) fn values(&self) -> [&dyn Value; 12] {
         [
             &self.ids,
             &self.accounts,
@@ -124,10 +113,5 @@ impl<'h> HoldRows<'h> {
             &self.reasons,
             &self.settled_at,
         ]
-    }
-
-    /// The values of [`CHANGED`].
-    pub(crate) fn changing_values(&self) -> [&dyn Value; 5] {
-        [&self.ids, &self.expire_at, &self.captured, &self.reasons, &self.settled_at]
     }
 }

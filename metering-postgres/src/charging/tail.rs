@@ -150,6 +150,7 @@ impl Folds {
 
 #[cfg(test)]
 mod tests {
+    use metering_core::charging::UsageKind;
     use proptest::prelude::*;
 
     use super::*;
@@ -256,7 +257,7 @@ mod tests {
                 number += gap + *count as i64;
                 for entry in &entries {
                     let total = totals.entry((*day, ACCOUNT, line, key)).or_default();
-                    *total = (total.0 + i64::from(!entry.refund), total.1 - entry.amount);
+                    *total = (total.0 + i64::from(entry.kind != UsageKind::Refunded), total.1 - entry.amount);
                 }
                 all.extend(entries.iter().copied());
                 tail.push(ACCOUNT, *day, &entries, &mut folds).unwrap();

@@ -4,6 +4,10 @@
 mod bad_postings;
 mod contract;
 mod expiry;
+mod hold_moves;
+mod hold_races;
+mod hold_scene;
+mod holds;
 mod key_agreement;
 mod key_moves;
 mod keys;

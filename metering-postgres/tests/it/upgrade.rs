@@ -1,11 +1,13 @@
 //! Migrates databases of earlier schema versions, with data.
 
 use metering_core::access::{Key, KeyHash, KeyNumber};
-use metering_core::charging::{Outcome, Posting};
+use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting, RequestId};
 use metering_core::store::KeyStore;
 use metering_core::transfer::{Export, Section, SourceId, TargetState};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
-use metering_core::{Charge, ClientSource, Credits, Day, Decision, PaymentStore, Store, Timestamp, UsageLine};
+use metering_core::{
+    Charge, ClientSource, Credits, Day, Decision, PaymentStore, Store, SystemRandomness, Timestamp, UsageLine,
+};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
@@ -221,6 +223,68 @@ async fn every_account_of_version_six_gets_its_first_key() {
     let days = DayRange { first: NOON.day(), last: NOON.day() };
     let report = store.usage_report(&id, days).await.unwrap().unwrap();
     assert_eq!(report.by_key.iter().map(|key| key.credits_used.atoms()).collect::<Vec<_>>(), [12 + 40 * 3]);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Creates the schema of version 7, as a server of that version leaves it.
+fn version_seven(url: &str) {
+    version_six(url);
+    let script = include_str!("../../src/migrations/0007_keys.sql");
+    run_in(url, &format!("{script}\nUPDATE metering_schema SET version = 7;"));
+}
+
+/// Entries 5, a refund, and 4, a charge, of 3 atoms each in the tail, and the result of a request. The bytes are those of
+/// version 7.
+const BOOKS_OF_SEVEN: &str = "\
+INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 7000);
+INSERT INTO api_key (account, number, id, name, scopes, routes, networks, disabled, requests_per_minute, requests_per_day,
+    max_in_flight, budget, created_at)
+  VALUES (5, 0, 'key_00000000000000000005', 'First key', 'call read manage topup', '', '', FALSE, 0, 0, 0, 100, 7000);
+INSERT INTO key_secret (hash, account, key, created_at) VALUES (decode(repeat('05', 32), 'hex'), 5, 0, 7500);
+INSERT INTO key_meter VALUES (5, 0, 0, 9, 0, 0, 0, 0);
+INSERT INTO usage_line (id, digest, route_template, http_method, source)
+  VALUES (x'123456789abcdef0'::BIGINT, sha256('x'), '/x', 'GET', 'cli');
+INSERT INTO ledger (id, account, entry, kind, amount, description, created_at) VALUES (6, 5, 1, 'adjustment', 1000, 'g', 0);
+INSERT INTO usage_daily VALUES (5, 20778, x'123456789abcdef0'::BIGINT, 3, 9, 0);
+INSERT INTO request_id (account, request_id, charged, balance, expires_at) VALUES (5, 'order-1', 7, 991, 1795305600000);
+INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries, tail_day, tail)
+  VALUES (5, 991, 0, 1000, 9, 0, 0, 5, 20778,
+    decode('000af0debc9a78563412060102' || '8098d2dfbf6801' || '0008f0debc9a78563412050002' || '8098d2dfbf6801', 'hex'));";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_seven_hold_nothing_and_go_on() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    run_in(&url, BOOKS_OF_SEVEN);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "8");
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+    let id = "org_x0000000000000000005".parse().unwrap();
+    let totals = store.account(&id).await.unwrap().unwrap().totals;
+    assert_eq!((totals.balance.atoms(), totals.held.atoms(), totals.used.atoms()), (991, 0, 9));
+    let shown = store.activity(&id, 2).await.unwrap();
+    let shown: Vec<_> = shown.iter().map(|entry| (entry.kind, entry.amount.atoms(), entry.calls)).collect();
+    assert_eq!(shown, [(ActivityKind::UsageRefund, 3, 1), (ActivityKind::Usage, -3, 1)]);
+
+    // The result of a request still counts, and is that of a charge.
+    let known = Charge { request_id: Some(RequestId::parse("order-1").unwrap()), ..charge_of(7) };
+    let fallback = Credits::from_atoms(2);
+    let terms = HoldTerms::new(&SystemRandomness, std::time::Duration::from_secs(30), fallback);
+    let held = Charge { hold: Some(terms), ..charge_of(20) };
+    let outcomes = store.commit(vec![Posting::Charge(known), Posting::Charge(held)], NOON).await.unwrap();
+    let [Outcome::Decided(Decision::Accepted(known)), Outcome::Decided(Decision::Accepted(held))] = &outcomes[..]
+    else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!((known.repeated, known.charged.atoms(), known.hold), (true, 7, None));
+    assert_eq!(held.balance.atoms(), 971);
+    let release = held.hold_update(HoldAction::CaptureFallback).unwrap();
+    store.commit(vec![Posting::Hold(release)], NOON).await.unwrap();
+    let totals = store.account(&id).await.unwrap().unwrap().totals;
+    assert_eq!((totals.balance.atoms(), totals.held.atoms(), totals.used.atoms()), (989, 0, 11));
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 

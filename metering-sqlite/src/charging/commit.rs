@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
-    Changes, HoldChange, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
+    Changes, HoldChange, HoldId, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
 };
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -71,6 +71,9 @@ impl Batch<'_> {
             Some(request) => remembered(self.transaction, account, &request.of_key_number(key), self.now)?,
             None => None,
         };
+        if let Some(hold) = self.tally.missing_hold(remembered.as_ref()) {
+            self.load_hold(&hold)?;
+        }
         Ok(self.tally.charge(account, key, line, charge, remembered))
     }
 
@@ -97,11 +100,8 @@ impl Batch<'_> {
     }
 
     fn update_hold(&mut self, update: &HoldUpdate) -> Result<Option<HoldUpdated>> {
-        if self.tally.hold(&update.id).is_none()
-            && let Some((account, hold)) = holds::by_id(self.transaction, &update.id)?
-        {
-            let line = self.line(&hold.line)?;
-            self.tally.load_hold(account, line, hold);
+        if self.tally.hold(&update.id).is_none() {
+            self.load_hold(&update.id)?;
         }
         let of_account = self.tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account);
         let Some((account, key)) = of_account.map(|(account, hold)| (account, hold.key)) else { return Ok(None) };
@@ -113,6 +113,15 @@ impl Batch<'_> {
             None => None,
         };
         Ok(Some(self.tally.update_hold(update, remembered)))
+    }
+
+    /// Loads a hold, if it is stored.
+    fn load_hold(&mut self, id: &HoldId) -> Result<()> {
+        if let Some((account, hold)) = holds::by_id(self.transaction, id)? {
+            let line = self.line(&hold.line)?;
+            self.tally.load_hold(account, line, hold);
+        }
+        Ok(())
     }
 
     fn account(&self, id: &AccountId) -> Result<Option<i64>> {

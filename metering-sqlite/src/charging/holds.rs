@@ -170,7 +170,8 @@ mod tests {
         ];
         for (sql, expected) in queries {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let steps = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+            let values = rusqlite::params_from_iter(vec![None::<i64>; statement.parameter_count()]);
+            let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
             let steps: Vec<_> = steps.map(Result::unwrap).collect();
             assert!(steps[0].starts_with(expected), "{sql}: {steps:?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{sql}: {steps:?}");

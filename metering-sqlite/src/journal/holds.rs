@@ -22,12 +22,15 @@ impl Holds {
     pub(crate) fn add<L>(&mut self, change: &HoldChange<i64, L>) -> Result<()> {
         // A settled hold never changes, so one that is settled now was open before.
         let (opened, settled) = (change.is_new, change.hold.settled.is_some());
+        let amount = change.hold.amount.atoms();
+        let atoms = match (opened, settled) {
+            (true, false) => self.atoms.checked_add(amount),
+            (false, true) => self.atoms.checked_sub(amount),
+            _ => Some(self.atoms),
+        };
+        let count = |number: u32, more| number.checked_add(u32::from(more));
         let after = || {
-            let amount = change.hold.amount.atoms();
-            let atoms = self.atoms.checked_add(if opened { amount } else { 0 })?;
-            let atoms = atoms.checked_sub(if settled { amount } else { 0 })?;
-            let count = |number: u32, more| number.checked_add(u32::from(more));
-            Some(Self { opened: count(self.opened, opened)?, settled: count(self.settled, settled)?, atoms })
+            Some(Self { opened: count(self.opened, opened)?, settled: count(self.settled, settled)?, atoms: atoms? })
         };
         *self = after().ok_or_else(|| corrupt(format_args!("hold {} is too large for the journal", change.hold.id)))?;
         Ok(())
@@ -73,6 +76,8 @@ mod tests {
         }
         assert_eq!(holds, Holds { opened: 2, settled: 2, atoms: 3 }, "a renewed lease changes nothing");
         holds.atoms = i64::MAX;
+        holds.add(&change(true, hold(i64::MAX, true))).unwrap();
+        assert_eq!(holds.atoms, i64::MAX, "it was opened and settled");
         assert!(holds.add(&change(true, hold(1, false))).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! How usage came about, as a number in packed rows. In those of schema 9 and earlier it is a flag for refunds, whose two
-//! values are the first two numbers.
+//! How usage came about, as a number in packed rows. In those of schema 9 and earlier it is a flag for refunds, whose
+//! two values are the first two numbers.
 
 use metering_core::charging::UsageKind;
 use serde::de::Error as _;

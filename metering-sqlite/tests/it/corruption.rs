@@ -2,13 +2,15 @@
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use metering_core::charging::{HoldAction, HoldTerms, Posting};
 use metering_core::store::KeyDelivery;
-use metering_core::{PaymentStore, Store, StoreError};
+use metering_core::{Charge, Credits, PaymentStore, Store, StoreError, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;
-use crate::scene::{account, challenge, charge, claim, credit, execute, quote, tx, wallet};
+use crate::scene::{NOON, account, challenge, charge, charge_of, claim, credit, execute, post, quote, tx, wallet};
 
 /// Creates a store with rows in most tables, and closes it.
 async fn filled(file: &Path) {
@@ -24,6 +26,14 @@ async fn filled(file: &Path) {
     store.set_scan_mark(8453, 17).await.unwrap();
     for _ in 0..200 {
         charge(&store, key).await.unwrap();
+    }
+    for is_settled in [true, false] {
+        let terms = HoldTerms::new(&SystemRandomness, Duration::from_secs(60), Credits::ZERO);
+        let receipt = post(&store, Charge { hold: Some(terms), ..charge_of(key, Credits::BASE_CALL) }).await.unwrap();
+        if is_settled {
+            let release = receipt.hold_update(HoldAction::Release).unwrap();
+            store.commit(vec![Posting::Hold(release)], NOON).await.unwrap();
+        }
     }
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }

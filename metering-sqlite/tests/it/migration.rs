@@ -204,9 +204,9 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
 
 const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
 
-/// An account that was granted 10 base calls, with a key below its first key, and a charge with a request id. It has used
-/// 4 with its first key, of which 1 was refunded with the other key's; in the journal are two more calls of the other
-/// key and a refund of one.
+/// An account that was granted 10 base calls, with a key below its first key, and with a charge with a request id. Four
+/// calls of its first key and a refund of the other key are in the tables, two more calls and a refund of the other key
+/// in the journal.
 const ROWS_9: &str = "
     INSERT INTO account (id, org_id, agent_name, created_at) VALUES (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 1795262000000);
     INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, disabled, requests_per_minute,

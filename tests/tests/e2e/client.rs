@@ -3,3 +3,4 @@
 mod catch_up;
 mod lifecycle;
 mod payments;
+mod requests;

@@ -10,6 +10,7 @@ mod clients;
 mod gateway;
 mod http;
 mod keys;
+mod llm;
 mod mail;
 mod mcp;
 mod nodes;

@@ -191,3 +191,85 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_hold_must_be_covered_in_full_and_is_not_used() {
+    // balance, used and held before, amount, whether it is held
+    let table = [
+        (100, 0, 0, 100, true),
+        (100, 0, 0, 101, false),
+        (1, 0, 0, 0, true),
+        (0, 0, 0, 0, false),
+        (-1, 0, 0, 0, false),
+        (100, i64::MAX - 100, 0, 100, true),
+        (100, i64::MAX - 100, 1, 100, false),
+        (100, 0, i64::MAX - 100, 100, true),
+        (100, 0, i64::MAX - 99, 100, false),
+        (i64::MAX, 0, 0, i64::MAX, true),
+    ];
+    for (balance, used, held, amount, is_held) in table {
+        let mut state = state(balance, 5, 5);
+        (state.totals.used, state.totals.held) = (Credits::from_atoms(used), Credits::from_atoms(held));
+        let before = state;
+        match apply(&mut state, Taking::Hold(Credits::from_atoms(amount)), NOON) {
+            Ok(rate) => {
+                assert!(is_held, "{amount} of {balance}");
+                assert_eq!((rate.minute.count, state.day.count), (1, 1));
+                let Totals { balance: after, used: same, held: more, .. } = state.totals;
+                assert_eq!((after.atoms(), same.atoms(), more.atoms()), (balance - amount, used, held + amount));
+            }
+            Err(Refusal::InsufficientCredits { required, .. }) => {
+                assert_eq!((is_held, required.atoms()), (false, amount), "{amount} of {balance}");
+                assert_eq!(state, before);
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+proptest! {
+    /// Whatever happens between them, every open hold can be captured and released, and the books balance.
+    #[test]
+    fn every_hold_can_be_settled(
+        balance in prop_oneof![1..1_000_i64, i64::MAX - 1_000..=i64::MAX],
+        steps in proptest::collection::vec((0..4_u8, prop_oneof![0..500_i64, i64::MAX - 500..=i64::MAX], any::<bool>()), 0..24),
+    ) {
+        let mut state = state(balance, 0, 0);
+        let (mut open, mut charged) = (Vec::new(), Vec::new());
+        for (step, atoms, release) in steps {
+            let amount = Credits::from_atoms(atoms);
+            match step {
+                0 if apply(&mut state, Taking::Hold(amount), NOON).is_ok() => open.push(amount),
+                1 if apply(&mut state, Taking::Charge(amount), NOON).is_ok() => charged.push(amount),
+                2 => {
+                    if let Some(held) = open.pop() {
+                        // Far above what is held, at times: then only what is held is captured.
+                        if !apply_settled(&mut state, held, amount) {
+                            prop_assert!(amount > held);
+                            prop_assert!(apply_settled(&mut state, held, held));
+                        }
+                    }
+                }
+                _ => {
+                    if let Some(amount) = charged.pop() {
+                        let before = state;
+                        if !apply_refund(&mut state, amount) {
+                            prop_assert_eq!(state, before);
+                        }
+                    }
+                }
+            }
+            let held: i128 = open.iter().map(|held| i128::from(held.atoms())).sum();
+            prop_assert_eq!(i128::from(state.totals.held.atoms()), held);
+            let totals = state.totals;
+            let sum = [totals.balance, totals.used, totals.held].map(|part| i128::from(part.atoms())).iter().sum::<i128>();
+            prop_assert_eq!(sum, i128::from(balance));
+            let mut settled = state;
+            for held in &open {
+                let captured = if release { Credits::ZERO } else { *held };
+                prop_assert!(apply_settled(&mut settled, *held, captured), "{settled:?}");
+            }
+            prop_assert_eq!(settled.totals.held, Credits::ZERO);
+        }
+    }
+}

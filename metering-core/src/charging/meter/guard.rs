@@ -148,11 +148,13 @@ impl Drop for HoldGuard {
         let Some(keeping) = self.keeping.take() else { return };
         let is_of_another = self.receipt.repeated && self.receipt.delivery.is_none();
         if let Some(update) = self.receipt.hold_update(HoldAction::CaptureFallback) {
-            keeping.open.remove(&update.id);
+            let id = update.id;
             if !is_of_another {
                 // If it cannot be recorded now, the end of the lease has the same effect.
                 drop(keeping.queue.post_now(Posting::Hold(update)));
             }
+            // Last: a drain waits until no hold is open.
+            keeping.open.remove(&id);
         }
     }
 }

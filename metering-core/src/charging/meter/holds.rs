@@ -10,7 +10,6 @@ use crate::charging::posting::{Outcome, Posting};
 
 /// The decision on a hold.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum HoldDecision {
     /// It is held; serve the request, and capture what it cost.
     Held(HoldGuard),

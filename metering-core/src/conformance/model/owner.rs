@@ -1,5 +1,6 @@
 //! An account in the model, with every ledger entry and request it ever had.
 
+mod holds;
 pub(super) mod keys;
 
 use std::collections::BTreeMap;
@@ -9,13 +10,15 @@ use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charging::delivery::Repetition;
+use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
-use crate::usage::UsageLine;
+use crate::usage::{ActivityKind, UsageLine};
 
 use keys::Issued;
 
@@ -31,11 +34,23 @@ pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) revoked_at: Option<Timestamp>,
     pub(in crate::conformance) entries: Vec<Entry>,
     pub(in crate::conformance) usage: Vec<Event>,
+    /// Every hold that a store must still find, in the order opened.
+    pub(in crate::conformance) holds: Vec<Hold>,
     /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
-    /// For each request id: when it was decided, the amount charged, and the balance after it.
-    results: BTreeMap<(KeyNumber, RequestId), (Timestamp, Credits, Credits)>,
+    /// What each request id got.
+    results: BTreeMap<(KeyNumber, RequestId), First>,
+}
+
+/// The result of the first request with an id.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    at: Timestamp,
+    charged: Credits,
+    /// The balance after it.
+    balance: Credits,
+    hold: Option<HoldId>,
 }
 
 /// A ledger entry.
@@ -48,10 +63,10 @@ pub(in crate::conformance) struct Entry {
     pub(in crate::conformance) at: Timestamp,
 }
 
-/// One request or one refund.
+/// One request, one refund, or one settled hold.
 #[derive(Debug)]
 pub(in crate::conformance) struct Event {
-    pub(in crate::conformance) is_refund: bool,
+    pub(in crate::conformance) kind: ActivityKind,
     pub(in crate::conformance) line: UsageLine,
     pub(in crate::conformance) key: KeyNumber,
     /// Atoms used; negative for a refund.
@@ -91,6 +106,7 @@ impl Owner {
             revoked_at: None,
             entries: Vec::new(),
             usage: Vec::new(),
+            holds: Vec::new(),
             minute: Window::default(),
             day: Window::default(),
             results: BTreeMap::new(),
@@ -121,11 +137,12 @@ impl Owner {
     }
 
     pub(super) fn balance(&self) -> i128 {
-        self.purchased() + self.granted() - self.used()
+        self.purchased() + self.granted() - self.used() - self.held()
     }
 
     pub(super) fn all_fit(&self) -> bool {
-        [self.purchased(), self.granted(), self.used(), self.balance()].into_iter().all(fits)
+        let (balance, used, held) = (self.balance(), self.used(), self.held());
+        [self.purchased(), self.granted(), used, balance, used + held, balance + held].into_iter().all(fits)
     }
 
     pub(in crate::conformance) fn account(&self) -> Account {
@@ -142,7 +159,7 @@ impl Owner {
                 purchased: credits(self.purchased()),
                 granted: credits(self.granted()),
                 used: credits(self.used()),
-                held: Credits::ZERO,
+                held: credits(self.held()),
             },
             created_at: made.created_at,
             revoked_at: self.revoked_at,
@@ -168,26 +185,36 @@ impl Owner {
             return Decision::Refused(refusal);
         }
         let rate = window_counts(self.limits, self.minute, self.day, now);
-        let receipt = |rate, charged, balance, repeated| Receipt {
-            account: self.made.id.clone(),
-            key,
-            charged,
+        let (id, own_key) = (self.made.id.clone(), key);
+        let receipt = |rate, charged: Credits, balance, first: Option<Timestamp>, hold: Option<Held>| Receipt {
+            account: id.clone(),
+            key: own_key,
+            charged: if hold.is_some() { Credits::ZERO } else { charged },
             balance,
             line: charge.line.clone(),
-            day: now.day(),
+            day: first.unwrap_or(now).day(),
             request_path: charge.request_path.clone(),
             rate,
-            repeated,
+            repeated: first.is_some(),
             delivery: None,
             slot: None,
-            hold: None,
+            hold,
         };
-        let answered = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)));
-        if let Some((first, charged, balance)) = answered
-            && now < first.saturating_add(RequestId::RETENTION)
-        {
-            let rate = self.key_rate(key, now).unwrap_or(rate);
-            return Decision::Accepted(receipt(rate, *charged, *balance, true));
+        let first = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)).copied());
+        if let Some(first) = first.filter(|first| now < first.at.saturating_add(RequestId::RETENTION)) {
+            let hold = match first.hold.zip(charge.hold) {
+                Some((id, terms)) => self.held_again(id, terms, charge.price, now).map(|held| held.map(Some)),
+                None if first.hold.is_none() && charge.hold.is_none() => Ok(Some(None)),
+                None => Err(()),
+            };
+            match hold {
+                Err(()) => return Decision::Refused(Refusal::Repeated(Repetition::OtherRequest)),
+                Ok(Some(hold)) => {
+                    let rate = self.key_rate(key, now).unwrap_or(rate);
+                    return Decision::Accepted(receipt(rate, first.charged, first.balance, Some(first.at), hold));
+                }
+                Ok(None) => {}
+            }
         }
         let RateLimits { requests_per_minute, requests_per_day } = self.limits;
         for (cap, window, name) in
@@ -198,7 +225,8 @@ impl Owner {
             }
         }
         let (before, used, price) = (self.balance(), self.used(), i128::from(charge.price.atoms()));
-        if before <= 0 || !fits(before - price) || !fits(used + price) {
+        let is_covered = before > 0 && (charge.hold.is_none() || before >= price);
+        if !is_covered || !fits(before - price) || !fits(used + self.held() + price) {
             let (balance, required) = (credits(before), charge.price);
             return Decision::Refused(Refusal::InsufficientCredits { balance, required, rate });
         }
@@ -207,22 +235,29 @@ impl Owner {
         if let Err(refusal) = self.key_limits(key, &charge, rate, now) {
             return Decision::Refused(refusal);
         }
-        let mut accepted = receipt(rate, charge.price, credits(before - price), false);
+        let hold = charge.hold.map(|terms| Held { id: terms.id, amount: charge.price, lease: terms.lease });
+        let mut accepted = receipt(rate, charge.price, credits(before - price), None, hold);
         (self.minute, self.day) = (rate.minute, rate.day);
         self.count_for_keys(key, price, now);
         accepted.rate = self.key_rate(key, now).unwrap_or(rate);
-        if let Some(id) = charge.request_id {
-            self.results.insert((key, id), (now, charge.price, accepted.balance));
+        if let Some(id) = charge.request_id.clone() {
+            let (charged, balance, hold) = (charge.price, accepted.balance, charge.hold.map(|terms| terms.id));
+            self.results.insert((key, id), First { at: now, charged, balance, hold });
         }
-        let event = Event { is_refund: false, line: charge.line, key, used: price, booked_on: now.day(), at: now };
-        self.usage.push(event);
+        match charge.hold {
+            Some(terms) => self.open(terms, key, &charge, now),
+            None => {
+                let (kind, line) = (ActivityKind::Usage, charge.line);
+                self.usage.push(Event { kind, line, key, used: price, booked_on: now.day(), at: now });
+            }
+        }
         Decision::Accepted(accepted)
     }
 
-    /// Deletes expired results of request ids and returns how many.
+    /// Deletes expired results of request ids, and holds that are no longer kept, and returns how many.
     pub(super) fn forget(&mut self, now: Timestamp) -> usize {
         let before = self.results.len();
-        self.results.retain(|_, (first, ..)| now < first.saturating_add(RequestId::RETENTION));
-        before - self.results.len()
+        self.results.retain(|_, first| now < first.at.saturating_add(RequestId::RETENTION));
+        before - self.results.len() + self.forget_holds(now)
     }
 }

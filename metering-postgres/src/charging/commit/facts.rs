@@ -31,7 +31,7 @@ pub(super) struct Facts<'b> {
     pub(super) holds: Holds,
 }
 
-/// Holds of the batch's updates by id.
+/// Holds of the batch's updates and repeated requests by id.
 pub(super) type Holds = BTreeMap<HoldId, StoredHold>;
 
 /// A hold, with the numbers of its account and usage line.
@@ -205,7 +205,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Loads a hold of an account, unless the batch has it already. Returns its key; `None` if there is no such hold.
+    /// Loads a hold of an account, if there is one and the batch does not have it already. Returns its key; `None` if there is no such hold.
     pub(super) fn load_hold(&self, account: i64, id: &HoldId, tally: &mut Tally<i64, i64>) -> Option<KeyNumber> {
         if tally.hold(id).is_none() {
             let stored = self.holds.get(id)?;

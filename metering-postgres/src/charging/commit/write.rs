@@ -8,7 +8,7 @@ use super::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 use crate::charging::entry::{Entry, Path};
-use crate::charging::holds::{self, HoldRows};
+use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::left::Meters;
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient, Prepared};
@@ -43,10 +43,8 @@ pub(super) async fn write(
         (daily?, blocks?, meters?, remembered_results?, outcome?);
     // Most batches change no meter of a key and no hold, and need no statements for that.
     let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
-    let (opened_rows, changed_rows) = (HoldRows::opened(&changes.holds), HoldRows::changed(&changes.holds));
-    let opened = if opened_rows.is_empty() { None } else { Some(client.prepare(holds::OPENED).await?) };
-    let changed = if changed_rows.is_empty() { None } else { Some(client.prepare(holds::CHANGED).await?) };
-    let key_meter_rows = KeyMeterRows::new(&changes.keys);
+    let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
+    let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
     let stored_result_rows = StoredResultRows::new(&changes.results);
@@ -54,7 +52,7 @@ pub(super) async fn write(
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let (key_meter_values, stored_result_values) = (key_meter_rows.values(), stored_result_rows.values());
-    let (opened_values, changed_values) = (opened_rows.all_values(), changed_rows.changing_values());
+    let hold_values = hold_rows.values();
     let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
     // The statements are pipelined. After one fails, all later ones fail too.
     let checked = async {
@@ -67,7 +65,7 @@ pub(super) async fn write(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         execute(client, Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), execute(client, key_meters.as_ref(), &key_meter_values)),
-        join(execute(client, opened.as_ref(), &opened_values), execute(client, changed.as_ref(), &changed_values)),
+        execute(client, holds.as_ref(), &hold_values),
         join3(
             execute(
                 client,
@@ -78,7 +76,7 @@ pub(super) async fn write(
             client.batch_execute("COMMIT"),
         ),
     );
-    let (checked, (daily, blocks, (meters, key_meters), (opened, changed), (remembered_results, outcome, committed))) =
+    let (checked, (daily, blocks, (meters, key_meters), holds, (remembered_results, outcome, committed))) =
         join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
@@ -86,8 +84,7 @@ pub(super) async fn write(
     blocks?;
     meters?;
     key_meters?;
-    opened?;
-    changed?;
+    holds?;
     remembered_results?;
     outcome?;
     Ok(committed?)

@@ -2,7 +2,7 @@
 //! books say, to the atom.
 
 mod failures;
-mod terminal;
+pub(super) mod terminal;
 
 use std::collections::BTreeSet;
 use std::path::Path;

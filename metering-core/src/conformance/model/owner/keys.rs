@@ -15,9 +15,9 @@ use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
 use crate::store::Discrepancy;
-use crate::usage::UsageLine;
+use crate::usage::{ActivityKind, UsageLine};
 
-use super::{Event, Owner, credits, window_counts};
+use super::{Owner, credits, window_counts};
 
 const EPOCH: Day = Day::from_unix_days(0);
 
@@ -221,11 +221,24 @@ impl Owner {
         }
     }
 
-    /// What the events of a key and the keys below it add up to since a day.
+    /// Counts what was captured beyond a hold.
+    pub(super) fn exceed_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
+        for index in self.chain(key) {
+            let issued = &mut self.issued[index];
+            let fits = i64::try_from(issued.spent() + atoms).is_ok();
+            if issued.key.terms.budget.is_some() && day >= issued.since && fits {
+                issued.counted.push(atoms);
+            }
+        }
+    }
+
+    /// What the events and the open holds of a key and the keys below it add up to since a day.
     fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
         let index = usize::try_from(number.get()).unwrap();
-        let counts = |event: &&Event| event.booked_on >= day && self.chain(event.key).contains(&index);
-        self.usage.iter().filter(counts).map(|event| event.used).sum()
+        let counts = |of: Day, key: KeyNumber| of >= day && self.chain(key).contains(&index);
+        let used = self.usage.iter().filter(|event| counts(event.booked_on, event.key)).map(|event| event.used);
+        let open = self.open_holds().filter(|hold| counts(hold.created_at.day(), hold.key));
+        used.sum::<i128>() + open.map(|hold| i128::from(hold.amount.atoms())).sum::<i128>()
     }
 
     /// The budgets from which less was taken than the events add up to: after a clock was set back.
@@ -255,7 +268,7 @@ impl Owner {
             daily,
             weekly,
             monthly,
-            last_used: own().filter(|event| !event.is_refund).map(|event| event.booked_on).max(),
+            last_used: own().filter(|event| event.kind != ActivityKind::UsageRefund).map(|event| event.booked_on).max(),
         };
         let spent = Spent { since: issued.since, amount: credits(issued.spent()) };
         let spent = issued.key.terms.budget.map(|_| spent);

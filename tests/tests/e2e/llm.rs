@@ -1,0 +1,4 @@
+//! An LLM API behind the gateway: LiteLLM as the upstream, called with OpenAI's clients for Python and TypeScript.
+
+mod passing;
+mod setup;

@@ -1,0 +1,105 @@
+//! A server in front of LiteLLM, and the clients that call it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use metering_tests::litellm::{LiteLlm, folder};
+use metering_tests::server::{Server, ServerSetup};
+use metering_tests::site::Site;
+use metering_tests::venv;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The tokens of the prompt that the clients send.
+pub(super) const PROMPT_TOKENS: u64 = 4;
+/// The tokens that the models `short` and `slow` respond with.
+pub(super) const COMPLETION_TOKENS: u64 = 20;
+
+/// The official clients.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Language {
+    Python,
+    TypeScript,
+}
+
+pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
+
+/// A server that sells `POST /v1/chat/completions` with any model, and the models `short` and `broken` at routes of their
+/// own, all at this price.
+pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
+    let route = |path: String| json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price});
+    let models = ["short", "broken"].map(|model| format!("/openai/deployments/{model}/chat/completions"));
+    let routes: Vec<_> = models.into_iter().chain(["/v1/chat/completions".to_owned()]).map(route).collect();
+    let catalogue = json!({"market": "LLM", "version": 1, "endpoints": routes});
+    let catalogue = site.write("catalogue.json", &catalogue.to_string());
+    // The first request takes LiteLLM longer, and all requests do while other tests use all cores.
+    let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "2m");
+    setup.args(["--upstream", &LiteLlm::shared().url()]).args(["--catalogue".as_ref(), catalogue.as_os_str()])
+}
+
+/// The text of a whole response of this many tokens.
+pub(super) fn text(tokens: u64) -> String {
+    (0..tokens).map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+impl Language {
+    /// Runs a scenario of `tests/llm/use.py` or `use.ts`, and returns the document that it prints.
+    #[track_caller]
+    pub(super) fn run(self, server: &Server, key: &str, model: &str, scenario: &[&str]) -> Value {
+        let mut command = self.command();
+        command.args([&format!("http://{}", server.address()), key, model]).args(scenario);
+        // A proxy or key in the environment would change where requests go.
+        for variable in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(variable);
+        }
+        let printed = printed(&mut command);
+        serde_json::from_str(printed.trim()).unwrap_or_else(|error| panic!("{error}: {printed}"))
+    }
+
+    fn command(self) -> Command {
+        match self {
+            Self::Python => {
+                let mut command = Command::new(venv::program("clients-venv", "python"));
+                command.arg(folder().join("use.py"));
+                command
+            }
+            Self::TypeScript => {
+                let mut command = Command::new("node");
+                command.arg(compiled());
+                command
+            }
+        }
+    }
+}
+
+/// The TypeScript script, compiled once for all tests of this process.
+fn compiled() -> PathBuf {
+    static COMPILED: OnceLock<TempDir> = OnceLock::new();
+    COMPILED.get_or_init(compile).path().join("use.js")
+}
+
+/// Compiles the script in a folder from which the packages of `tests/clients` are found.
+fn compile() -> TempDir {
+    let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
+    let packages = clients.join("node_modules");
+    let installed = packages.join("openai");
+    assert!(installed.is_dir(), "{} is missing: run `npm ci` in tests/clients, or ./test.sh", installed.display());
+    let target = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(&packages, target.path().join("node_modules")).unwrap();
+    std::fs::write(target.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
+    std::fs::copy(folder().join("use.ts"), target.path().join("use.ts")).unwrap();
+    std::fs::copy(clients.join("tsconfig.json"), target.path().join("tsconfig.json")).unwrap();
+    printed(Command::new("node").current_dir(target.path()).arg(packages.join("typescript/bin/tsc")));
+    target
+}
+
+/// Runs a program to its end, and returns what it printed.
+#[track_caller]
+fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {printed}\n{errors}");
+    printed
+}
