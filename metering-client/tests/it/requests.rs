@@ -20,7 +20,7 @@ async fn requests_are_listed_and_looked_up() {
     let RequestsDocument { data } = client.held_requests().await.unwrap().json().unwrap();
     let id: HoldId = ID.parse().unwrap();
     let one: RequestDocument = client.request_by_id(&id).await.unwrap().json().unwrap();
-    assert_eq!(data, [one.clone()]);
+    assert_eq!(data, std::slice::from_ref(&one));
     assert_eq!((one.state, one.held.to_string().as_str()), (RequestState::Held, "0.0000694444"), "every digit");
     let sent: Vec<_> =
         script.requests().iter().map(|request| format!("{} {}", request.method(), request.uri())).collect();

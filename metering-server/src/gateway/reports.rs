@@ -4,18 +4,19 @@
 //! its report when its client has disconnected, and a hold is settled in any case.
 
 mod relay;
+mod request;
 mod rest;
 mod settling;
 mod trailers;
 mod whole;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, header};
 use http_body::Body;
 use metering_core::catalogue::UsagePrice;
-use metering_core::{Charged, Error, UnderWay};
+use metering_core::{Charged, Error};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -24,9 +25,11 @@ use tokio_util::task::TaskTracker;
 use crate::config::GatewayConfig;
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Problem, Response};
+use request::{HeldRequest, Reply};
 use rest::Bounds;
 use settling::Settling;
 
+pub(super) use request::HeldSlot;
 pub(super) use trailers::{DeclaredTrailers, are_wanted};
 
 /// How long a shutdown waits for tasks that were told to settle.
@@ -51,32 +54,6 @@ pub(super) struct ByUsage {
     pub(super) stream: Option<StreamRoute>,
 }
 
-/// The task that serves a request.
-struct Task {
-    settling: Settling,
-    wants_trailers: bool,
-    stop: CancellationToken,
-    bounds: Bounds,
-    /// How long the upstream may send nothing of a body that is read before it is passed on.
-    silence: Duration,
-    /// Held until the task ends: the upstream may still be at work when the client has gone.
-    _stream: Option<StreamRoute>,
-}
-
-/// To the client, if it is still there.
-type Reply = oneshot::Sender<Result<Response, Problem>>;
-
-/// Brings the slot of a request under way from its response to its task, which holds it while it reads.
-#[derive(Debug, Clone, Default)]
-pub(super) struct HeldSlot(Arc<Mutex<Option<UnderWay>>>);
-
-impl HeldSlot {
-    /// Hands over the slot.
-    pub(super) fn put(&self, slot: UnderWay) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
-    }
-}
-
 impl Reports {
     pub(super) fn new(config: &GatewayConfig) -> Self {
         Self {
@@ -99,7 +76,7 @@ impl Reports {
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {
         let ByUsage { charged, price, wants_trailers, stream } = request;
-        let task = Task {
+        let request = HeldRequest {
             settling: Settling { charged, price },
             wants_trailers,
             stop: self.stop.clone(),
@@ -108,7 +85,7 @@ impl Reports {
             _stream: stream,
         };
         let (reply, response) = oneshot::channel();
-        self.tasks.spawn(task.run(fetching, reply));
+        self.tasks.spawn(run(request, fetching, reply));
         // Without a reply, the task has panicked.
         response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
     }
@@ -128,51 +105,44 @@ impl Reports {
     }
 }
 
-impl Task {
-    async fn run<F>(self, fetching: F, reply: Reply)
-    where
-        F: Future<Output = Result<Response, Problem>> + Send,
-    {
-        let fetched = tokio::select! {
-            fetched = fetching => fetched,
-            () = self.stop.cancelled() => Err(Error::ShuttingDown.into()),
-        };
-        match fetched {
-            Ok(response) => self.pass_on(response, reply).await,
-            Err(problem) => self.refuse(problem, reply).await,
-        }
+/// Serves a request.
+async fn run<F>(request: HeldRequest, fetching: F, reply: Reply)
+where
+    F: Future<Output = Result<Response, Problem>> + Send,
+{
+    let fetched = tokio::select! {
+        fetched = fetching => fetched,
+        () = request.stop.cancelled() => Err(Error::ShuttingDown.into()),
+    };
+    match fetched {
+        Ok(response) => pass_on(request, response, reply).await,
+        Err(problem) => request.refuse(problem, reply).await,
     }
+}
 
-    /// Releases the hold of a request that was not served.
-    async fn refuse(&self, problem: Problem, reply: Reply) {
-        // The layer tells the client if that failed.
-        drop(self.settling.charged.refund().await);
-        let _ = reply.send(Err(problem));
-    }
-
-    async fn pass_on(self, response: Response, reply: Reply) {
-        let settling = &self.settling;
-        let in_head = settling.cost_from(response.headers());
-        let reader = settling.price.body_reader(content_type(response.headers()));
-        let ends_here = response.body().is_end_stream();
-        match reader {
-            _ if !matches!(in_head, Ok(None)) => {
-                // The layer logs what it cannot read.
-                drop(settling.settle_reported(in_head).await);
-            }
-            Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
-                drop(settling.settle_unreadable("encoded", "its body is encoded").await);
-            }
-            Some(reader) if ends_here => drop(settling.settle(reader.finish()).await),
-            Some(reader) if reader.reads_whole_body() => return whole::pass_on(self, response, reader, reply).await,
-            Some(reader) => return relay::pass_on(self, response, Some(reader), reply).await,
-            None if settling.reports_in_headers() && !ends_here => {
-                return relay::pass_on(self, response, None, reply).await;
-            }
-            None => drop(settling.settle(Ok(None)).await),
+/// Passes the response on to the client, and settles the hold.
+async fn pass_on(request: HeldRequest, response: Response, reply: Reply) {
+    let settling = &request.settling;
+    let in_head = settling.cost_from(response.headers());
+    let reader = settling.price.body_reader(content_type(response.headers()));
+    let ends_here = response.body().is_end_stream();
+    match reader {
+        _ if !matches!(in_head, Ok(None)) => {
+            // The layer logs what it cannot read.
+            drop(settling.settle_reported(in_head).await);
         }
-        let _ = reply.send(Ok(response));
+        Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
+            drop(settling.settle_unreadable("encoded", "its body is encoded").await);
+        }
+        Some(reader) if ends_here => drop(settling.settle(reader.finish()).await),
+        Some(reader) if reader.reads_whole_body() => return whole::pass_on(request, response, reader, reply).await,
+        Some(reader) => return relay::pass_on(request, response, Some(reader), reply).await,
+        None if settling.reports_in_headers() && !ends_here => {
+            return relay::pass_on(request, response, None, reply).await;
+        }
+        None => drop(settling.settle(Ok(None)).await),
     }
+    let _ = reply.send(Ok(response));
 }
 
 fn content_type(headers: &HeaderMap) -> Option<&str> {

@@ -11,9 +11,10 @@ use metering_core::Error;
 use metering_core::catalogue::ReportReader;
 use tokio::sync::mpsc;
 
+use super::request::{HeldRequest, HeldSlot, Reply};
 use super::rest::Rest;
 use super::settling::Reported;
-use super::{HeldSlot, Reply, Task, trailers};
+use super::trailers;
 use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::http::Response;
 
@@ -21,7 +22,7 @@ type Piece = Result<Frame<Bytes>, BodyError>;
 
 /// A response under way to its client.
 struct Relay<'t> {
-    task: &'t Task,
+    request: &'t HeldRequest,
     body: ResponseBody,
     /// `None` when the report is expected in the trailers.
     reader: Option<ReportReader>,
@@ -42,9 +43,9 @@ enum End {
 }
 
 /// Passes a response on, and settles its hold at its end.
-pub(super) async fn pass_on(task: Task, response: Response, reader: Option<ReportReader>, reply: Reply) {
+pub(super) async fn pass_on(request: HeldRequest, response: Response, reader: Option<ReportReader>, reply: Reply) {
     let (mut head, body) = response.into_parts();
-    if task.wants_trailers {
+    if request.wants_trailers {
         trailers::declare(&mut head);
     }
     let slot = HeldSlot::default();
@@ -53,8 +54,8 @@ pub(super) async fn pass_on(task: Task, response: Response, reader: Option<Repor
     let passed = StreamBody::new(stream::poll_fn(move |context| pieces.poll_recv(context))).boxed_unsync();
     // If the client is gone, so is the receiving end of the channel.
     let _ = reply.send(Ok(http::Response::from_parts(head, passed)));
-    let rest = Rest::new(task.bounds);
-    let mut relay = Relay { task: &task, body, reader, client, rest, has_begun: false };
+    let rest = Rest::new(request.bounds);
+    let mut relay = Relay { request: &request, body, reader, client, rest, has_begun: false };
     let end = relay.run().await;
     relay.finish(end).await;
     drop(slot);
@@ -66,7 +67,7 @@ impl Relay<'_> {
         loop {
             let frame = tokio::select! {
                 biased;
-                () = self.task.stop.cancelled() => return End::ShuttingDown,
+                () = self.request.stop.cancelled() => return End::ShuttingDown,
                 () = self.rest.over() => return End::Abandoned,
                 () = self.client.closed(), if !self.rest.has_begun() => {
                     if self.counts_bytes() {
@@ -103,7 +104,7 @@ impl Relay<'_> {
     async fn pass(&mut self, piece: Piece) {
         tokio::select! {
             biased;
-            () = self.task.stop.cancelled() => {}
+            () = self.request.stop.cancelled() => {}
             _ = self.client.send(piece) => {}
         }
     }
@@ -118,8 +119,8 @@ impl Relay<'_> {
     }
 
     async fn finish(mut self, end: End) {
-        let (task, reader) = (self.task, self.reader.take());
-        let settling = &task.settling;
+        let (request, reader) = (self.request, self.reader.take());
+        let settling = &request.settling;
         match end {
             End::Complete(last, trailers) => {
                 let reported = match (&trailers, reader) {
@@ -130,7 +131,7 @@ impl Relay<'_> {
                 if let Some(last) = last {
                     self.pass(Ok(Frame::data(last))).await;
                 }
-                if task.wants_trailers {
+                if request.wants_trailers {
                     let trailers = trailers::of(trailers.as_ref(), settled.as_ref());
                     self.pass(Ok(Frame::trailers(trailers))).await;
                 }

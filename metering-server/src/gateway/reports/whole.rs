@@ -10,8 +10,8 @@ use metering_core::Error;
 use metering_core::catalogue::ReportReader;
 use tokio::time::timeout;
 
+use super::request::{HeldRequest, Reply};
 use super::rest::Rest;
-use super::{Reply, Task};
 use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::gateway::forward;
 use crate::http::{Problem, Response};
@@ -28,31 +28,31 @@ enum End {
 }
 
 /// Reads the body, settles the hold, and passes the response on.
-pub(super) async fn pass_on(task: Task, response: Response, mut reader: ReportReader, mut reply: Reply) {
+pub(super) async fn pass_on(request: HeldRequest, response: Response, mut reader: ReportReader, mut reply: Reply) {
     let (mut head, mut body) = response.into_parts();
     let mut pieces = Vec::new();
-    let end = read(&task, &mut body, &mut reader, &mut pieces, &mut reply).await;
+    let end = read(&request, &mut body, &mut reader, &mut pieces, &mut reply).await;
     match end {
         End::Complete => {
-            drop(task.settling.settle(reader.finish()).await);
+            drop(request.settling.settle(reader.finish()).await);
             let length: usize = pieces.iter().map(Bytes::len).sum();
             head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
             let body = StreamBody::new(stream::iter(frames(pieces))).boxed_unsync();
             let _ = reply.send(Ok(http::Response::from_parts(head, body)));
         }
         End::Unreadable => {
-            drop(task.settling.settle(reader.finish()).await);
+            drop(request.settling.settle(reader.finish()).await);
             let rest = BodyStream::new(body);
             let body = StreamBody::new(stream::iter(frames(pieces)).chain(rest)).boxed_unsync();
             let _ = reply.send(Ok(http::Response::from_parts(head, body)));
         }
         End::Abandoned => {
-            drop(task.settling.settle_unreadable("disconnected", "its client disconnected too early").await);
+            drop(request.settling.settle_unreadable("disconnected", "its client disconnected too early").await);
         }
-        End::ShuttingDown if reply.is_closed() => drop(task.settling.settle(Ok(None)).await),
-        End::ShuttingDown => task.refuse(Error::ShuttingDown.into(), reply).await,
+        End::ShuttingDown if reply.is_closed() => drop(request.settling.settle(Ok(None)).await),
+        End::ShuttingDown => request.refuse(Error::ShuttingDown.into(), reply).await,
         // The client got nothing, so it is not charged.
-        End::Broken(problem) => task.refuse(problem, reply).await,
+        End::Broken(problem) => request.refuse(problem, reply).await,
     }
 }
 
@@ -61,23 +61,23 @@ fn frames(pieces: Vec<Bytes>) -> impl Iterator<Item = Result<Frame<Bytes>, BodyE
 }
 
 async fn read(
-    task: &Task,
+    request: &HeldRequest,
     body: &mut ResponseBody,
     reader: &mut ReportReader,
     pieces: &mut Vec<Bytes>,
     reply: &mut Reply,
 ) -> End {
-    let mut rest = Rest::new(task.bounds);
+    let mut rest = Rest::new(request.bounds);
     loop {
         let frame = tokio::select! {
             biased;
-            () = task.stop.cancelled() => return End::ShuttingDown,
+            () = request.stop.cancelled() => return End::ShuttingDown,
             () = rest.over() => return End::Abandoned,
             () = reply.closed(), if !rest.has_begun() => {
                 rest.begin();
                 continue;
             }
-            frame = timeout(task.silence, body.frame()) => frame,
+            frame = timeout(request.silence, body.frame()) => frame,
         };
         let data = match frame {
             Err(_) => return End::Broken(forward::too_late()),
