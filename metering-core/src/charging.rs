@@ -15,8 +15,8 @@ pub(crate) mod rate;
 pub(crate) mod request_id;
 pub(crate) mod tally;
 
-pub use charge::{Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
-pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
+pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
+pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use hold::{
     Held, Hold, HoldAction, HoldId, HoldIdError, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
 };

@@ -8,10 +8,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::CatalogueError;
-use super::object::{Object, UnknownKeys};
+use super::object::{Object, UnknownKeys, documentation};
 use super::{schema, usage_file};
 use crate::catalogue::path::{RequestPath, TargetError};
-use crate::catalogue::price::{LookbackTiers, Multiplier, Pricing, Weight};
+use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
 use crate::catalogue::trie::param_name;
 use crate::money::credits::Credits;
@@ -93,14 +93,6 @@ fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
         response,
         example,
     })
-}
-
-/// A field that only documents. In another server's catalogue, one that cannot be read counts as missing.
-pub(super) fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
-    match (field, unknown) {
-        (Err(_), UnknownKeys::Ignore) => Ok(None),
-        (field, _) => field,
-    }
 }
 
 /// The schema of a route's response, and an example of one. The example has to fit the schema.
@@ -239,9 +231,6 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     }
     Ok(price)
 }
-
-/// The highest price that a resolver can request: the largest weight times the largest multiplier.
-pub(crate) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
 
 fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()

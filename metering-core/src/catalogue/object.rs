@@ -95,6 +95,14 @@ impl<'j> Object<'j> {
     }
 }
 
+/// A field that only documents. In another server's catalogue, one that cannot be read counts as missing.
+pub(super) fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
+    match (field, unknown) {
+        (Err(_), UnknownKeys::Ignore) => Ok(None),
+        (field, _) => field,
+    }
+}
+
 /// The error message without its position, which is relative to a fragment of the file.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();

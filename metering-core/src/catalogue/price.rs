@@ -13,6 +13,9 @@ use crate::money::decimal::{self, DecimalError};
 
 const MILLIONTHS_PER_ONE: i64 = 1_000_000;
 
+/// The highest price that a resolver can request: the largest weight times the largest multiplier.
+pub(crate) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
+
 /// The price of a request in base calls, before its multiplier: 0 to 1000, with up to six decimals.
 ///
 /// ```

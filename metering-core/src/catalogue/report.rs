@@ -1,8 +1,7 @@
 //! Where a response says what it cost: in a header, in its body, or by its length.
 
 use crate::catalogue::pointer::Pointer;
-use crate::catalogue::units::{Count, Counts, number_text};
-use crate::catalogue::usage_price::UsagePrice;
+use crate::catalogue::units::{Count, number_text};
 use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
 use serde_json::value::RawValue;
@@ -121,59 +120,6 @@ impl Report {
     }
 }
 
-impl UsagePrice {
-    /// The cost that headers or trailers report; `None` when they do not. `header` gives the value of a header by its
-    /// name in lower case.
-    ///
-    /// ```
-    /// use metering_core::Catalogue;
-    ///
-    /// let catalogue = Catalogue::from_json(
-    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true,
-    ///         "price": {"max": "0.5", "report": {"header": "x-cost"}}}]}"#,
-    /// )?;
-    /// let price = catalogue.routes()[0].usage_price().ok_or("no price by usage")?;
-    /// let cost = price.cost_from_headers(|name| (name == "x-cost").then_some(b"0.25"))?;
-    /// assert_eq!(cost, Some("0.25".parse()?));
-    /// assert_eq!(price.cost_from_headers(|_| None)?, None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ReportError::Unreadable`] when a value is not a number of zero or more.
-    pub fn cost_from_headers<'h>(
-        &self,
-        header: impl Fn(&str) -> Option<&'h [u8]>,
-    ) -> Result<Option<Credits>, ReportError> {
-        let Source::Headers(measures) = &self.report().source else { return Ok(None) };
-        let values = match measures {
-            Measures::Credits(name) => {
-                let Some(value) = header(name) else { return Ok(None) };
-                return parse_header(name, value, Credits::parse_rounding_up)
-                    .map(|cost| Some(self.cost_of_credits(cost)));
-            }
-            Measures::Counts(names) => names,
-        };
-        // Backwards, so that the first place decides.
-        let counts = values.iter().rev().filter_map(|(unit, name)| {
-            let count = parse_header(name, header(name)?, str::parse::<Count>);
-            Some(count.map(|count| (&**unit, count)))
-        });
-        let counts = counts.collect::<Result<Counts, _>>()?;
-        Ok((!counts.is_empty()).then(|| self.cost_of_known(&counts)))
-    }
-}
-
-fn parse_header<T>(
-    name: &str,
-    value: &[u8],
-    parse: impl FnOnce(&str) -> Result<T, DecimalError>,
-) -> Result<T, ReportError> {
-    let text = String::from_utf8_lossy(value);
-    let text = text.trim_matches([' ', '\t']);
-    parse(text).map_err(|problem| ReportError::unreadable(name, text, problem))
-}
-
 /// The credits that a JSON value reports.
 pub(super) fn read_credits(pointer: &Pointer, value: &RawValue) -> Result<Credits, ReportError> {
     let credits = number_text(value).and_then(|text| Credits::parse_rounding_up(&text));
@@ -184,6 +130,3 @@ pub(super) fn read_credits(pointer: &Pointer, value: &RawValue) -> Result<Credit
 pub(super) fn read_count(pointer: &Pointer, value: &RawValue) -> Result<Count, ReportError> {
     Count::from_json(value).map_err(|problem| ReportError::unreadable(pointer.as_str(), value.get(), problem))
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::catalogue::file::MAX_PRICE;
-use crate::catalogue::price::Pricing;
+use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;
 use crate::money::decimal;

@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::file::{MAX_PRICE, documentation};
-use super::object::{Object, UnknownKeys};
+use super::object::{Object, UnknownKeys, documentation};
 use crate::catalogue::estimate::Estimate;
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
+use crate::catalogue::price::MAX_PRICE;
 use crate::catalogue::report::{Measures, Report, Source};
 use crate::catalogue::units::{UnitPrice, number_text};
 use crate::catalogue::usage_price::{Missing, Over, UsagePrice};

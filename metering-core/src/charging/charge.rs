@@ -7,7 +7,7 @@ use crate::access::account::{AccountId, RateLimits, Totals};
 use crate::access::key::{ApiKey, KeyHash};
 use crate::access::key_id::KeyNumber;
 use crate::access::key_use::KeyRefusal;
-use crate::charging::delivery::{DeliveryTerms, Repetition};
+use crate::charging::delivery::{Attempt, DeliveryTerms, Repetition};
 use crate::charging::hold::{Held, HoldAction, HoldTerms, HoldUpdate};
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
@@ -167,16 +167,6 @@ pub struct Receipt {
     pub delivery: Option<Attempt>,
     /// Counts the request as under way, for a key with a limit on that.
     pub slot: Option<Slot>,
-}
-
-/// One attempt at a request with an idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Attempt {
-    /// The key.
-    pub request: RequestId,
-    /// Its number, from 1.
-    pub number: u32,
 }
 
 /// Records that a response to a request with an idempotency key was passed on: the key is used up.

@@ -159,6 +159,16 @@ pub struct Delivery {
     pub open_until: Option<Timestamp>,
 }
 
+/// One attempt at a request with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The key.
+    pub request: RequestId,
+    /// Its number, from 1.
+    pub number: u32,
+}
+
 /// Why a request with a known idempotency key is neither forwarded nor charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::Attempt;
+use crate::charging::delivery::Attempt;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;

@@ -14,10 +14,8 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{
-    self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement, Taking,
-};
-use crate::charging::delivery::Delivery;
+use crate::charging::charge::{self, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement, Taking};
+use crate::charging::delivery::{Attempt, Delivery};
 use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::{Remembered, StoredResult};

@@ -77,7 +77,7 @@ impl Reports {
     {
         let ByUsage { charged, price, wants_trailers, stream } = request;
         let request = HeldRequest {
-            settling: Settling { charged, price },
+            settling: Settling { charged, price, is_error: false },
             wants_trailers,
             stop: self.stop.clone(),
             bounds: self.bounds,
@@ -121,7 +121,9 @@ where
 }
 
 /// Passes the response on to the client, and settles the hold.
-async fn pass_on(request: HeldRequest, response: Response, reply: Reply) {
+async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
+    let status = response.status();
+    request.settling.is_error = status.is_client_error() || status.is_server_error();
     let settling = &request.settling;
     let in_head = settling.cost_from(response.headers());
     let reader = settling.price.body_reader(content_type(response.headers()));

@@ -3,8 +3,8 @@
 use std::hash::Hash;
 
 use super::Tally;
-use crate::charging::charge::{Attempt, Receipt};
-use crate::charging::delivery::{Delivery, DeliveryTerms, Repetition};
+use crate::charging::charge::Receipt;
+use crate::charging::delivery::{Attempt, Delivery, DeliveryTerms, Repetition};
 use crate::charging::hold::{Hold, HoldAction, HoldId, SettleReason};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::request_id::RequestId;

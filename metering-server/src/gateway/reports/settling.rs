@@ -21,6 +21,8 @@ pub(super) type Reported = Result<Option<Credits>, ReportError>;
 pub(super) struct Settling {
     pub(super) charged: Charged,
     pub(super) price: Arc<UsagePrice>,
+    /// Whether the upstream responded with an error. Without a report, such a response costs nothing.
+    pub(super) is_error: bool,
 }
 
 impl Settling {
@@ -47,7 +49,7 @@ impl Settling {
     pub(super) async fn settle_reported(&self, reported: Reported) -> Option<HoldUpdated> {
         match reported {
             Ok(Some(cost)) => within_wait(self.charged.capture(cost)).await,
-            Ok(None) => within_wait(self.charged.capture_without_report()).await,
+            Ok(None) => self.settle_without_report().await,
             Err(error) => {
                 let reason = match error {
                     ReportError::TooLarge { .. } => "too_large",
@@ -55,16 +57,25 @@ impl Settling {
                     _ => "invalid",
                 };
                 count_unreadable(reason);
-                within_wait(self.charged.capture_without_report()).await
+                self.settle_without_report().await
             }
         }
+    }
+
+    async fn settle_without_report(&self) -> Option<HoldUpdated> {
+        if self.is_error {
+            // What became of it, the layer's headers say.
+            let _ = timeout(CAPTURE_WAIT, self.charged.refund()).await;
+            return None;
+        }
+        within_wait(self.charged.capture_without_report()).await
     }
 
     /// Settles the hold by its rule, because the report cannot be read.
     pub(super) async fn settle_unreadable(&self, reason: &'static str, why: &str) -> Option<HoldUpdated> {
         tracing::warn!(route = %self.charged.route_template, "the cost of a request could not be read: {why}");
         count_unreadable(reason);
-        within_wait(self.charged.capture_without_report()).await
+        self.settle_without_report().await
     }
 }
 

@@ -1,0 +1,63 @@
+//! Reads the cost that a response's headers or trailers report.
+
+use crate::catalogue::report::{Measures, ReportError, Source};
+use crate::catalogue::units::{Count, Counts};
+use crate::catalogue::usage_price::UsagePrice;
+use crate::money::credits::Credits;
+use crate::money::decimal::DecimalError;
+
+impl UsagePrice {
+    /// The cost that headers or trailers report; `None` when they do not. `header` gives the value of a header by its
+    /// name in lower case.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true,
+    ///         "price": {"max": "0.5", "report": {"header": "x-cost"}}}]}"#,
+    /// )?;
+    /// let price = catalogue.routes()[0].usage_price().ok_or("no price by usage")?;
+    /// let cost = price.cost_from_headers(|name| (name == "x-cost").then_some(b"0.25"))?;
+    /// assert_eq!(cost, Some("0.25".parse()?));
+    /// assert_eq!(price.cost_from_headers(|_| None)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReportError::Unreadable`] when a value is not a number of zero or more.
+    pub fn cost_from_headers<'h>(
+        &self,
+        header: impl Fn(&str) -> Option<&'h [u8]>,
+    ) -> Result<Option<Credits>, ReportError> {
+        let Source::Headers(measures) = &self.report().source else { return Ok(None) };
+        let values = match measures {
+            Measures::Credits(name) => {
+                let Some(value) = header(name) else { return Ok(None) };
+                return parse_header(name, value, Credits::parse_rounding_up)
+                    .map(|cost| Some(self.cost_of_credits(cost)));
+            }
+            Measures::Counts(names) => names,
+        };
+        // Backwards, so that the first place decides.
+        let counts = values.iter().rev().filter_map(|(unit, name)| {
+            let count = parse_header(name, header(name)?, str::parse::<Count>);
+            Some(count.map(|count| (&**unit, count)))
+        });
+        let counts = counts.collect::<Result<Counts, _>>()?;
+        Ok((!counts.is_empty()).then(|| self.cost_of_known(&counts)))
+    }
+}
+
+fn parse_header<T>(
+    name: &str,
+    value: &[u8],
+    parse: impl FnOnce(&str) -> Result<T, DecimalError>,
+) -> Result<T, ReportError> {
+    let text = String::from_utf8_lossy(value);
+    let text = text.trim_matches([' ', '\t']);
+    parse(text).map_err(|problem| ReportError::unreadable(name, text, problem))
+}
+
+#[cfg(test)]
+mod tests;
