@@ -19,7 +19,7 @@ use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
-use crate::wire::{metered_headers, refunded_headers, settled_headers};
+use crate::wire::{metered_headers, settled_headers};
 
 /// The account and amount of a charge or a hold. Every charged request has it in its extensions.
 ///
@@ -244,7 +244,7 @@ impl Charged {
                 (state.headers, state.refund) = (refund.headers, refund.outcome);
             }
             Money::Held(guard) => match tokio::time::timeout(SETTLE_WAIT, guard.release()).await {
-                Ok(Ok(released)) => state.headers = refunded_headers(&state.rate, released.balance),
+                Ok(Ok(released)) => state.headers = settled_headers(&state.rate, &released),
                 // It is released later, or settled by its rule.
                 Ok(Err(_)) | Err(_) => state.refund = Err(Error::NotRefunded),
             },
