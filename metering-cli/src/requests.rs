@@ -59,7 +59,7 @@ const fn state(state: RequestState) -> &'static str {
     match state {
         RequestState::Held => "held: its cost is not known yet",
         RequestState::Captured => "charged",
-        RequestState::Released => "released: it was not served, and cost nothing",
+        RequestState::Released => "released: it cost nothing",
     }
 }
 
@@ -69,7 +69,7 @@ fn reason(settled_by: Option<&str>) -> &str {
         None => ABSENT,
         Some("report") => "the response said what it cost",
         Some("no_report") => "the response did not say what it cost",
-        Some("release") => "it was not served",
+        Some("release") => "it was not served, or its response was an error",
         Some("expiry") => "its cost was not reported before its lease ended",
         Some(other) => other,
     }

@@ -19,7 +19,7 @@ use crate::access::key::ApiKey;
 use crate::catalogue::override_headers::overrides_request;
 use crate::catalogue::route::Route;
 use crate::error::Error;
-use crate::service::{Admission, AdmissionKind, RequestHead, Service};
+use crate::service::{Admission, AdmissionKind, RequestContent, RequestHead, Service};
 use response::is_undelivered;
 
 pub use body::RequestBody;
@@ -178,11 +178,12 @@ impl MeteringLayer {
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let refused = |error| credentials.explain(error).to_response();
         let read_body = head.extensions.get::<RequestBody>().cloned();
+        let is_encoded = headers.contains_key(http::header::CONTENT_ENCODING);
         let found = self.service.find(RequestHead {
             key: credentials.key.as_ref(),
             address: head.extensions.get::<ClientAddress>().map(|client| client.0),
             method: head.method.as_str(),
-            body: read_body.as_ref().map(RequestBody::as_bytes),
+            body: read_body.as_ref().map(|body| RequestContent { bytes: body.as_bytes(), is_encoded }),
             path: head.uri.path(),
             query: head.uri.query(),
             source: credentials.source,

@@ -39,7 +39,7 @@ use std::time::Duration;
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
 pub use email::recovery_accepted;
-pub use gate::{Admission, AdmissionKind, Found, RequestHead};
+pub use gate::{Admission, AdmissionKind, Found, RequestContent, RequestHead};
 pub use payments::PaymentSettings;
 pub use receipts::Seller;
 pub use refund::RefundResult;

@@ -18,9 +18,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, header};
+use http::Request;
 use http_body::Body;
-use metering_core::catalogue::UsagePrice;
 use metering_core::{Metered, MeteringLayer, RequestBody, Service};
 use tower::ServiceExt;
 use tower_layer::Layer;
@@ -42,8 +41,8 @@ pub(crate) struct Gateway {
     metered: Metered<Upstream>,
     streams: Arc<Streams>,
     reports: Arc<Reports>,
-    /// Whether what is held for a request may depend on its body.
-    estimates: bool,
+    /// Whether the cost of some requests may depend on their bodies.
+    by_usage: bool,
     prefixes: BTreeSet<String>,
     limits: HttpConfig,
 }
@@ -53,8 +52,7 @@ impl Gateway {
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, source: Source, config: &GatewayConfig, limits: HttpConfig) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
-        let by_usage = service.catalogue().routes().iter().filter_map(|route| route.usage_price());
-        let estimates = by_usage.into_iter().any(|price| UsagePrice::needs_request_body(price));
+        let by_usage = service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
         let (streams, reports) =
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
         let reserving = Arc::clone(&streams);
@@ -66,7 +64,7 @@ impl Gateway {
             Ok(())
         });
         let metered = layer.layer(Upstream::new(source, config, Arc::clone(&reports)));
-        Self { metered, streams, reports, estimates, prefixes, limits }
+        Self { metered, streams, reports, by_usage, prefixes, limits }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
@@ -99,7 +97,7 @@ impl Gateway {
             Ok(body) => body,
             Err(problem) => return into_response(problem.into_reply()),
         };
-        if self.estimates && !body.is_empty() && !head.headers.contains_key(header::CONTENT_ENCODING) {
+        if self.by_usage {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
         match self.metered.clone().oneshot(Request::from_parts(head, body)).await {

@@ -98,10 +98,10 @@ fn a_request_is_shown_with_what_became_of_it() {
         (
             request(ID, "released", ["0", "0", "0.5"], Some("release")),
             [
-                "State       released: it was not served, and cost nothing",
+                "State       released: it cost nothing",
                 "Charged     0",
                 "Released    0.5",
-                "Why         it was not served",
+                "Why         it was not served, or its response was an error",
                 "Request     req_0123456789abcdef0123456789abcdef",
             ],
         ),

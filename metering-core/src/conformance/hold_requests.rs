@@ -172,8 +172,9 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A hold whose cost was reported has paid for its request: a retry gets it again. If nobody knows what the request
-/// cost, or it was not served, a retry is held anew, and not as the first attempt.
+/// A hold whose cost was reported has paid for its request: its idempotency key is used up, and its request id gets the
+/// same hold again. If nobody knows what the request cost, or it was not served, a retry is held anew, and not as the
+/// first attempt.
 pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>) {
     // action, what it captures, whether a retry is held anew
     let table = [
@@ -191,6 +192,10 @@ pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>
             let id = held(&first).id;
             // Not by the attempt itself, whose release would forget the key.
             assert!(act(&*store, &customer.id, id, action, later(35)).await.changed);
+            if !is_new && first.delivery.is_some() {
+                assert_eq!(repeated(&*store, request(), later(40)).await, Repetition::UsedUp);
+                continue;
+            }
             let second = accepted(&*store, request(), later(40)).await;
             assert_eq!((held(&second).id != id, held(&second).amount), (is_new, atoms(30)), "{action:?}");
             assert_eq!(second.repeated, !is_new);

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The whole body of a request, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's extensions if a
-/// price by usage estimates from it what to hold. Leave it out for an encoded body (`Content-Encoding`).
+/// The whole body of a request, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's extensions on
+/// routes that are priced by usage. What is held can then be estimated from it, and an idempotency key is only good for
+/// one body.
 ///
 /// ```
 /// use metering_core::RequestBody;

@@ -192,6 +192,17 @@ impl Charged {
         settled(&mut state, guard.capture_fallback()).await
     }
 
+    /// Releases what is held for a request that costs nothing, although its response is passed on. `None` as in
+    /// [`Charged::capture`].
+    ///
+    /// # Errors
+    /// As [`Charged::capture`].
+    pub async fn release(&self) -> Result<Option<HoldUpdated>, Error> {
+        let mut state = self.state.lock().await;
+        let Some(guard) = state.take_hold() else { return Ok(None) };
+        settled(&mut state, guard.release()).await
+    }
+
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
     /// captured stays.
     ///
@@ -244,7 +255,13 @@ impl Charged {
                 (state.headers, state.refund) = (refund.headers, refund.outcome);
             }
             Money::Held(guard) => match tokio::time::timeout(SETTLE_WAIT, guard.release()).await {
-                Ok(Ok(released)) => state.headers = settled_headers(&state.rate, &released),
+                Ok(Ok(released)) => {
+                    state.headers = settled_headers(&state.rate, &released);
+                    // An earlier settlement stays.
+                    if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
+                        state.refund = Err(Error::NotRefunded);
+                    }
+                }
                 // It is released later, or settled by its rule.
                 Ok(Err(_)) | Err(_) => state.refund = Err(Error::NotRefunded),
             },

@@ -28,8 +28,9 @@ pub struct RequestHead<'r> {
     pub address: Option<IpAddr>,
     /// Its method.
     pub method: &'r str,
-    /// Its body, if it was read and is not encoded. A price by usage may estimate from it what to hold.
-    pub body: Option<&'r [u8]>,
+    /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
+    /// what is held may be estimated from it.
+    pub body: Option<RequestContent<'r>>,
     /// Its path, as received.
     pub path: &'r str,
     /// Its query, as received, without the question mark.
@@ -38,6 +39,15 @@ pub struct RequestHead<'r> {
     pub source: ClientSource,
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
+}
+
+/// The body of a request that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestContent<'r> {
+    /// The bytes.
+    pub bytes: &'r [u8],
+    /// Whether they are encoded (`Content-Encoding`), so that their length and content say nothing.
+    pub is_encoded: bool,
 }
 
 impl<'r> RequestHead<'r> {
@@ -131,7 +141,7 @@ impl<'s> Found<'s, '_> {
             Some(Ok(key)) => {
                 let fingerprint = Fingerprint::of(request.method, &target, &line);
                 let body = request.body.filter(|_| route.usage_price().is_some());
-                let fingerprint = body.map_or(fingerprint, |body| fingerprint.with_body(body));
+                let fingerprint = body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes));
                 let terms = DeliveryTerms { fingerprint, lease: service.config.delivery_lease };
                 (Some(RequestId::of_idempotency_key(key)), Some(terms))
             }
@@ -142,7 +152,8 @@ impl<'s> Found<'s, '_> {
         };
         let (price, hold) = match route.usage_price() {
             Some(by_usage) => {
-                let most = by_usage.hold(request.body);
+                let readable = request.body.filter(|body| !body.is_encoded);
+                let most = by_usage.hold(readable.map(|body| body.bytes));
                 (most, Some(service.hold_terms(by_usage.without_report(most))))
             }
             None => (price, None),

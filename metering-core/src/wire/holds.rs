@@ -1,5 +1,7 @@
 //! Requests whose credits are held, for the accounts that pay for them and for the services that serve them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -140,10 +142,33 @@ pub struct HoldFields {
     pub lease_seconds: Option<u32>,
 }
 
+/// The fields of a [`HoldRequest`]. Others are refused: a misspelt amount would hold another one.
+const FIELDS: [&str; 12] = [
+    "path",
+    "method",
+    "route_template",
+    "credit_weight",
+    "history_multiplier",
+    "lookback_seconds",
+    "client_source",
+    "client_ip",
+    "request_id",
+    "amount",
+    "fallback",
+    "lease_seconds",
+];
+
 impl<'de> Deserialize<'de> for HoldRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Twice from the same text: flattening would read the numbers as floats.
         let text = Box::<RawValue>::deserialize(deserializer)?;
+        let names: BTreeMap<String, &RawValue> = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        if let Some(name) = names.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+            return Err(serde::de::Error::custom(format_args!(
+                "unknown field {name}; known are {}",
+                FIELDS.join(", ")
+            )));
+        }
         let of = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let terms = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { of, terms })

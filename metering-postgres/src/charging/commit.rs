@@ -31,7 +31,7 @@ use metering_core::{AccountId, Decision, Refusal, RequestId, StoreError, Timesta
 
 use crate::charging::access::Access;
 use crate::charging::known::{Known, Numbered};
-use crate::charging::left::LeftMeters;
+use crate::charging::left::{LeftMeters, Meters};
 use crate::charging::tail::Folds;
 use crate::connection::session::{Client, GenericClient};
 use crate::connection::wait::{RESPONSE_TIMEOUT, within};
@@ -195,7 +195,7 @@ impl<'p> Batch<'p> {
         let folds = self.update(&mut facts, &changes, now)?;
         let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
         if written.is_ok() {
-            left.put(facts.meters);
+            left.put(without_keys_of_holds(facts.meters, &changes));
             known.learn_holds(&changes.holds);
         }
         TransactionFailure::of_commit(written, outcomes)
@@ -234,7 +234,7 @@ impl<'p> Batch<'p> {
             within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
         match &written {
             Ok(()) => {
-                left.put(facts.meters);
+                left.put(without_keys_of_holds(facts.meters, &changes));
                 known.learn_holds(&changes.holds);
             }
             Err(failure) if check::is_stale(failure) => {
@@ -364,6 +364,17 @@ fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber>
         Posting::Hold(update) => known.key_of_hold(&update.id, account),
         Posting::Charge(_) | Posting::Settle(_) => None,
     }
+}
+
+/// The meters to keep after a commit. A hold adds no entry by which a change of its keys' meters could be told, so these
+/// are read again.
+fn without_keys_of_holds(mut meters: Meters, changes: &Changes<i64, i64>) -> Meters {
+    for opened in changes.holds.iter().filter(|change| change.is_new) {
+        if let Some(meter) = meters.get_mut(&opened.account) {
+            meter.keys.clear();
+        }
+    }
+    meters
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

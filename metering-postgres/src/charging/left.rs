@@ -31,7 +31,8 @@ pub(crate) struct Meter {
     pub(crate) entries: i64,
     pub(crate) tail: Tail,
     /// Meters of keys whose terms are counted, as far as they were read. They need no check of their own: every commit
-    /// that changes one adds an entry, and every other write that does changes `access`.
+    /// that changes one adds an entry, or opens a hold, after which none are kept; and every other write that does
+    /// changes `access`.
     pub(crate) keys: BTreeMap<KeyNumber, KeyMeter>,
 }
 

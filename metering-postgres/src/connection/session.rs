@@ -74,12 +74,17 @@ impl Pool {
     }
 }
 
+/// A commit finds rows by key. Its plans are kept, and those that were made while a table was small would read all of it.
+const BY_INDEX: &str = "SET LOCAL enable_seqscan = off";
+
 impl Client {
     /// The SQL that begins a transaction, for callers that pipeline it with the following statements.
     pub(crate) fn begin(&self) -> String {
         match self.statements {
-            Statements::Cached => "BEGIN ISOLATION LEVEL READ COMMITTED".to_owned(),
-            Statements::Unnamed => format!("BEGIN ISOLATION LEVEL READ COMMITTED; {}", transaction_settings()),
+            Statements::Cached => format!("BEGIN ISOLATION LEVEL READ COMMITTED; {BY_INDEX}"),
+            Statements::Unnamed => {
+                format!("BEGIN ISOLATION LEVEL READ COMMITTED; {BY_INDEX}; {}", transaction_settings())
+            }
         }
     }
 

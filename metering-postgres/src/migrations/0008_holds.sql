@@ -33,3 +33,7 @@ CREATE INDEX hold_settled ON hold (settled_at) WHERE settled_at IS NOT NULL;
 
 -- The hold that a request with an id opened. NULL if it was charged.
 ALTER TABLE request_id ADD COLUMN hold BYTEA;
+
+-- Nodes of version 7 must stop: they would take a held request for a charged one and refund it, and cannot read the new
+-- kinds of usage. All their writes name this column.
+ALTER TABLE outcome RENAME COLUMN at TO marked_at;

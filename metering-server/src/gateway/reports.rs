@@ -139,7 +139,8 @@ async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
         Some(reader) if ends_here => drop(settling.settle(reader.finish()).await),
         Some(reader) if reader.reads_whole_body() => return whole::pass_on(request, response, reader, reply).await,
         Some(reader) => return relay::pass_on(request, response, Some(reader), reply).await,
-        None if settling.reports_in_headers() && !ends_here => {
+        // A response with a length has no trailers.
+        None if settling.reports_in_headers() && !ends_here && response.body().size_hint().exact().is_none() => {
             return relay::pass_on(request, response, None, reply).await;
         }
         None => drop(settling.settle(Ok(None)).await),

@@ -167,15 +167,16 @@ impl StreamPermit {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
         }
+        let sending = Sending { permit: self };
         let connection = connection.filter(|_| accepts_comments(reply.headers()));
         reply.map(|body| {
-            let end = self.end.clone().cancelled_owned();
+            let end = sending.permit.end.clone().cancelled_owned();
             let trailers = Arc::<Mutex<Option<HeaderMap>>>::default();
             let data = data_of(body, Arc::clone(&trailers));
             let mut data = Box::pin(EventStream::new(data, connection).take_until(end).fuse());
             let stream = futures_util::stream::poll_fn(move |context| {
                 // Moved in, so that the slot lives as long as the body.
-                let _seat = &self;
+                let _sending = &sending;
                 data.as_mut().poll_next(context).map(|next| match next {
                     Some(data) => Some(data.map(Frame::data)),
                     None => trailers.lock().unwrap_or_else(PoisonError::into_inner).take().map(Frame::trailers).map(Ok),
@@ -183,6 +184,20 @@ impl StreamPermit {
             });
             StreamBody::new(stream).boxed_unsync()
         })
+    }
+}
+
+/// A response that is being sent. After it, its connection may serve other requests, although the stream keeps its slot
+/// until the rest of the upstream's response was read.
+struct Sending {
+    permit: Arc<StreamPermit>,
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some(streams) = self.permit.streams.lock().get_mut(&self.permit.key) {
+            streams.connections.remove(&self.permit.number);
+        }
     }
 }
 

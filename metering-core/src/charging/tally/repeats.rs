@@ -55,6 +55,8 @@ where
         match settled {
             // A retry must not cost more than what was held for the request.
             Some(None) if held.amount > result.charged => Err(Repetition::OtherRequest),
+            // Its cost is paid, and a retry could use more. Only a caller without an idempotency key asks for the result.
+            Some(Some(SettleReason::Report)) if attempt.is_some() => Err(Repetition::UsedUp),
             Some(None | Some(SettleReason::Report)) => Ok(Repeat::Same(attempt)),
             Some(Some(_)) | None => Ok(Repeat::Anew(attempt)),
         }

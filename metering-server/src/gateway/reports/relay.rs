@@ -2,6 +2,10 @@
 //!
 //! The end is passed on once the hold is settled, so a client that has read the whole response finds its charge.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, ready};
+
 use bytes::Bytes;
 use futures_util::stream;
 use http::HeaderMap;
@@ -27,6 +31,8 @@ struct Relay<'t> {
     /// `None` when the report is expected in the trailers.
     reader: Option<ReportReader>,
     client: mpsc::Sender<Piece>,
+    /// Set when the client was sent everything.
+    is_complete: Arc<AtomicBool>,
     rest: Rest,
     /// Whether any of the body has arrived.
     has_begun: bool,
@@ -34,7 +40,7 @@ struct Relay<'t> {
 
 /// How a response ended.
 enum End {
-    /// With this last piece, which the client has not got, and these trailers.
+    /// With this last piece, which is not sent yet, and these trailers.
     Complete(Option<Bytes>, Option<HeaderMap>),
     /// The client had disconnected, and there is no need to read the rest, or no more time.
     Abandoned,
@@ -51,11 +57,20 @@ pub(super) async fn pass_on(request: HeldRequest, response: Response, reader: Op
     let slot = HeldSlot::default();
     head.extensions.insert(slot.clone());
     let (client, mut pieces) = mpsc::channel(1);
-    let passed = StreamBody::new(stream::poll_fn(move |context| pieces.poll_recv(context))).boxed_unsync();
+    let is_complete = Arc::new(AtomicBool::new(false));
+    let mut ends_whole = Some(Arc::clone(&is_complete));
+    let pieces = stream::poll_fn(move |context| match ready!(pieces.poll_recv(context)) {
+        None if ends_whole.take().is_some_and(|complete| !complete.load(Ordering::Acquire)) => {
+            // The task gave up. Without an error, what was cut off would end like a whole body.
+            Poll::Ready(Some(Err(Error::ShuttingDown.into())))
+        }
+        piece => Poll::Ready(piece),
+    });
+    let passed = StreamBody::new(pieces).boxed_unsync();
     // If the client is gone, so is the receiving end of the channel.
     let _ = reply.send(Ok(http::Response::from_parts(head, passed)));
     let rest = Rest::new(request.bounds);
-    let mut relay = Relay { request: &request, body, reader, client, rest, has_begun: false };
+    let mut relay = Relay { request: &request, body, reader, client, is_complete, rest, has_begun: false };
     let end = relay.run().await;
     relay.finish(end).await;
     drop(slot);
@@ -96,16 +111,19 @@ impl Relay<'_> {
                 return End::Abandoned;
             }
             self.has_begun |= !data.is_empty();
-            self.pass(Ok(Frame::data(data))).await;
+            if !self.pass(Ok(Frame::data(data))).await {
+                return End::ShuttingDown;
+            }
         }
     }
 
-    /// Passes a piece on. Does nothing if the client has gone; gives up at shutdown.
-    async fn pass(&mut self, piece: Piece) {
+    /// Passes a piece on. Does nothing if the client has gone. Returns `false` if it was not passed on because of a
+    /// shutdown.
+    async fn pass(&mut self, piece: Piece) -> bool {
         tokio::select! {
             biased;
-            () = self.request.stop.cancelled() => {}
-            _ = self.client.send(piece) => {}
+            _ = self.client.send(piece) => true,
+            () = self.request.stop.cancelled() => false,
         }
     }
 
@@ -119,7 +137,8 @@ impl Relay<'_> {
     }
 
     async fn finish(mut self, end: End) {
-        let (request, reader) = (self.request, self.reader.take());
+        let (request, counts_bytes) = (self.request, self.counts_bytes());
+        let reader = self.reader.take();
         let settling = &request.settling;
         match end {
             End::Complete(last, trailers) => {
@@ -128,20 +147,25 @@ impl Relay<'_> {
                     (_, reader) => Self::reported(reader),
                 };
                 let settled = settling.settle(reported).await;
+                let mut is_passed = true;
                 if let Some(last) = last {
-                    self.pass(Ok(Frame::data(last))).await;
+                    is_passed &= self.pass(Ok(Frame::data(last))).await;
                 }
                 if request.wants_trailers {
                     let trailers = trailers::of(trailers.as_ref(), settled.as_ref());
-                    self.pass(Ok(Frame::trailers(trailers))).await;
+                    is_passed &= self.pass(Ok(Frame::trailers(trailers))).await;
                 }
+                self.is_complete.store(is_passed, Ordering::Release);
             }
+            // The part that was read may report less than the whole. Bytes that nobody reads are not charged.
             End::Abandoned => match Self::reported(reader) {
-                Ok(None) => {
+                Ok(Some(cost)) if counts_bytes || cost > settling.without_report() => {
+                    drop(settling.settle(Ok(Some(cost))).await);
+                }
+                _ => {
                     let why = "its client disconnected too early";
                     drop(settling.settle_unreadable("disconnected", why).await);
                 }
-                reported => drop(settling.settle(reported).await),
             },
             End::Broken(error) => {
                 if self.has_begun {
@@ -153,7 +177,6 @@ impl Relay<'_> {
             }
             End::ShuttingDown => {
                 drop(settling.settle(Self::reported(reader)).await);
-                let _ = self.client.try_send(Err(Error::ShuttingDown.into()));
             }
         }
     }

@@ -39,7 +39,9 @@ impl Settling {
     /// Captures what was reported, or settles the hold by its rule. `None` if it was settled before, or is still being
     /// settled.
     pub(super) async fn settle(&self, reported: Reported) -> Option<HoldUpdated> {
-        if let Err(error) = &reported {
+        if let Err(error) = &reported
+            && !self.is_error
+        {
             tracing::warn!(%error, route = %self.charged.route_template, "the cost of a request could not be read");
         }
         self.settle_reported(reported).await
@@ -51,36 +53,43 @@ impl Settling {
             Ok(Some(cost)) => within_wait(self.charged.capture(cost)).await,
             Ok(None) => self.settle_without_report().await,
             Err(error) => {
-                let reason = match error {
+                self.count_unreadable(match error {
                     ReportError::TooLarge { .. } => "too_large",
                     ReportError::NotJson => "not_json",
                     _ => "invalid",
-                };
-                count_unreadable(reason);
+                });
                 self.settle_without_report().await
             }
         }
     }
 
+    /// Counts a report that cannot be read. An error response owes none.
+    fn count_unreadable(&self, reason: &'static str) {
+        if !self.is_error {
+            counter!("metering_unreadable_reports_total", "reason" => reason).increment(1);
+        }
+    }
+
+    /// What the hold captures without a report.
+    pub(super) fn without_report(&self) -> Credits {
+        if self.is_error { Credits::ZERO } else { self.price.without_report(self.charged.amount) }
+    }
+
     async fn settle_without_report(&self) -> Option<HoldUpdated> {
         if self.is_error {
-            // What became of it, the layer's headers say.
-            let _ = timeout(CAPTURE_WAIT, self.charged.refund()).await;
-            return None;
+            return within_wait(self.charged.release()).await;
         }
         within_wait(self.charged.capture_without_report()).await
     }
 
     /// Settles the hold by its rule, because the report cannot be read.
     pub(super) async fn settle_unreadable(&self, reason: &'static str, why: &str) -> Option<HoldUpdated> {
-        tracing::warn!(route = %self.charged.route_template, "the cost of a request could not be read: {why}");
-        count_unreadable(reason);
+        if !self.is_error {
+            tracing::warn!(route = %self.charged.route_template, "the cost of a request could not be read: {why}");
+        }
+        self.count_unreadable(reason);
         self.settle_without_report().await
     }
-}
-
-fn count_unreadable(reason: &'static str) {
-    counter!("metering_unreadable_reports_total", "reason" => reason).increment(1);
 }
 
 /// Waits for the outcome. A hold that could not be settled is logged by its guard, and one that takes longer is settled

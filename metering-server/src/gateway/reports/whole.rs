@@ -16,6 +16,9 @@ use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::gateway::forward;
 use crate::http::{Problem, Response};
 
+/// The most that is kept of a body, in bytes: twice what a reader reads, which skips white space at the start.
+const LENGTH_MAX: usize = 16 << 20;
+
 /// How reading ended.
 enum End {
     Complete,
@@ -67,7 +70,7 @@ async fn read(
     pieces: &mut Vec<Bytes>,
     reply: &mut Reply,
 ) -> End {
-    let mut rest = Rest::new(request.bounds);
+    let (mut rest, mut length) = (Rest::new(request.bounds), 0);
     loop {
         let frame = tokio::select! {
             biased;
@@ -89,8 +92,14 @@ async fn read(
         if !rest.read(data.len()) {
             return End::Abandoned;
         }
-        pieces.push(data);
-        if reader.has_given_up() {
+        length += data.len();
+        if rest.has_begun() {
+            // Nobody will read them.
+            pieces.clear();
+        } else {
+            pieces.push(data);
+        }
+        if reader.has_given_up() || length > LENGTH_MAX {
             return End::Unreadable;
         }
     }
