@@ -58,8 +58,8 @@ pub use headers::{
     rate_headers, refunded_headers, settled_headers, settled_trailers,
 };
 pub use holds::{
-    CaptureRequest, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument, RequestState,
-    RequestsDocument,
+    CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
+    RequestState, RequestsDocument,
 };
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -158,17 +159,28 @@ const FIELDS: [&str; 12] = [
     "lease_seconds",
 ];
 
+/// The names of the fields of a [`HoldRequest`], for a reader that reads its two parts itself.
+#[derive(Debug, Clone, Copy)]
+pub struct HoldFieldNames;
+
+impl<'de> Deserialize<'de> for HoldFieldNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = BTreeMap::<String, IgnoredAny>::deserialize(deserializer)?;
+        match fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+            Some(name) => {
+                let known = FIELDS.join(", ");
+                Err(serde::de::Error::custom(format_args!("unknown field {name}; known are {known}")))
+            }
+            None => Ok(Self),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for HoldRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Twice from the same text: flattening would read the numbers as floats.
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let names: BTreeMap<String, &RawValue> = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        if let Some(name) = names.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-            return Err(serde::de::Error::custom(format_args!(
-                "unknown field {name}; known are {}",
-                FIELDS.join(", ")
-            )));
-        }
+        let _: HoldFieldNames = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let of = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let terms = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { of, terms })
@@ -247,5 +259,32 @@ impl HoldResponse {
     #[must_use]
     pub fn new(hold: &Hold, credit_balance: Credits, changed: bool) -> Self {
         Self { changed, request: hold.into(), org_id: hold.account.to_string(), credit_balance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hold_is_read_exactly_and_misspelt_fields_are_refused() {
+        let read = |json: &str| serde_json::from_str::<HoldRequest>(json);
+        let request =
+            read(r#"{"path": "/render", "method": "POST", "amount": 0.1, "fallback": "0.01", "request_id": "7"}"#);
+        let HoldRequest { of, terms } = request.unwrap();
+        assert_eq!((of.path.as_str(), of.request_id.as_deref()), ("/render", Some("7")));
+        assert_eq!((terms.amount, terms.fallback), ("0.1".parse().ok(), "0.01".parse().ok()));
+        let error = read(r#"{"path": "/render", "method": "POST", "amout": "0.1"}"#).unwrap_err().to_string();
+        assert!(error.contains("unknown field amout"), "{error}");
+        assert!(read(r#"{"method": "POST"}"#).is_err());
+    }
+
+    #[test]
+    fn fields_are_those_that_are_read() {
+        let all = FIELDS.map(|name| match name {
+            "path" | "method" => format!("\"{name}\": \"/x\""),
+            _ => format!("\"{name}\": null"),
+        });
+        assert!(serde_json::from_str::<HoldRequest>(&format!("{{{}}}", all.join(", "))).is_ok());
     }
 }

@@ -261,6 +261,11 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "8");
+    // Running nodes of version 7 stop: all their commits write this column.
+    assert_eq!(
+        run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
+        "0"
+    );
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
     let id = "org_x0000000000000000005".parse().unwrap();
     let totals = store.account(&id).await.unwrap().unwrap().totals;

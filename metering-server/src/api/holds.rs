@@ -3,7 +3,8 @@
 
 use http::{HeaderMap, StatusCode};
 use metering_core::wire::{
-    CaptureRequest, ErrorBody, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument, RequestsDocument,
+    CaptureRequest, ErrorBody, HoldFieldNames, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
+    RequestsDocument,
 };
 
 use super::billing::{caller, check_secret};
@@ -63,8 +64,12 @@ pub(crate) async fn request(app: &App, request: Request) -> Result<Reply, Proble
 ))]
 pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> {
     let key = caller(app, &request.headers)?;
-    // Read twice from the same object, so that errors name the field.
-    let parts = read(&request.body).and_then(|of| Ok(HoldRequest { of, terms: read(&request.body)? }));
+    // Each part from the same object, so that errors name the field.
+    let parts = || {
+        let _: HoldFieldNames = read(&request.body)?;
+        Ok(HoldRequest { of: read(&request.body)?, terms: read(&request.body)? })
+    };
+    let parts = parts();
     let hold = match parts {
         Ok(hold) => hold,
         Err(problem) => {

@@ -196,6 +196,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_keeps_the_report_out_of_the_body() {
+        let catalogue = metering_core::Catalogue::from_json(
+            r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true,
+                "price": {"max": "0.5", "report": {"json": "/cost"}}}]}"#,
+        )
+        .unwrap();
+        let report = catalogue.routes()[0].usage_price().unwrap().report();
+        let mut headers = map(&[
+            ("accept-encoding", "gzip"),
+            ("accept_encoding", "gzip"),
+            ("range", "bytes=1-"),
+            ("if-none-match", "*"),
+            ("accept", "application/json"),
+        ]);
+        ask_for_report(&mut headers, report);
+        assert_eq!(headers, map(&[("accept", "application/json"), ("accept-encoding", "identity")]));
+    }
+
+    #[test]
     fn secrets_and_claims_of_the_client_do_not_reach_the_upstream() {
         let incoming = map(&[
             ("authorization", "Bearer x"),
