@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     /// The key is missing, the service rejects it, or it may not be used for this.
     #[error("{0}")]
     Unauthorized(String),
-    /// The account has no credits left, or the key's limit is used up.
+    /// The account has too few credits left, or the key's limit is used up.
     #[error("{0}")]
     NoCredits(String),
     /// May succeed later: the service is busy or unreachable, a rate limit is reached, a payment is not confirmed yet.
@@ -54,7 +54,7 @@ Exit codes:
   4  not found: no such account, key, request, plan, chain or transaction
   5  conflict: the email address is taken, the account is revoked, the payment was used before, the file exists
   6  not authorized: the API key is missing or rejected, or may not be used for this
-  7  no credits left: top up, then run the command again; or the key's own limit is used up
+  7  too few credits left: top up, then run the command again; or the key's own limit is used up
   8  try again later: a rate limit is reached, the service is busy or unreachable, a payment is not confirmed yet
   130  interrupted: run the command again to continue
 

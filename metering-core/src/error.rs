@@ -102,7 +102,7 @@ pub enum Error {
         /// How many streams are open.
         open: usize,
     },
-    /// The balance is not above zero.
+    /// The balance is not above zero, or does not cover what is to be held.
     #[error("{}", .0.advice())]
     InsufficientCredits(Box<PaymentRequired>),
     /// A quote, a claim or a top-up was refused.

@@ -129,7 +129,7 @@ fn output(route: &Route) -> JsonObject {
     let mut properties = vec![("data", data), ("credit_balance", balance), ("credits_charged", charged)];
     if route.usage_price().is_some() {
         let held = json!({"type": "number", "description":
-            "What is held for the call, in credits, while it is not known what it cost."});
+            "Credits held for the call until its cost is known."});
         let id = json!({"type": "string", "description":
             "With credits_held: the request's id. GET /requests/{id} returns what it cost."});
         properties.extend([("credits_held", held), ("request_id", id)]);

@@ -1,6 +1,6 @@
 //! Prices by usage: what a request costs is known only after its response.
 //!
-//! Before the request runs, its most likely cost or the price's maximum is held. Afterwards the cost that the response
+//! Before the request runs, an estimate of the most that it may cost, or the price's maximum, is held. Afterwards the cost that the response
 //! reports is captured. No rule here depends on a store: these are pure functions of the request and the response.
 
 use std::fmt;

@@ -267,7 +267,7 @@ pub enum Refusal {
     },
     /// The request's idempotency key is known, and the request may not be forwarded again now.
     Repeated(Repetition),
-    /// The balance is not above zero.
+    /// The balance is not above zero, or does not cover what is to be held.
     InsufficientCredits {
         /// The balance.
         balance: Credits,

@@ -50,7 +50,7 @@ pub enum ErrorCode {
     Unauthorized,
     /// The key, or one above it, has expired.
     KeyExpired,
-    /// The balance is not above zero.
+    /// The balance is not above zero, or does not cover what is to be held.
     InsufficientCredits,
     /// The budget of the key, or of one above it, does not cover the price.
     KeyBudgetExhausted,

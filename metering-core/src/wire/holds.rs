@@ -21,7 +21,7 @@ pub enum RequestState {
     Held,
     /// It was charged.
     Captured,
-    /// It cost nothing: it was not served, or nobody said what it cost.
+    /// It cost nothing: it was not served, or its cost was not reported.
     Released,
 }
 
