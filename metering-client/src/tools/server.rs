@@ -24,9 +24,9 @@ use crate::client::Client;
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
 that this connection uses. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
-while the balance is above zero and, if its price depends on use, covers what is held. Its result is {data, credit_balance, credits_charged}: the route's response, the \
-balance after the call and what it cost; while its cost is not known, it has credits_held and request_id instead of \
-credits_charged. get_credit_balance and list_plans are free.
+while the balance is above zero and, if its price depends on use, covers what is held. Its result is {data, \
+credit_balance, credits_charged}: the route's response, the balance after the call and what it cost; while its cost is \
+not known, it has credits_held and request_id instead of credits_charged. get_credit_balance and list_plans are free.
 
 A call that fails returns a JSON error {error, message, ...}:
 - insufficient_credits (402): too few credits left; nothing was charged. The error lists the plans and says where to \
