@@ -182,6 +182,7 @@ fn of_holds(changes: &[HoldChange<i64, i64>]) -> Result<Vec<(i64, Change)>> {
     for change in changes {
         of_accounts.entry(change.account).or_default().add(change)?;
     }
-    // A lease that is renewed changes nothing else. Its row tells other processes that one of us changed the tables.
-    Ok(of_accounts.into_iter().map(|(account, holds)| (account, Change::Holds(holds))).collect())
+    // A lease that is renewed changes nothing else.
+    let changed = of_accounts.into_iter().filter(|(_, holds)| *holds != Holds::default());
+    Ok(changed.map(|(account, holds)| (account, Change::Holds(holds))).collect())
 }
