@@ -274,8 +274,8 @@ mod tests {
         let HoldRequest { of, terms } = request.unwrap();
         assert_eq!((of.path.as_str(), of.request_id.as_deref()), ("/render", Some("7")));
         assert_eq!((terms.amount, terms.fallback), ("0.1".parse().ok(), "0.01".parse().ok()));
-        let error = read(r#"{"path": "/render", "method": "POST", "amout": "0.1"}"#).unwrap_err().to_string();
-        assert!(error.contains("unknown field amout"), "{error}");
+        let error = read(r#"{"path": "/render", "method": "POST", "amounts": "0.1"}"#).unwrap_err().to_string();
+        assert!(error.contains("unknown field amounts"), "{error}");
         assert!(read(r#"{"method": "POST"}"#).is_err());
     }
 
