@@ -92,7 +92,7 @@ pub(super) fn look_up<'j>(
     Ok(found)
 }
 
-/// What is left of a pointer, below the value that the search has reached.
+/// The rest of a pointer, below the value that the search has reached.
 #[derive(Clone, Copy)]
 struct Wanted<'p> {
     slot: usize,

@@ -2,8 +2,8 @@
 //!
 //! A hold is committed like a charge: it lowers the balance, and counts against budgets and rate limits. It is settled
 //! once: what the response cost becomes usage, and the rest returns to the balance. A hold has a lease, which the
-//! process that serves the request renews. When the lease ends, any process settles the hold by its own rule, so that
-//! nothing is held for ever.
+//! process that serves the request renews. When the lease ends, any process settles the hold by its own rule, so every
+//! hold ends.
 
 use std::fmt;
 use std::str::FromStr;

@@ -26,6 +26,6 @@ pub(super) async fn holds_agree(store: &dyn FullStore, model: &Model, now: Times
         assert_eq!(by_id(open), by_id(expected), "the open holds of an account");
     }
     let found = store.expired_holds(now, u32::MAX).await.unwrap();
-    assert!(found.is_sorted_by_key(|hold| hold.expires_at), "expired holds are in the order of their ends");
+    assert!(found.is_sorted_by_key(|hold| hold.expires_at), "expired holds are sorted by the end of their lease");
     assert_eq!(by_id(found), by_id(expired), "the expired holds");
 }

@@ -85,7 +85,7 @@ async fn open_holds_are_newest_first_and_expired_ones_by_their_lease() {
     );
     let expired = async |second, limit| numbers(&store.expired_holds(at(second), limit).await.unwrap());
     assert_eq!((expired(20, 9).await, expired(21, 9).await, expired(40, 9).await), (vec![], vec![4], vec![4]));
-    // Leases that end at the same time are in the order of their ids.
+    // Leases that end at the same time are sorted by id.
     assert_eq!((expired(41, 9).await, expired(41, 2).await), (vec![4, 1, 3], vec![4, 1]));
     assert_eq!(expired(10_000, 9).await, [4, 1, 3, 5, 2]);
     store.commit(vec![update(&other, 4, HoldAction::Expire), update(&id, 2, capture(1))], at(41)).await.unwrap();
