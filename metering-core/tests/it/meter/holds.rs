@@ -175,7 +175,9 @@ async fn a_hold_of_a_dead_process_expires() {
     // Its process ends: nobody renews the lease or drops the guard.
     std::mem::forget(guard);
     let Scene { store, clock, meter, account, key } = scene;
-    let _ = tokio::time::timeout(Duration::from_secs(60), meter.drain()).await.expect("a drain gives up waiting for guards");
+    let _ = tokio::time::timeout(Duration::from_secs(60), meter.drain())
+        .await
+        .expect("a drain gives up waiting for guards");
     let meter = Scene::meter(&store, &clock);
     let scene = Scene { store, clock, meter, account, key };
     assert_eq!(scene.settled(id).await, SettleReason::Expiry);
