@@ -31,8 +31,8 @@
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
-//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`] and
-//!   [`OperatorStore`];
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
+//!   [`OperatorStore`] and [`EventStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -49,6 +49,7 @@ pub mod clock;
 pub mod conformance;
 pub mod decision;
 pub mod error;
+pub mod events;
 #[cfg(feature = "tower")]
 mod layer;
 pub mod money;
@@ -75,7 +76,8 @@ pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store, StoreError, backend,
+    EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store,
+    StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

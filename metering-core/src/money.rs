@@ -2,10 +2,12 @@
 //!
 //! No amount is ever a float. Ledger entries are only appended: a mistake is corrected by another entry.
 
+pub(crate) mod alert;
 pub(crate) mod credits;
 pub(crate) mod decimal;
 pub(crate) mod ledger;
 
+pub use alert::{AlertLevel, BalanceAlert};
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};

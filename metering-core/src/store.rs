@@ -1,12 +1,13 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has four parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
+//! The contract has five parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], and one that operators
-//! administer an [`OperatorStore`].
+//! administer an [`OperatorStore`], and one that sends webhooks an [`EventStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 pub mod backend;
 mod error;
+mod events;
 mod holds;
 mod keys;
 pub(crate) mod memory;
@@ -30,6 +31,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
+pub use events::{EventStore, WebhookCreated};
 pub use holds::HoldStore;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use memory::MemoryStore;
@@ -214,9 +216,9 @@ pub trait Store: KeyStore + HoldStore {
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
 /// # }
 /// ```
-pub trait FullStore: PaymentStore + SignupStore + OperatorStore {}
+pub trait FullStore: PaymentStore + SignupStore + OperatorStore + EventStore {}
 
-impl<S: PaymentStore + SignupStore + OperatorStore> FullStore for S {}
+impl<S: PaymentStore + SignupStore + OperatorStore + EventStore> FullStore for S {}
 
 /// An account to create.
 ///

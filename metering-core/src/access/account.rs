@@ -10,6 +10,7 @@ use crate::access::email_status::EmailStatus;
 use crate::access::invisible::is_invisible;
 use crate::chains::address::Address;
 use crate::clock::Timestamp;
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::random::{Randomness, push_base62};
 
@@ -304,6 +305,8 @@ pub struct Account {
     pub limits: RateLimits,
     /// Its balance and totals.
     pub totals: Totals,
+    /// When its owner is told that the balance is low.
+    pub alert: BalanceAlert,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.

@@ -12,6 +12,7 @@ use crate::access::network::Networks;
 use crate::access::route_pattern::RoutePatterns;
 use crate::access::scope::Scopes;
 use crate::clock::Timestamp;
+use crate::money::credits::Credits;
 
 /// The name of a key, for its owner: 1 to 100 visible characters on one line.
 ///
@@ -86,6 +87,8 @@ pub struct KeyTerms {
     pub max_in_flight: u32,
     /// How many credits may be spent with it and with the keys below it.
     pub budget: Option<Budget>,
+    /// Below which remainder of the budget its owner is told; `None` for never. Without meaning without a budget.
+    pub alert_below: Option<Credits>,
 }
 
 /// Which part of some terms is wider than the terms above them.
@@ -153,6 +156,7 @@ impl KeyTerms {
             limits: RateLimits::NONE,
             max_in_flight: 0,
             budget: None,
+            alert_below: None,
         }
     }
 
@@ -229,6 +233,7 @@ impl KeyTerms {
             },
             max_in_flight: changed(&self.max_in_flight, &before.max_in_flight, &outer.max_in_flight),
             budget: changed(&self.budget, &before.budget, &outer.budget),
+            alert_below: self.alert_below,
         };
         checked.check_within(outer)
     }

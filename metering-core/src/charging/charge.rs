@@ -14,6 +14,7 @@ use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::usage::{ClientSource, UsageLine};
 
@@ -72,6 +73,8 @@ pub struct MeterState {
     pub totals: Totals,
     /// Its rate limits.
     pub limits: RateLimits,
+    /// When its owner is told that the balance is low.
+    pub alert: BalanceAlert,
     /// Accepted requests of the minute.
     pub minute: Window,
     /// Accepted requests of the day.

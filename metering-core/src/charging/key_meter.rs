@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use crate::access::budget::{Budget, Spent};
 use crate::access::issued_key::Key;
-use crate::access::key_id::KeyNumber;
+use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
+use crate::events::event::{BudgetEvent, EventData, KeyEvent};
+use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
 /// What was requested and spent with a key and the keys below it, in the current periods. Kept only for keys whose
@@ -18,6 +20,8 @@ use crate::money::credits::Credits;
 pub struct KeyMeter {
     /// What was spent in the budget's period. Zero without a budget.
     pub spent: Spent,
+    /// The highest alert raised in the budget's period.
+    pub raised: AlertLevel,
     /// Accepted requests of the minute.
     pub minute: Window,
     /// Accepted requests of the day.
@@ -27,6 +31,8 @@ pub struct KeyMeter {
 /// Everything the charge rule reads from a key, and everything a charge changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyState {
+    /// Its public id.
+    pub id: KeyId,
     /// The key above it.
     pub parent: Option<KeyNumber>,
     /// Whether it is neither disabled, leaked nor revoked.
@@ -83,7 +89,8 @@ impl KeyState {
     /// The state of a key.
     #[must_use]
     pub fn of(key: &Key, meter: KeyMeter) -> Self {
-        Self { parent: key.parent, is_live: key.is_live(), terms: Arc::new(key.terms.clone()), meter }
+        let (id, terms) = (key.id.clone(), Arc::new(key.terms.clone()));
+        Self { id, parent: key.parent, is_live: key.is_live(), terms, meter }
     }
 
     /// The use of its rate limits at `now`, before any further request; `None` without rate limits.
@@ -109,9 +116,35 @@ impl KeyState {
             let spent = self.meter.spent.at(&budget, now);
             let exhausted = KeyLimit::Budget(ExhaustedBudget { budget, spent: spent.amount, required: price, at: now });
             let after = spent.amount.checked_add(price).filter(|after| *after <= budget.limit || !price.is_positive());
+            meter.raised = self.raised_in(spent);
             meter.spent = Spent { amount: after.ok_or(exhausted)?, ..spent };
         }
         Ok(meter)
+    }
+
+    /// The meter after the budget refused a request: it has exhausted the period of `now`.
+    pub(crate) fn exhausted(&self, now: Timestamp) -> KeyMeter {
+        let Some(budget) = self.terms.budget else { return self.meter };
+        let spent = self.meter.spent.at(&budget, now);
+        KeyMeter { spent, raised: self.raised_in(spent), ..self.meter }
+    }
+
+    /// The alert raised in the period of `spent`.
+    fn raised_in(&self, spent: Spent) -> AlertLevel {
+        if spent.since == self.meter.spent.since { self.meter.raised } else { AlertLevel::None }
+    }
+
+    /// Raises the alert of the budget to what remains of it, or to exhausted after a refusal. Returns the events.
+    pub(crate) fn raise(&mut self, refused: bool, now: Timestamp) -> Vec<EventData> {
+        let (Some(budget), threshold) = (self.terms.budget, self.terms.alert_below) else { return Vec::new() };
+        let remaining = remaining(&budget, self.meter.spent.amount);
+        let level = if refused { AlertLevel::Exhausted } else { AlertLevel::of(remaining, threshold) };
+        let raised = self.meter.raised.raise(level, threshold);
+        let event = |level| {
+            let key = KeyEvent { key_id: self.id.clone(), key_name: self.terms.name.clone() };
+            EventData::of_budget(level, BudgetEvent::new(key, &budget, remaining, now), threshold)
+        };
+        raised.into_iter().filter_map(event).collect()
     }
 
     /// The meter after a hold of `day` was settled: what was held and not captured can be spent again. If more was
@@ -146,7 +179,8 @@ mod tests {
 
     fn state(limits: RateLimits, budget: Option<Budget>, meter: KeyMeter) -> KeyState {
         let terms = Arc::new(KeyTerms { limits, budget, ..KeyTerms::first() });
-        KeyState { parent: None, is_live: true, terms, meter }
+        let id = "key_0123456789abcdef0123".parse().unwrap();
+        KeyState { id, parent: None, is_live: true, terms, meter }
     }
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);

@@ -22,6 +22,8 @@ use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
+use crate::events::event::NewEvent;
+use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::usage::ActivityKind;
 
@@ -29,6 +31,7 @@ use holds::TouchedHold;
 use keys::TouchedKey;
 use repeats::Repeat;
 
+mod alerts;
 mod holds;
 mod keys;
 mod repeats;
@@ -42,6 +45,7 @@ pub struct Tally<K, L> {
     holds: BTreeMap<HoldId, TouchedHold<K, L>>,
     usage: HashMap<Row<K, L>, UsageDelta>,
     results: BTreeMap<(K, RequestId), Remembered>,
+    events: Vec<(K, NewEvent)>,
 }
 
 /// What usage of a batch is summed by.
@@ -51,6 +55,8 @@ type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
 struct Touched {
     id: AccountId,
     state: MeterState,
+    /// The alert level as it is stored.
+    raised: AlertLevel,
     changed: bool,
 }
 
@@ -92,13 +98,23 @@ pub struct Changes<K, L> {
     pub results: Vec<(K, RequestId, Remembered)>,
     /// Holds that were opened or changed, by id.
     pub holds: Vec<HoldChange<K, L>>,
+    /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is among
+    /// `accounts` too.
+    pub alerts: Vec<(K, AlertLevel)>,
+    /// Events to write, in this order.
+    pub events: Vec<(K, NewEvent)>,
 }
 
 impl<K, L> Changes<K, L> {
-    /// Whether there is nothing to write, because every posting was refused.
+    /// Whether there is nothing to write. A batch whose postings are all refused may still have to say that a balance or
+    /// a budget is exhausted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty() && self.holds.is_empty()
+        self.accounts.is_empty()
+            && self.usage.is_empty()
+            && self.results.is_empty()
+            && self.holds.is_empty()
+            && self.events.is_empty()
     }
 }
 
@@ -183,6 +199,7 @@ where
             holds: BTreeMap::new(),
             usage: HashMap::new(),
             results: BTreeMap::new(),
+            events: Vec::new(),
         }
     }
 
@@ -194,7 +211,8 @@ where
 
     /// Adds the stored state of an account, once per batch.
     pub fn load(&mut self, account: K, id: AccountId, state: MeterState) {
-        self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
+        let raised = state.alert.raised;
+        self.accounts.entry(account).or_insert(Touched { id, state, raised, changed: false });
     }
 
     /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result
@@ -258,8 +276,12 @@ where
         let taking = if hold.is_some() { Taking::Hold(price) } else { Taking::Charge(price) };
         match self.apply(account, key, taking) {
             Ok(rate) => receipt.rate = rate,
-            Err(refusal) => return Decision::Refused(refusal),
+            Err(refusal) => {
+                self.raise_refused(account, &refusal);
+                return Decision::Refused(refusal);
+            }
         }
+        self.raise_balance(account, None);
         receipt.balance = self.accounts[&account].state.totals.balance;
         if let Some(request) = request_id {
             let delivery = delivery.map(|(_, attempt)| attempt);
@@ -343,9 +365,16 @@ where
     /// Returns everything the batch changes.
     #[must_use]
     pub fn finish(self) -> Changes<K, L> {
-        let changed = self.accounts.into_iter().filter(|(_, touched)| touched.changed);
-        let mut accounts: Vec<_> = changed.map(|(account, touched)| (account, touched.state)).collect();
+        let (mut accounts, mut alerts) = (Vec::new(), Vec::new());
+        for (account, touched) in self.accounts.into_iter().filter(|(_, touched)| touched.changed) {
+            accounts.push((account, touched.state));
+            let raised = touched.state.alert.raised;
+            if raised != touched.raised {
+                alerts.push((account, raised));
+            }
+        }
         accounts.sort_unstable_by_key(|(account, _)| *account);
+        alerts.sort_unstable();
         let changed = self.keys.into_iter().filter(|(_, touched)| touched.changed);
         let mut keys: Vec<_> =
             changed.map(|((account, number), touched)| (account, number, touched.state.meter)).collect();
@@ -366,7 +395,7 @@ where
         });
         let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
         let holds = self.holds.into_values().filter_map(TouchedHold::into_change).collect();
-        Changes { accounts, keys, usage, results, holds }
+        Changes { accounts, keys, usage, results, holds, alerts, events: self.events }
     }
 }
 

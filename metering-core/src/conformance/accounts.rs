@@ -6,6 +6,7 @@ use crate::access::account::{Account, Payer, RateLimits, Totals};
 use crate::chains::address::Address;
 use crate::charging::charge::Refusal;
 use crate::clock::Timestamp;
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::store::{Created, NewAccount, Posted, Store};
@@ -35,6 +36,7 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
         payer,
         limits,
         totals: Totals { balance: atoms(3), granted: atoms(3), ..Totals::default() },
+        alert: BalanceAlert::default(),
         created_at: NOON,
         revoked_at: None,
     };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::access::account::{Account, Payer, RateLimits, Totals};
 use crate::access::email_status::EmailStatus;
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, PaymentRef};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
@@ -41,6 +42,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
             used: Credits::ZERO,
             held: Credits::ZERO,
         },
+        alert: BalanceAlert::default(),
         created_at: after(MINUTE),
         revoked_at: None,
     };

@@ -2,7 +2,10 @@
 
 use super::Decided;
 use crate::access::account::{Account, Totals};
+use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
+use crate::events::event::{EventData, NewEvent};
+use crate::money::alert::BalanceAlert;
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::{Created, NewAccount, StoreError};
 
@@ -33,6 +36,8 @@ pub struct CreateChanges {
     pub key: KeyHash,
     /// Its ledger entries, in the order to write them.
     pub entries: Vec<NewLedgerEntry>,
+    /// The events to write: its key was created, and payments were credited.
+    pub events: Vec<NewEvent>,
 }
 
 /// Decides [`Store::create_account`](crate::Store::create_account).
@@ -56,8 +61,13 @@ pub fn create_account(new: NewAccount, facts: CreateFacts) -> Result<Decided<Cre
     let Some(totals) = entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals)) else {
         return Ok(Decided::Refused(Created::OutOfRange));
     };
-    let account = Account { id, agent_name, email, email_status, payer, limits, totals, created_at, revoked_at: None };
-    Ok(Decided::Accepted(CreateChanges { account, key, entries }))
+    let first = Key::first(id.clone(), &key, created_at);
+    let payments = entries.iter().filter_map(|entry| EventData::of_entry(entry, totals.balance));
+    let data = std::iter::once(EventData::KeyCreated((&first).into())).chain(payments);
+    let events = data.map(|data| NewEvent { account: Some(id.clone()), data, created_at }).collect();
+    let (alert, revoked_at) = (BalanceAlert::default(), None);
+    let account = Account { id, agent_name, email, email_status, payer, limits, totals, alert, created_at, revoked_at };
+    Ok(Decided::Accepted(CreateChanges { account, key, entries, events }))
 }
 
 #[cfg(test)]

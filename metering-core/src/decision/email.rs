@@ -50,7 +50,8 @@ impl<K: Clone> VerifyChanges<K> {
     #[must_use]
     pub fn entry_changes(&self) -> Option<EntryChanges<K>> {
         let entry = self.entry.clone()?;
-        Some(EntryChanges { row: self.row.clone(), account: self.account.clone(), entry, written_at: self.verified_at })
+        let (row, account, events) = (self.row.clone(), self.account.clone(), Vec::new());
+        Some(EntryChanges { row, account, entry, written_at: self.verified_at, events })
     }
 }
 
@@ -99,7 +100,8 @@ pub fn verify_email<K>(facts: VerifyFacts<K>, now: Timestamp) -> Decided<VerifyC
     let Some(totals) = entry.as_ref().map_or(Some(account.totals), |entry| entry.applied_to(account.totals)) else {
         return Decided::Refused(EmailVerified::OutOfRange);
     };
-    let account = Account { totals, email_status: EmailStatus::Verified { at: now }, ..account };
+    let alert = account.alert.with_threshold(account.alert.threshold, totals.balance);
+    let account = Account { totals, alert, email_status: EmailStatus::Verified { at: now }, ..account };
     Decided::Accepted(VerifyChanges { row, account, entry, token: link.token, verified_at: now })
 }
 

@@ -3,6 +3,9 @@
 use super::{Decided, active};
 use crate::access::account::Account;
 use crate::clock::Timestamp;
+use crate::events::event::{EventData, NewEvent};
+use crate::money::alert::{AlertLevel, BalanceAlert};
+use crate::money::credits::Credits;
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::Posted;
 
@@ -11,20 +14,39 @@ use crate::store::Posted;
 pub struct EntryChanges<K> {
     /// The account's row.
     pub row: K,
-    /// The account after the entry. Only its totals change.
+    /// The account after the entry. Only its totals and the level of its alert change.
     pub account: Account,
     /// The entry.
     pub entry: NewLedgerEntry,
     /// The time of the entry.
     pub written_at: Timestamp,
+    /// The events to write.
+    pub events: Vec<NewEvent>,
 }
 
 impl<K> EntryChanges<K> {
     /// `None` when the balance or a total could not hold the amount.
     pub(super) fn of((row, account): (K, Account), entry: NewLedgerEntry, now: Timestamp) -> Option<Self> {
         let totals = entry.applied_to(account.totals)?;
-        Some(Self { row, account: Account { totals, ..account }, entry, written_at: now })
+        let (alert, told) = alert_after(account.alert, &entry, totals.balance);
+        let data = EventData::of_entry(&entry, totals.balance).into_iter().chain(told);
+        let id = &account.id;
+        let events = data.map(|data| NewEvent { account: Some(id.clone()), data, created_at: now }).collect();
+        Some(Self { row, account: Account { totals, alert, ..account }, entry, written_at: now, events })
     }
+}
+
+/// The alert after an entry, and what to tell. Added credits lower its level; taken ones can raise it.
+fn alert_after(alert: BalanceAlert, entry: &NewLedgerEntry, balance: Credits) -> (BalanceAlert, Vec<EventData>) {
+    let BalanceAlert { threshold, mut raised } = alert;
+    let told = if entry.amount.is_negative() {
+        raised.raise(AlertLevel::of(balance, threshold), threshold)
+    } else {
+        raised.lower(balance, threshold);
+        Vec::new()
+    };
+    let event = |level| EventData::of_balance(level, balance, threshold, None);
+    (BalanceAlert { threshold, raised }, told.into_iter().filter_map(event).collect())
 }
 
 /// Decides [`Store::post_entry`](crate::Store::post_entry).
@@ -41,8 +63,10 @@ pub fn post_entry<K>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{NOW, account, entry, revoked};
+    use super::super::scene::{NOW, account, entry, purchase, revoked};
     use super::*;
+    use crate::events::event::EventKind;
+    use crate::money::ledger::LedgerKind;
 
     #[test]
     fn the_first_reason_refuses() {
@@ -55,6 +79,54 @@ mod tests {
         ];
         for (account, amount, refusal) in table {
             assert_eq!(post_entry(account, entry(amount), NOW), Decided::Refused(refusal));
+        }
+    }
+
+    #[test]
+    fn added_credits_lower_an_alert_and_taken_ones_raise_it() {
+        use AlertLevel::{Exhausted, Low, None as Enough};
+        let balance = account().totals.balance.atoms();
+        // threshold above the balance before, raised before, amount, raised after, kinds told
+        let table: [(i64, AlertLevel, i64, AlertLevel, &[EventKind]); 7] = [
+            (5, Low, 4, Low, &[]),
+            (5, Low, 5, Enough, &[]),
+            (5, Exhausted, 4, Low, &[]),
+            (5, Enough, 4, Enough, &[]),
+            (5, Enough, -1, Low, &[EventKind::BalanceLow]),
+            (5, Low, -1, Low, &[]),
+            (0, Enough, -balance, Exhausted, &[EventKind::BalanceLow, EventKind::BalanceExhausted]),
+        ];
+        for (above, raised, amount, after, told) in table {
+            let threshold = Some(Credits::from_atoms(balance + above));
+            let before = Account { alert: BalanceAlert { threshold, raised }, ..account() };
+            let Decided::Accepted(changes) = post_entry(Some((1, before)), entry(amount), NOW) else {
+                panic!("{amount}")
+            };
+            assert_eq!(changes.account.alert, BalanceAlert { threshold, raised: after }, "{above} {amount}");
+            let kinds: Vec<_> = changes.events.iter().map(|event| event.data.kind()).collect();
+            assert_eq!(kinds, told, "{above} {amount}");
+        }
+    }
+
+    #[test]
+    fn a_payment_is_told_and_so_is_its_reversal() {
+        let of = |kind, amount| NewLedgerEntry { kind, ..purchase(amount) };
+        // entry, kind told
+        let table = [
+            (purchase(5), Some(EventKind::PaymentCredited)),
+            (of(LedgerKind::Adjustment, 5), Some(EventKind::PaymentCredited)),
+            (of(LedgerKind::PaymentRestored, 5), Some(EventKind::PaymentCredited)),
+            (of(LedgerKind::PaymentReversed, -5), Some(EventKind::PaymentReversed)),
+            (entry(5), None),
+            (entry(-5), None),
+        ];
+        for (entry, told) in table {
+            let Decided::Accepted(changes) = post_entry(Some((1, account())), entry.clone(), NOW) else {
+                panic!("{entry:?}")
+            };
+            assert_eq!(changes.events.first().map(|event| event.data.kind()), told, "{entry:?}");
+            let event = changes.events.iter().find(|event| Some(event.data.kind()) == told);
+            assert_eq!(event.is_none_or(|event| event.json().contains("\"credits\":0.000000000005")), true);
         }
     }
 

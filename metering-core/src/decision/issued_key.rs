@@ -10,8 +10,10 @@ use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::access::scope::Scope;
-use crate::charging::key_meter::KeyMeter;
+use crate::charging::key_meter::{KeyMeter, remaining};
 use crate::clock::{Day, Timestamp};
+use crate::events::event::{EventData, KeyEvent, NewEvent};
+use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, TermsChange};
 
@@ -30,6 +32,8 @@ pub struct KeyWrite<K> {
     pub meter: MeterWrite,
     /// When.
     pub written_at: Timestamp,
+    /// The event to write, if the owner is told.
+    pub event: Option<NewEvent>,
 }
 
 /// What becomes of the working secrets of a key.
@@ -137,7 +141,13 @@ pub fn create_key<K>(new: NewKey, facts: NewKeyFacts<K>) -> Decided<KeyWrite<K>,
     let (id, number, parent) = (KeyId::of_first(&secret), facts.next, Some(parent.number));
     let key = Key { id, number, account, parent, terms, created_at, leaked_at: None, revoked_at: None };
     let (old_secrets, secret) = (OldSecrets::Keep, Some(secret));
-    Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at })
+    let event = Some(of_key(&key, EventData::KeyCreated, created_at));
+    Decided::Accepted(KeyWrite { row, key, old_secrets, secret, meter, written_at: created_at, event })
+}
+
+/// The event of a key.
+fn of_key(key: &Key, what: impl FnOnce(KeyEvent) -> EventData, now: Timestamp) -> NewEvent {
+    NewEvent { account: Some(key.account.clone()), data: what(key.into()), created_at: now }
 }
 
 fn new_meter(budget: &Budget, now: Timestamp) -> KeyMeter {
@@ -173,8 +183,15 @@ pub fn change_key<K: Copy>(
         true => below(facts.keys, key.number).map(|key| revoked(row, key, now)).collect(),
         false => Vec::new(),
     };
-    let mut write =
-        KeyWrite { row, key, old_secrets: OldSecrets::Keep, secret: None, meter: MeterWrite::Keep, written_at: now };
+    let mut write = KeyWrite {
+        row,
+        key,
+        secret: None,
+        old_secrets: OldSecrets::Keep,
+        meter: MeterWrite::Keep,
+        written_at: now,
+        event: None,
+    };
     match change {
         KeyChange::Terms(change) => {
             let before = write.key.terms.clone();
@@ -196,7 +213,7 @@ pub fn change_key<K: Copy>(
             if let Err(wider) = within {
                 return refused(KeyChanged::Wider(wider));
             }
-            write.meter = meter_after(before.budget, &terms, facts.meter, facts.spent, now);
+            write.meter = meter_after(&before, &terms, facts.meter, facts.spent, now);
             write.key.terms = terms;
         }
         KeyChange::Rotate { secret, old_until } => {
@@ -211,8 +228,7 @@ pub fn change_key<K: Copy>(
             if write.key.parent.is_none() {
                 return refused(KeyChanged::FirstKey);
             }
-            write.key.revoked_at = Some(now);
-            write.old_secrets = OldSecrets::Revoke;
+            write = revoked(write.row, write.key, now);
         }
     }
     Decided::Accepted(KeyChangeWrites { key: write, below })
@@ -242,7 +258,8 @@ pub(super) fn below(keys: Vec<Key>, number: KeyNumber) -> impl Iterator<Item = K
 pub(super) fn revoked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
     let key = Key { revoked_at: Some(now), ..key };
     let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
-    KeyWrite { row, key, old_secrets, secret: None, meter, written_at: now }
+    let event = Some(of_key(&key, EventData::KeyRevoked, now));
+    KeyWrite { row, key, old_secrets, secret: None, meter, written_at: now, event }
 }
 
 /// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works. If
@@ -252,8 +269,9 @@ pub fn report_leaked<K>(row: K, key: Key, is_replaced: bool, now: Timestamp) -> 
         true => (key.leaked_at, OldSecrets::EndGrace),
         false => (Some(key.leaked_at.unwrap_or(now)), OldSecrets::Revoke),
     };
+    let event = (key.leaked_at != leaked_at).then(|| of_key(&key, EventData::KeyLeaked, now));
     let key = Key { leaked_at, ..key };
-    KeyWrite { row, key, old_secrets, secret: None, meter: MeterWrite::Keep, written_at: now }
+    KeyWrite { row, key, old_secrets, secret: None, meter: MeterWrite::Keep, written_at: now, event }
 }
 
 /// The first day of the period whose usage counts against the budget that a key has after this change; `None` when no
@@ -266,9 +284,9 @@ pub fn budget_period(before: &KeyTerms, change: &KeyChange, now: Timestamp) -> O
     (!is_same).then(|| after.first_day(now.day()))
 }
 
-/// The meter after its terms changed. `before` is the budget before.
+/// The meter after its terms changed.
 fn meter_after(
-    before: Option<Budget>,
+    before: &KeyTerms,
     terms: &KeyTerms,
     meter: Option<KeyMeter>,
     spent: Credits,
@@ -278,13 +296,18 @@ fn meter_after(
         return if meter.is_some() { MeterWrite::Remove } else { MeterWrite::Keep };
     }
     let period = |budget: Budget| budget.reset;
-    if meter.is_some() && before.map(period) == terms.budget.map(period) {
+    if let Some(mut meter) = meter
+        && before.budget.map(period) == terms.budget.map(period)
+    {
         // Counting again could move to another period, if this clock differs from the one that counted.
-        return MeterWrite::Keep;
+        let Some(budget) = terms.budget else { return MeterWrite::Keep };
+        let raised = meter.raised;
+        meter.raised.lower(remaining(&budget, meter.spent.amount), terms.alert_below);
+        return if meter.raised == raised { MeterWrite::Keep } else { MeterWrite::Set(meter) };
     }
     let since = |budget: Budget| budget.first_day(now.day());
     let spent = terms.budget.map_or_else(Spent::default, |budget| Spent { since: since(budget), amount: spent });
-    MeterWrite::Set(KeyMeter { spent, ..meter.unwrap_or_default() })
+    MeterWrite::Set(KeyMeter { spent, raised: AlertLevel::None, ..meter.unwrap_or_default() })
 }
 
 /// Whether the first of these keys, all of a chain, is live and may manage keys.
@@ -338,6 +361,7 @@ impl TermsChange {
             limits,
             max_in_flight: change.max_in_flight.unwrap_or(terms.max_in_flight),
             budget: limit.map(|limit| Budget { limit, reset }),
+            alert_below: change.alert_below.unwrap_or(terms.alert_below).filter(|_| limit.is_some()),
         })
     }
 }

@@ -62,16 +62,17 @@ pub fn replace_key<K: Copy>(
     let write = |stored: Key| {
         let (old_secrets, meter) = (OldSecrets::Revoke, MeterWrite::Keep);
         if stored.number.is_first() {
-            let KeyTerms { name, limits, max_in_flight, budget, .. } = stored.terms;
-            let terms = KeyTerms { name, limits, max_in_flight, budget, ..KeyTerms::first() };
+            let KeyTerms { name, limits, max_in_flight, budget, alert_below, .. } = stored.terms;
+            let terms = KeyTerms { name, limits, max_in_flight, budget, alert_below, ..KeyTerms::first() };
             let first = Key { terms, leaked_at: None, ..stored };
-            return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now };
+            return KeyWrite { row, key: first, old_secrets, secret: Some(key), meter, written_at: now, event: None };
         }
         if managers.contains(&stored.number) || made.contains(&stored.number) {
             return revoked(row, stored, now);
         }
         // Whoever could manage keys may have rotated this one. Its owner has the newest secret, or rotates it.
-        KeyWrite { row, key: stored, old_secrets: OldSecrets::EndGrace, secret: None, meter, written_at: now }
+        let old_secrets = OldSecrets::EndGrace;
+        KeyWrite { row, key: stored, old_secrets, secret: None, meter, written_at: now, event: None }
     };
     let keys: Vec<_> = facts.keys.iter().cloned().map(write).collect();
     if !keys.iter().any(|write| write.secret.is_some()) {
@@ -141,6 +142,7 @@ mod tests {
             secret: Some(KEY),
             meter: MeterWrite::Keep,
             written_at: NOW,
+            event: None,
         };
         assert_eq!(replaced(vec![first]), [expected]);
     }

@@ -8,6 +8,7 @@ use crate::chains::address::Address;
 use crate::chains::transaction::{TxHash, TxRef};
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, SoldPlan};
@@ -37,6 +38,7 @@ pub(super) fn account() -> Account {
         payer: Some(Payer { address: PAYER, chain_id: 1 }),
         limits: RateLimits::default(),
         totals: Totals { balance: two, purchased: one, granted: one, used: Credits::ZERO, held: Credits::ZERO },
+        alert: BalanceAlert::default(),
         created_at,
         revoked_at: None,
     }

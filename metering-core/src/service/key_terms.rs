@@ -46,6 +46,10 @@ impl TermsReader<'_> {
         if reset.is_some() && request.limit.is_none() {
             fields.wrong("limit_reset", "needs a limit");
         }
+        check_alert(&mut fields, request.alert_below);
+        if request.alert_below.is_some() && request.limit.is_none() {
+            fields.wrong("alert_below", "needs a limit");
+        }
         let Some(name) = name.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
         let mut terms = KeyTerms::new(name, scopes.unwrap_or_default());
         terms.routes = routes.unwrap_or_default();
@@ -55,6 +59,7 @@ impl TermsReader<'_> {
         terms.limits.requests_per_day = request.requests_per_day.unwrap_or(0);
         terms.max_in_flight = request.max_in_flight.unwrap_or(0);
         terms.budget = request.limit.map(|limit| Budget { limit, reset });
+        terms.alert_below = request.alert_below;
         Ok(terms)
     }
 
@@ -80,8 +85,10 @@ impl TermsReader<'_> {
             max_in_flight: request.max_in_flight.map(Option::unwrap_or_default),
             limit: request.limit,
             limit_reset: request.limit_reset.as_ref().map(|text| fields.optional("limit_reset", text.as_deref())),
+            alert_below: request.alert_below,
         };
         check_limit(&mut fields, request.limit.flatten());
+        check_alert(&mut fields, request.alert_below.flatten());
         if fields.is_empty() { Ok(change) } else { Err(fields.into_error()) }
     }
 
@@ -144,6 +151,12 @@ fn read_networks(fields: &mut Fields, networks: &[String]) -> Option<Networks> {
     }
     let networks = Networks::parse(networks.iter().map(String::as_str));
     networks.map_err(|problem| fields.wrong("networks", problem)).ok()
+}
+
+fn check_alert(fields: &mut Fields, alert_below: Option<Credits>) {
+    if alert_below.is_some_and(|threshold| !threshold.is_positive()) {
+        fields.wrong("alert_below", "must be above 0, or null for never");
+    }
 }
 
 fn check_limit(fields: &mut Fields, limit: Option<Credits>) {

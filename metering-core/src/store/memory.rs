@@ -17,6 +17,8 @@ use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError,
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 mod commit;
+mod event_state;
+mod events;
 mod holds;
 mod keys;
 mod operator_state;

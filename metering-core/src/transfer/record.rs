@@ -15,6 +15,9 @@ use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::UsageKind;
 use crate::clock::Timestamp;
+use crate::events::delivery::{DeliveryId, Progress};
+use crate::events::event::Event;
+use crate::events::webhook::{Webhook, WebhookId};
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
 use crate::operators::audit::AuditEntry;
@@ -61,6 +64,12 @@ pub enum Record {
     Recipient(RecipientRecord),
     /// An arrival that could not be read.
     Unreadable(UnreadableArrival),
+    /// A webhook.
+    Webhook(Box<Webhook>),
+    /// An event.
+    Event(Box<Event>),
+    /// A delivery.
+    Delivery(DeliveryRecord),
     /// A signup session.
     Signup(SignupSession),
     /// A used solution of a bot challenge.
@@ -170,6 +179,19 @@ impl fmt::Debug for SolutionRecord {
     }
 }
 
+/// A delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryRecord {
+    /// Its id.
+    pub id: DeliveryId,
+    /// Where to.
+    pub webhook: WebhookId,
+    /// The number of its event.
+    pub event: i64,
+    /// Its progress.
+    pub progress: Progress,
+}
+
 /// A key, and what counts against its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
@@ -215,6 +237,9 @@ impl Record {
             Self::ScanMark(_) => Section::ScanMarks,
             Self::Recipient(_) => Section::Recipients,
             Self::Unreadable(_) => Section::Unreadable,
+            Self::Webhook(_) => Section::Webhooks,
+            Self::Event(_) => Section::Events,
+            Self::Delivery(_) => Section::Deliveries,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
@@ -297,6 +322,9 @@ impl Record {
             Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
             Self::Recipient(record) => format!("recipient {} on chain {}", record.recipient, record.chain_id),
             Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.location),
+            Self::Webhook(webhook) => format!("webhook {}", webhook.id),
+            Self::Event(event) => format!("event {}", event.id()),
+            Self::Delivery(record) => format!("delivery {} to {}", record.id.get(), record.webhook),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),

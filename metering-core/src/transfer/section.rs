@@ -33,6 +33,12 @@ pub enum Section {
     Recipients,
     /// Arrivals that could not be read: by chain, block and hash.
     Unreadable,
+    /// Webhooks: by account, and in the order of creation; the operator's own first.
+    Webhooks,
+    /// Events that are still kept, in the order written.
+    Events,
+    /// Deliveries of events that are still kept, in the order written.
+    Deliveries,
     /// Signup sessions, by their token.
     Signups,
     /// Used solutions of bot challenges, by their bytes.
@@ -52,7 +58,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -68,6 +74,9 @@ impl Section {
         Self::ScanMarks,
         Self::Recipients,
         Self::Unreadable,
+        Self::Webhooks,
+        Self::Events,
+        Self::Deliveries,
         Self::Signups,
         Self::Solutions,
         Self::EmailLinks,
@@ -94,6 +103,9 @@ impl Section {
             Self::ScanMarks => "scan_marks",
             Self::Recipients => "recipients",
             Self::Unreadable => "unreadable",
+            Self::Webhooks => "webhooks",
+            Self::Events => "events",
+            Self::Deliveries => "deliveries",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",

@@ -105,6 +105,7 @@ fn account(number: u8) -> Record {
             used: Credits::ZERO,
             held: Credits::ZERO,
         },
+        alert: crate::money::BalanceAlert::default(),
         created_at: NOON,
         revoked_at: None,
     };

@@ -30,6 +30,10 @@ pub struct CreateKeyRequest {
     /// When the limit starts again: `daily`, `weekly` (on Monday) or `monthly`, all in UTC; null for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_reset: Option<String>,
+    /// The event `balance.low` is sent when less than this remains of the limit; null for never.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub alert_below: Option<Credits>,
     /// When it expires, as RFC 3339; null for when the key that makes it does.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +74,10 @@ pub struct ChangeKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub limit_reset: Option<Option<String>>,
+    /// The event `balance.low` is sent when less than this remains of the limit; null for never.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_amount")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub alert_below: Option<Option<Credits>>,
     /// When it expires, as RFC 3339; null for when the key above it does.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
@@ -181,6 +189,10 @@ pub struct KeyDocument {
     /// The next time that it starts again, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub limit_resets_at: Option<Timestamp>,
+    /// The event `balance.low` is sent when less than this remains of the limit; null for never.
+    #[serde(deserialize_with = "printed_if_any")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub alert_below: Option<Credits>,
     /// Credits used with the key itself, minus refunds.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
@@ -309,6 +321,7 @@ impl KeyDocument {
             limit_remaining: left,
             limit_reset: terms.budget.and_then(|budget| budget.reset),
             limit_resets_at: terms.budget.and_then(|budget| budget.resets_at(now)),
+            alert_below: terms.alert_below,
             usage: usage.total,
             usage_daily: usage.daily,
             usage_weekly: usage.weekly,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use metering_core::access::{KeyNumber, KeyTerms, Totals};
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::charging::{KeyMeter, KeyState, LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
+use metering_core::money::BalanceAlert;
 use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Credits, Decision, RateLimits, Receipt, Refusal, RequestId,
@@ -40,6 +41,7 @@ fn state(balance: i64) -> MeterState {
     MeterState {
         totals: Totals { balance, granted: balance, ..Totals::default() },
         limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
+        alert: BalanceAlert::default(),
         minute: Window::default(),
         day: Window::default(),
     }
@@ -48,8 +50,8 @@ fn state(balance: i64) -> MeterState {
 /// Loads an account and its first key.
 fn load(tally: &mut Tally<u32, u32>, account: u32, balance: i64) {
     tally.load(account, AccountId::generate(&SystemRandomness), state(balance));
-    let terms = Arc::new(KeyTerms::first());
-    tally.load_key(account, KEY, KeyState { parent: None, is_live: true, terms, meter: KeyMeter::default() });
+    let (id, terms) = ("key_0123456789abcdef0123".parse().unwrap(), Arc::new(KeyTerms::first()));
+    tally.load_key(account, KEY, KeyState { id, parent: None, is_live: true, terms, meter: KeyMeter::default() });
 }
 
 fn tally(accounts: &[(u32, i64)]) -> Tally<u32, u32> {

@@ -8,6 +8,7 @@ fn state(balance: i64, per_minute: u32, per_day: u32) -> MeterState {
     MeterState {
         totals: Totals { balance, granted: balance, ..Totals::default() },
         limits: RateLimits { requests_per_minute: per_minute, requests_per_day: per_day },
+        alert: BalanceAlert::default(),
         minute: Window::default(),
         day: Window::default(),
     }

@@ -7,6 +7,7 @@ use super::{HoldChange, Tally, UsageKind};
 use crate::charging::charge::{Receipt, apply_settled};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
 use crate::charging::posting::Remembered;
+use crate::events::event::EventData;
 use crate::money::credits::Credits;
 
 /// A hold that a batch opened, or has loaded.
@@ -76,6 +77,10 @@ where
         let (hold, excess) = after.unwrap_or((hold, Credits::ZERO));
         if let Some(SettledHold { captured, reason, .. }) = hold.settled.filter(|_| changed) {
             self.settle_keys(account, &hold, captured);
+            self.raise_balance(account, None);
+            if reason == SettleReason::Expiry {
+                self.add_events(account, vec![EventData::of_expired(&hold, captured)]);
+            }
             let kind = match reason {
                 SettleReason::Report | SettleReason::NoReport => UsageKind::Charged,
                 SettleReason::Expiry => UsageKind::Expired,

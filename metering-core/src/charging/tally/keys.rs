@@ -10,6 +10,7 @@ use crate::charging::charge::{Charge, Refund, Refusal};
 use crate::charging::hold::Hold;
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{KeyLimit, KeyMeter, KeyState};
+use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::usage::UsageLine;
 
@@ -81,16 +82,47 @@ where
     /// Counts an accepted request for the key and each key above it, or changes nothing.
     pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<(), KeyLimit> {
         let mut counted = Vec::new();
+        let mut refused = None;
         for (number, touched) in self.chain(account, key) {
             if touched.state.terms.is_counted() {
-                counted.push((number, touched.state.admit(price, self.now)?));
+                match touched.state.admit(price, self.now) {
+                    Ok(meter) => counted.push((number, meter)),
+                    Err(limit) => {
+                        refused = Some((number, limit));
+                        break;
+                    }
+                }
             }
+        }
+        if let Some((number, limit)) = refused {
+            if let KeyLimit::Budget(_) = limit {
+                self.raise_exhausted(account, number);
+            }
+            return Err(limit);
         }
         for (number, meter) in counted {
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
+            self.raise_key(account, number, false);
         }
         Ok(())
+    }
+
+    /// Tells the owner, once in a period, that a budget refused a request.
+    fn raise_exhausted(&mut self, account: K, key: KeyNumber) {
+        let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
+        let meter = touched.state.exhausted(self.now);
+        if meter.raised < AlertLevel::Exhausted {
+            (touched.state.meter, touched.changed) = (meter, true);
+            self.raise_key(account, key, true);
+        }
+    }
+
+    /// Adds the events of a budget that has just changed, or has just refused a request.
+    fn raise_key(&mut self, account: K, key: KeyNumber, refused: bool) {
+        let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
+        let events = touched.state.raise(refused, self.now);
+        self.add_events(account, events);
     }
 
     /// Gives a refund back to the budgets of the key and each key above it.
@@ -112,6 +144,7 @@ where
             let meter = after(&touched.state);
             touched.changed |= meter != touched.state.meter;
             touched.state.meter = meter;
+            self.raise_key(account, number, false);
         }
     }
 

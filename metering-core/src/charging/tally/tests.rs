@@ -4,9 +4,11 @@ use super::*;
 use crate::access::account::{RateLimits, Totals};
 use crate::access::budget::Budget;
 use crate::access::key::KeyHash;
+use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyTerms;
 use crate::charging::key_meter::KeyState;
 use crate::charging::rate::Window;
+use crate::money::alert::BalanceAlert;
 use crate::usage::{ClientSource, UsageLine};
 
 const TODAY: Day = Day::from_unix_days(20_000);
@@ -33,6 +35,8 @@ fn batch_is_empty_only_if_nothing_is_to_be_written() {
         usage: Vec::new(),
         results: Vec::new(),
         holds: Vec::new(),
+        alerts: Vec::new(),
+        events: Vec::new(),
     };
     assert!(nothing().is_empty());
     let usage = vec![change(1, "/a", UsageKind::Charged, 1, 1)];
@@ -48,17 +52,25 @@ fn tally(budgets: &[Option<i64>]) -> Tally<u8, &'static str> {
     let mut tally = Tally::new(TODAY.start());
     let balance = Credits::from_atoms(1_000);
     let totals = Totals { balance, granted: balance, ..Totals::default() };
-    let (limits, minute, day) = (RateLimits::NONE, Window::default(), Window::default());
-    tally.load(1, "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(), MeterState { totals, limits, minute, day });
+    let (limits, alert, window) = (RateLimits::NONE, BalanceAlert::default(), Window::default());
+    tally.load(
+        1,
+        "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(),
+        MeterState { totals, limits, alert, minute: window, day: window },
+    );
     let last = u32::try_from(budgets.len()).unwrap() - 1;
     while let Some(number) = tally.missing_key(1, KeyNumber::new(last)) {
         let limit = budgets[usize::try_from(number.get()).unwrap()];
         let budget = limit.map(|limit| Budget { limit: Credits::from_atoms(limit), reset: None });
         let terms = Arc::new(KeyTerms { budget, ..KeyTerms::first() });
         let parent = number.get().checked_sub(1).map(KeyNumber::new);
-        tally.load_key(1, number, KeyState { parent, is_live: true, terms, meter: KeyMeter::default() });
+        tally.load_key(1, number, KeyState { id: key_id(), parent, is_live: true, terms, meter: KeyMeter::default() });
     }
     tally
+}
+
+fn key_id() -> KeyId {
+    "key_0123456789abcdef0123".parse().unwrap()
 }
 
 fn request(atoms: i64) -> Charge {
@@ -83,7 +95,7 @@ fn keys_are_loaded_from_the_one_that_is_used_up_to_the_first() {
         asked.push(number.get());
         let parent = number.get().checked_sub(1).map(KeyNumber::new);
         let terms = Arc::new(KeyTerms::first());
-        tally.load_key(1, number, KeyState { parent, is_live: true, terms, meter: KeyMeter::default() });
+        tally.load_key(1, number, KeyState { id: key_id(), parent, is_live: true, terms, meter: KeyMeter::default() });
     }
     assert_eq!(asked, [3, 2, 1, 0]);
     assert_eq!(tally.missing_key(1, KeyNumber::new(2)), None);

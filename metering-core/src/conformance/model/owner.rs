@@ -15,6 +15,7 @@ use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
+use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
@@ -161,6 +162,7 @@ impl Owner {
                 used: credits(self.used()),
                 held: credits(self.held()),
             },
+            alert: BalanceAlert::default(),
             created_at: made.created_at,
             revoked_at: self.revoked_at,
         }

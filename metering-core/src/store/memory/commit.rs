@@ -90,7 +90,7 @@ impl State {
     fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
         for (account, state) in changes.accounts {
             let record = &mut self.accounts[account];
-            record.account.totals = state.totals;
+            (record.account.totals, record.account.alert) = (state.totals, state.alert);
             (record.minute, record.day) = (state.minute, state.day);
         }
         for (account, number, meter) in changes.keys {
@@ -102,6 +102,9 @@ impl State {
         }
         for change in changes.holds {
             self.accounts[change.account].holds.insert(change.hold.id, change.hold);
+        }
+        for (_, event) in changes.events {
+            self.events.write(&[event]);
         }
         for (account, request, remembered) in changes.results {
             self.accounts[account].results.insert(request, remembered);

@@ -216,7 +216,8 @@ impl State {
     }
 
     pub(super) fn write_key(&mut self, write: KeyWrite<usize>) -> Key {
-        let KeyWrite { row, key, old_secrets, secret, meter, written_at: _ } = write;
+        let KeyWrite { row, key, old_secrets, secret, meter, written_at: _, event } = write;
+        self.events.write(event.as_slice());
         for of_key in self.keys.values_mut().filter(|of| of.account == row && of.key == key.number) {
             match old_secrets {
                 OldSecrets::Keep => {}

@@ -23,6 +23,7 @@ use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
 
+use super::event_state::EventState;
 use super::operator_state::OperatorState;
 use super::payment_state::PaymentState;
 use super::signup_state::SignupState;
@@ -42,6 +43,7 @@ pub(super) struct State {
     pub(super) payments: PaymentState,
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
+    pub(super) events: EventState,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
@@ -109,8 +111,8 @@ impl Record {
     }
 
     pub(super) fn meter_state(&self) -> MeterState {
-        let Account { totals, limits, .. } = self.account;
-        MeterState { totals, limits, minute: self.minute, day: self.day }
+        let Account { totals, limits, alert, .. } = self.account;
+        MeterState { totals, limits, alert, minute: self.minute, day: self.day }
     }
 }
 
@@ -167,7 +169,7 @@ impl State {
     }
 
     pub(super) fn insert_account(&mut self, changes: CreateChanges) -> Account {
-        let CreateChanges { account, key, entries } = changes;
+        let CreateChanges { account, key, entries, events } = changes;
         for entry in entries {
             self.append(&account.id, entry, account.created_at);
         }
@@ -175,6 +177,7 @@ impl State {
         self.ids.insert(account.id.clone(), index);
         self.keys.insert(key, Secret::new(index, KeyNumber::FIRST));
         self.accounts.push(Record::new(account.clone(), key));
+        self.events.write(&events);
         account
     }
 
@@ -186,9 +189,11 @@ impl State {
     }
 
     pub(super) fn write_entry(&mut self, changes: EntryChanges<usize>) -> Account {
-        let EntryChanges { row, account, entry, written_at } = changes;
+        let EntryChanges { row, account, entry, written_at, events } = changes;
         self.append(&account.id, entry, written_at);
-        self.accounts[row].account.totals = account.totals;
+        let stored = &mut self.accounts[row].account;
+        (stored.totals, stored.alert) = (account.totals, account.alert);
+        self.events.write(&events);
         account
     }
 
@@ -255,6 +260,7 @@ impl State {
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
+        forgotten += self.events.forget_expired(now);
         for record in &mut self.accounts {
             record.results.retain(|_, remembered| {
                 let keep = now < remembered.expires_at;

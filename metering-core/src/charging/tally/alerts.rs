@@ -1,0 +1,47 @@
+//! The events of a batch, and the alerts that its accounts raise.
+
+use std::hash::Hash;
+
+use super::Tally;
+use crate::charging::charge::Refusal;
+use crate::events::event::{EventData, NewEvent};
+use crate::money::alert::AlertLevel;
+use crate::money::credits::Credits;
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// Adds events of a loaded account.
+    pub(super) fn add_events(&mut self, account: K, events: Vec<EventData>) {
+        // Most batches have none.
+        if events.is_empty() {
+            return;
+        }
+        let id = self.accounts.get(&account).expect("accounts are loaded before they change").id.clone();
+        let event = |data| (account, NewEvent { account: Some(id.clone()), data, created_at: self.now });
+        self.events.extend(events.into_iter().map(event));
+    }
+
+    /// Tells the owner if the balance has just become low, or is used up.
+    pub(super) fn raise_balance(&mut self, account: K, required: Option<Credits>) {
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they change");
+        let (balance, threshold) = (touched.state.totals.balance, touched.state.alert.threshold);
+        let level = if required.is_some() { AlertLevel::Exhausted } else { AlertLevel::of(balance, threshold) };
+        let raised = touched.state.alert.raised.raise(level, threshold);
+        if raised.is_empty() {
+            return;
+        }
+        touched.changed = true;
+        let events = raised.into_iter().filter_map(|level| EventData::of_balance(level, balance, threshold, required));
+        self.add_events(account, events.collect());
+    }
+
+    /// Tells the owner, once until credits are added, that the balance refused a request.
+    pub(super) fn raise_refused(&mut self, account: K, refusal: &Refusal) {
+        if let Refusal::InsufficientCredits { required, .. } = refusal {
+            self.raise_balance(account, Some(*required));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Events: what happened to an account that its owner should hear about, and the webhooks that they are sent to.
+//!
+//! Events are written in the transaction that causes them. From there they are delivered at least once, and for each
+//! account in order, by any process of the service.
+
+pub(crate) mod delivery;
+pub(crate) mod event;
+pub(crate) mod kinds;
+pub(crate) mod secret;
+pub(crate) mod url;
+pub(crate) mod webhook;
+
+pub use delivery::{
+    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
+};
+pub use event::{BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent};
+pub use kinds::EventKinds;
+pub use secret::{MalformedWebhookSecret, WebhookSecret};
+pub use url::{WebhookUrl, WebhookUrlError};
+pub use webhook::{
+    NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookState, WebhookTerms,
+};

@@ -1,0 +1,265 @@
+//! Deliveries: an event on its way to a webhook, until the webhook has taken it or it is parked.
+//!
+//! A delivery is claimed for a while by the process that sends it. If that process ends, the claim runs out and another
+//! process sends it again, so an event is delivered at least once. Of the events of one account, a webhook gets the next
+//! one when the one before is delivered or parked.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::events::event::Event;
+use crate::events::webhook::{Webhook, WebhookId};
+
+/// The number of a delivery in its store. Never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId(i64);
+
+impl DeliveryId {
+    /// The delivery with this number.
+    #[must_use]
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+/// The state of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeliveryState {
+    /// It is to be sent, now or again.
+    Pending,
+    /// The webhook responded with a status of 200 to 299.
+    Delivered,
+    /// It failed for [`Delivery::GIVE_UP_AFTER`], and is not sent again unless somebody asks for it.
+    Parked,
+}
+
+impl DeliveryState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Parked];
+
+    /// Its name in stores and documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Parked => "parked",
+        }
+    }
+
+    /// The state with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// An event on its way to a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// Where to.
+    pub webhook: WebhookId,
+    /// What.
+    pub event: Event,
+    /// Its progress.
+    pub progress: Progress,
+}
+
+/// How far a delivery is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The state.
+    pub state: DeliveryState,
+    /// How often it was sent, or is being sent.
+    pub attempts: u32,
+    /// Since when it is to be sent: the time of the event, or when somebody asked to send it again.
+    pub since: Timestamp,
+    /// When it may be sent next, or when the claim of who sends it now runs out. Without meaning unless pending.
+    pub next_at: Timestamp,
+    /// What came of the last attempt; `None` before the first one has ended.
+    pub last: Option<AttemptResult>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptResult {
+    /// When it ended.
+    pub at: Timestamp,
+    /// The status of the response, if there was one.
+    pub status: Option<u16>,
+    /// Why it failed; `None` if it did not.
+    pub error: Option<String>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    /// The webhook took it: a status of 200 to 299.
+    Delivered {
+        /// The status.
+        status: u16,
+    },
+    /// It did not.
+    Failed {
+        /// The status of the response, if there was one.
+        status: Option<u16>,
+        /// What happened, in a few words.
+        error: String,
+        /// How long the webhook asks to wait (RFC 9110, `Retry-After`).
+        retry_after: Option<Duration>,
+    },
+    /// The webhook wants no more events: status 410.
+    Gone,
+}
+
+/// A delivery to send now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueDelivery {
+    /// The delivery, claimed: its attempts include the one to make now.
+    pub delivery: Delivery,
+    /// Its webhook.
+    pub webhook: Webhook,
+}
+
+/// Which deliveries to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeliveryFilter {
+    /// Those to this webhook; `None` for all webhooks.
+    pub webhook: Option<WebhookId>,
+    /// Those in this state; `None` for all states.
+    pub state: Option<DeliveryState>,
+}
+
+impl Delivery {
+    /// For how long a delivery that fails is sent again.
+    pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+}
+
+impl Progress {
+    /// How long to wait after each failed attempt. The last one repeats.
+    const BACKOFF: [Duration; 9] = [
+        Duration::from_secs(5),
+        Duration::from_secs(30),
+        Duration::from_secs(2 * 60),
+        Duration::from_secs(10 * 60),
+        Duration::from_secs(30 * 60),
+        Duration::from_secs(60 * 60),
+        Duration::from_secs(2 * 60 * 60),
+        Duration::from_secs(4 * 60 * 60),
+        Duration::from_secs(8 * 60 * 60),
+    ];
+    /// The longest wait that a webhook may ask for.
+    const MAX_RETRY_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
+
+    /// A delivery that waits for its first attempt.
+    #[must_use]
+    pub const fn new(now: Timestamp) -> Self {
+        Self { state: DeliveryState::Pending, attempts: 0, since: now, next_at: now, last: None }
+    }
+
+    /// Claimed at `now` by a process that sends it within `lease`.
+    #[must_use]
+    pub fn claimed(self, now: Timestamp, lease: Duration) -> Self {
+        Self { attempts: self.attempts.saturating_add(1), next_at: now.saturating_add(lease), ..self }
+    }
+
+    /// After attempt number `attempt` ended at `now`; `None`, and nothing changes, if it is not the current one: the
+    /// claim ran out, and another process made the next attempt.
+    #[must_use]
+    pub fn finished(self, attempt: u32, outcome: &AttemptOutcome, now: Timestamp) -> Option<Self> {
+        if self.state != DeliveryState::Pending || self.attempts != attempt {
+            return None;
+        }
+        let (state, status, error, retry_after) = match outcome {
+            AttemptOutcome::Delivered { status } => (DeliveryState::Delivered, Some(*status), None, None),
+            AttemptOutcome::Gone => (DeliveryState::Parked, Some(410), Some("410 Gone".to_owned()), None),
+            AttemptOutcome::Failed { status, error, retry_after } => {
+                let gives_up = now >= self.since.saturating_add(Delivery::GIVE_UP_AFTER);
+                let state = if gives_up { DeliveryState::Parked } else { DeliveryState::Pending };
+                (state, *status, Some(error.clone()), *retry_after)
+            }
+        };
+        let last = Some(AttemptResult { at: now, status, error });
+        let wait = Self::backoff(attempt).max(retry_after.unwrap_or_default().min(Self::MAX_RETRY_AFTER));
+        Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
+    }
+
+    /// To be sent again because somebody asked for it, whatever came of it before.
+    #[must_use]
+    pub fn resent(self, now: Timestamp) -> Self {
+        Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
+    }
+
+    fn backoff(attempt: u32) -> Duration {
+        let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        Self::BACKOFF[place.min(Self::BACKOFF.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    fn failed(status: Option<u16>, retry_after: Option<u64>) -> AttemptOutcome {
+        let retry_after = retry_after.map(Duration::from_secs);
+        AttemptOutcome::Failed { status, error: "it failed".to_owned(), retry_after }
+    }
+
+    #[test]
+    fn it_is_retried_for_three_days_and_then_parked() {
+        let (mut progress, mut now, mut waits) = (Progress::new(START), START, Vec::new());
+        while progress.state == DeliveryState::Pending {
+            progress = progress.claimed(now, Duration::from_secs(60));
+            let attempt = progress.attempts;
+            progress = progress.finished(attempt, &failed(Some(500), None), now).unwrap();
+            waits.push((progress.next_at.unix_millis() - now.unix_millis()) / 1000);
+            now = progress.next_at;
+        }
+        assert_eq!(waits[..9], [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800]);
+        assert!(waits[9..].iter().all(|wait| *wait == 28_800), "{waits:?}");
+        let ended = progress.last.as_ref().unwrap().at;
+        assert!(ended >= START.saturating_add(Delivery::GIVE_UP_AFTER));
+        assert!(ended < START.saturating_add(Delivery::GIVE_UP_AFTER + Duration::from_secs(28_800)));
+        assert_eq!(progress.state, DeliveryState::Parked);
+        let again = progress.resent(now);
+        assert_eq!((again.state, again.next_at, again.since), (DeliveryState::Pending, now, now));
+    }
+
+    #[test]
+    fn only_the_current_attempt_ends_it() {
+        let first = Progress::new(START).claimed(START, Duration::from_secs(60));
+        let second = first.clone().claimed(first.next_at, Duration::from_secs(60));
+        let delivered = AttemptOutcome::Delivered { status: 204 };
+        assert_eq!(second.clone().finished(1, &delivered, START), None, "its claim ran out");
+        let done = second.finished(2, &delivered, START).unwrap();
+        assert_eq!((done.state, done.last.clone().unwrap().status), (DeliveryState::Delivered, Some(204)));
+        assert_eq!(done.finished(2, &delivered, START), None, "it has ended");
+    }
+
+    #[test]
+    fn a_webhook_may_ask_for_a_longer_wait_within_bounds() {
+        let claimed = Progress::new(START).claimed(START, Duration::from_secs(60));
+        // Retry-After, seconds until the next attempt
+        for (asked, waits) in [(None, 5), (Some(1), 5), (Some(90), 90), (Some(u64::MAX), 8 * 60 * 60)] {
+            let after = claimed.clone().finished(1, &failed(Some(429), asked), START).unwrap();
+            assert_eq!(after.next_at, START.saturating_add(Duration::from_secs(waits)), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_is_gone_gets_nothing_again() {
+        let claimed = Progress::new(START).claimed(START, Duration::from_secs(60));
+        let gone = claimed.finished(1, &AttemptOutcome::Gone, START).unwrap();
+        assert_eq!((gone.state, gone.last.unwrap().status), (DeliveryState::Parked, Some(410)));
+    }
+}

@@ -1,0 +1,442 @@
+//! Events: what happened to an account that its owner should hear about.
+//!
+//! An event is written in the transaction that causes it, so there is no change without its event, and no event of a
+//! change that was rolled back.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use sha3::{Digest, Sha3_256};
+
+use crate::access::account::AccountId;
+use crate::access::budget::{Budget, BudgetReset};
+use crate::access::issued_key::Key;
+use crate::access::key_id::KeyId;
+use crate::access::key_terms::KeyName;
+use crate::charging::hold::{Hold, HoldId};
+use crate::clock::Timestamp;
+use crate::money::alert::AlertLevel;
+use crate::money::credits::Credits;
+use crate::money::ledger::{LedgerKind, NewLedgerEntry};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventKind {
+    /// The balance, or what remains of a key's budget, fell below its threshold.
+    BalanceLow,
+    /// The balance reached zero or below, or did not cover what a request would have held.
+    BalanceExhausted,
+    /// Nothing remains of a key's budget, or not enough for a request.
+    BudgetExhausted,
+    /// A payment was credited, or credited again after a reversal.
+    PaymentCredited,
+    /// The credits of a payment were taken back, because its transaction is no longer on the chain.
+    PaymentReversed,
+    /// A key was created.
+    KeyCreated,
+    /// A key was revoked.
+    KeyRevoked,
+    /// A key was reported as leaked, and no longer works.
+    KeyLeaked,
+    /// A hold was settled because its lease ended.
+    HoldExpired,
+    /// The owner of a webhook sent a test.
+    WebhookTest,
+}
+
+/// The text names no kind of event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a kind of event; the kinds are {kinds}", kinds = EventKind::ALL.map(EventKind::as_str).join(", "))]
+pub struct EventKindError(String);
+
+impl EventKind {
+    /// Every kind that something causes: all except tests.
+    pub const ALL: [Self; 9] = [
+        Self::BalanceLow,
+        Self::BalanceExhausted,
+        Self::BudgetExhausted,
+        Self::PaymentCredited,
+        Self::PaymentReversed,
+        Self::KeyCreated,
+        Self::KeyRevoked,
+        Self::KeyLeaked,
+        Self::HoldExpired,
+    ];
+
+    /// The kind's name on the wire and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BalanceLow => "balance.low",
+            Self::BalanceExhausted => "balance.exhausted",
+            Self::BudgetExhausted => "budget.exhausted",
+            Self::PaymentCredited => "payment.credited",
+            Self::PaymentReversed => "payment.reversed",
+            Self::KeyCreated => "key.created",
+            Self::KeyRevoked => "key.revoked",
+            Self::KeyLeaked => "key.leaked",
+            Self::HoldExpired => "hold.expired",
+            Self::WebhookTest => "webhook.test",
+        }
+    }
+
+    /// The kind with that name, tests included.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain([Self::WebhookTest]).find(|kind| kind.as_str() == name)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for EventKind {
+    type Err = EventKindError;
+
+    /// A kind that a webhook can ask for.
+    fn from_str(text: &str) -> Result<Self, EventKindError> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| EventKindError(text.to_owned()))
+    }
+}
+
+impl Serialize for EventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// An event to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Whose event it is; `None` only for a test of the operator's webhook.
+    pub account: Option<AccountId>,
+    /// What happened.
+    pub data: EventData,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// What happened, and to what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum EventData {
+    /// [`EventKind::BalanceLow`] of an account.
+    BalanceLow {
+        /// The balance, after what made it low.
+        balance: Credits,
+        /// The threshold.
+        threshold: Credits,
+    },
+    /// [`EventKind::BalanceExhausted`].
+    BalanceExhausted {
+        /// The balance.
+        balance: Credits,
+        /// What the refused request would have held or cost, if one was refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        required: Option<Credits>,
+    },
+    /// [`EventKind::BalanceLow`] of a key.
+    BudgetLow {
+        /// The budget.
+        #[serde(flatten)]
+        budget: BudgetEvent,
+        /// The threshold.
+        threshold: Credits,
+    },
+    /// [`EventKind::BudgetExhausted`].
+    BudgetExhausted(BudgetEvent),
+    /// [`EventKind::PaymentCredited`].
+    PaymentCredited(PaymentEvent),
+    /// [`EventKind::PaymentReversed`].
+    PaymentReversed(PaymentEvent),
+    /// [`EventKind::KeyCreated`].
+    KeyCreated(KeyEvent),
+    /// [`EventKind::KeyRevoked`].
+    KeyRevoked(KeyEvent),
+    /// [`EventKind::KeyLeaked`].
+    KeyLeaked(KeyEvent),
+    /// [`EventKind::HoldExpired`].
+    HoldExpired {
+        /// The request.
+        request_id: HoldId,
+        /// What was held.
+        held: Credits,
+        /// What was charged.
+        charged: Credits,
+        /// Its route.
+        route_template: String,
+        /// Its method.
+        http_method: String,
+    },
+    /// [`EventKind::WebhookTest`].
+    Test {
+        /// What it says.
+        message: &'static str,
+    },
+}
+
+/// A key, in an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeyEvent {
+    /// The key.
+    pub key_id: KeyId,
+    /// Its name.
+    pub key_name: KeyName,
+}
+
+impl From<&Key> for KeyEvent {
+    fn from(key: &Key) -> Self {
+        Self { key_id: key.id.clone(), key_name: key.terms.name.clone() }
+    }
+}
+
+/// The budget of a key, in an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetEvent {
+    /// The key.
+    #[serde(flatten)]
+    pub key: KeyEvent,
+    /// The budget's credits.
+    pub limit: Credits,
+    /// The credits remaining of it.
+    pub limit_remaining: Credits,
+    /// When it starts again; null for never.
+    pub limit_reset: Option<BudgetReset>,
+    /// The next time that it starts again; null for never.
+    pub limit_resets_at: Option<Timestamp>,
+}
+
+impl BudgetEvent {
+    pub(crate) fn new(key: KeyEvent, budget: &Budget, remaining: Credits, now: Timestamp) -> Self {
+        let (limit, limit_reset) = (budget.limit, budget.reset);
+        Self { key, limit, limit_remaining: remaining, limit_reset, limit_resets_at: budget.resets_at(now) }
+    }
+}
+
+/// A payment, in an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PaymentEvent {
+    /// The credits added, or taken back; above zero.
+    pub credits: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// The chain (EIP-155).
+    pub chain_id: u64,
+    /// The transaction.
+    pub tx_hash: String,
+    /// The plan that was paid, if any.
+    pub plan_id: Option<String>,
+}
+
+impl EventData {
+    /// What a test says.
+    pub const TEST: Self = Self::Test { message: "This is a test. Nothing happened." };
+
+    /// The kind.
+    #[must_use]
+    pub const fn kind(&self) -> EventKind {
+        match self {
+            Self::BalanceLow { .. } | Self::BudgetLow { .. } => EventKind::BalanceLow,
+            Self::BalanceExhausted { .. } => EventKind::BalanceExhausted,
+            Self::BudgetExhausted(_) => EventKind::BudgetExhausted,
+            Self::PaymentCredited(_) => EventKind::PaymentCredited,
+            Self::PaymentReversed(_) => EventKind::PaymentReversed,
+            Self::KeyCreated(_) => EventKind::KeyCreated,
+            Self::KeyRevoked(_) => EventKind::KeyRevoked,
+            Self::KeyLeaked(_) => EventKind::KeyLeaked,
+            Self::HoldExpired { .. } => EventKind::HoldExpired,
+            Self::Test { .. } => EventKind::WebhookTest,
+        }
+    }
+
+    /// The event of a balance that reached this level.
+    pub(crate) fn of_balance(
+        level: AlertLevel,
+        balance: Credits,
+        threshold: Option<Credits>,
+        required: Option<Credits>,
+    ) -> Option<Self> {
+        match level {
+            AlertLevel::None => None,
+            AlertLevel::Low => threshold.map(|threshold| Self::BalanceLow { balance, threshold }),
+            AlertLevel::Exhausted => Some(Self::BalanceExhausted { balance, required }),
+        }
+    }
+
+    /// The event of a budget that reached this level.
+    pub(crate) fn of_budget(level: AlertLevel, budget: BudgetEvent, threshold: Option<Credits>) -> Option<Self> {
+        match level {
+            AlertLevel::None => None,
+            AlertLevel::Low => threshold.map(|threshold| Self::BudgetLow { budget, threshold }),
+            AlertLevel::Exhausted => Some(Self::BudgetExhausted(budget)),
+        }
+    }
+
+    /// The event of a ledger entry that credits or reverses a payment; `None` for other entries.
+    pub(crate) fn of_entry(entry: &NewLedgerEntry, balance: Credits) -> Option<Self> {
+        let paid = entry.payment.as_ref()?;
+        let reversed = entry.kind == LedgerKind::PaymentReversed;
+        let event = PaymentEvent {
+            credits: if reversed { entry.amount.checked_neg()? } else { entry.amount },
+            balance,
+            chain_id: paid.tx.chain_id,
+            tx_hash: paid.tx.hash.to_string(),
+            plan_id: paid.plan_id.clone(),
+        };
+        match reversed {
+            true => Some(Self::PaymentReversed(event)),
+            false => event.credits.is_positive().then_some(Self::PaymentCredited(event)),
+        }
+    }
+
+    /// The event of a hold that was settled because its lease ended.
+    pub(crate) fn of_expired(hold: &Hold, charged: Credits) -> Self {
+        Self::HoldExpired {
+            request_id: hold.id,
+            held: hold.amount,
+            charged,
+            route_template: hold.line.route_template.to_string(),
+            http_method: hold.line.http_method.to_string(),
+        }
+    }
+}
+
+impl NewEvent {
+    /// What happened, as the JSON object that webhooks receive as `data`. It names the account as `org_id`.
+    #[must_use]
+    pub fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Named<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            org_id: Option<&'a AccountId>,
+            #[serde(flatten)]
+            data: &'a EventData,
+        }
+        let named = Named { org_id: self.account.as_ref(), data: &self.data };
+        serde_json::to_string(&named).expect("events are valid JSON")
+    }
+}
+
+/// The id of an event: `evt_` and 32 lower-case hex digits. It follows from the account and the event's number, so that
+/// two services never give two events the same id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct EventId(String);
+
+impl EventId {
+    fn of(account: Option<&AccountId>, number: i64) -> Self {
+        let account = account.map_or("operator", AccountId::as_str);
+        let digest = Sha3_256::new()
+            .chain_update(b"metering event id\0")
+            .chain_update(account.as_bytes())
+            .chain_update(number.to_be_bytes())
+            .finalize();
+        Self(format!("evt_{}", hex::encode(&digest[..16])))
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A stored event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its number in the store. The later of two events of an account has the higher number.
+    pub number: i64,
+    /// Whose event it is; `None` only for a test of the operator's webhook.
+    pub account: Option<AccountId>,
+    /// What happened.
+    pub kind: EventKind,
+    /// To what: a JSON object ([`NewEvent::json`]).
+    pub data: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Event {
+    /// How long events and their deliveries are kept.
+    pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);
+
+    /// The event with this number.
+    #[must_use]
+    pub fn of(new: &NewEvent, number: i64) -> Self {
+        let NewEvent { account, data, created_at } = new;
+        Self { number, account: account.clone(), kind: data.kind(), data: new.json(), created_at: *created_at }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        EventId::of(self.account.as_ref(), self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::key_terms::KeyTerms;
+
+    const AT: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    fn json(data: EventData) -> String {
+        NewEvent { account: Some("org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap()), data, created_at: AT }.json()
+    }
+
+    #[test]
+    fn amounts_keep_every_digit() {
+        let balance: Credits = "0.000138888888".parse().unwrap();
+        let low = EventData::BalanceLow { balance, threshold: "5".parse().unwrap() };
+        let expected = r#"{"org_id":"org_xxxxxxxxxxxxxxxxxxxx","balance":0.000138888888,"threshold":5}"#;
+        assert_eq!(json(low), expected);
+    }
+
+    #[test]
+    fn a_budget_names_its_key() {
+        let key = KeyEvent { key_id: "key_0123456789abcdef0123".parse().unwrap(), key_name: KeyTerms::first().name };
+        let budget = Budget { limit: Credits::from_atoms(7), reset: Some(BudgetReset::Monthly) };
+        let budget = BudgetEvent::new(key, &budget, Credits::ZERO, AT);
+        let object: serde_json::Value = serde_json::from_str(&json(EventData::BudgetExhausted(budget))).unwrap();
+        assert_eq!((&object["key_id"], &object["limit_remaining"]), (&"key_0123456789abcdef0123".into(), &0.into()));
+        assert_eq!((&object["key_name"], &object["limit_reset"]), (&"First key".into(), &"monthly".into()));
+    }
+
+    #[test]
+    fn a_test_of_the_operators_webhook_names_no_account() {
+        let test = NewEvent { account: None, data: EventData::TEST, created_at: AT };
+        assert_eq!(test.json(), r#"{"message":"This is a test. Nothing happened."}"#);
+    }
+
+    #[test]
+    fn kinds_are_read_by_their_names() {
+        for kind in EventKind::ALL {
+            assert_eq!((kind.as_str().parse(), EventKind::from_name(kind.as_str())), (Ok(kind), Some(kind)));
+        }
+        assert!("webhook.test".parse::<EventKind>().is_err(), "nothing to ask for");
+        assert_eq!(EventKind::from_name("webhook.test"), Some(EventKind::WebhookTest));
+    }
+
+    #[test]
+    fn ids_differ_by_account_and_number() {
+        let of = |account: Option<&str>, number| EventId::of(account.map(|id| id.parse().unwrap()).as_ref(), number);
+        let (a, b) = (Some("org_xxxxxxxxxxxxxxxxxxxx"), Some("org_yyyyyyyyyyyyyyyyyyyy"));
+        assert_eq!(of(a, 1), of(a, 1));
+        assert_eq!(of(a, 1).as_str().len(), 36);
+        for other in [of(b, 1), of(a, 2), of(None, 1)] {
+            assert_ne!(of(a, 1), other);
+        }
+    }
+}

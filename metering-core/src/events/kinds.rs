@@ -1,0 +1,55 @@
+//! Which kinds of events a webhook receives.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::events::event::{EventKind, EventKindError};
+
+/// The kinds of events that a webhook receives; all kinds if it names none. A test reaches every webhook.
+///
+/// ```
+/// use metering_core::events::{EventKind, EventKinds};
+///
+/// let kinds: EventKinds = "balance.low payment.credited".parse()?;
+/// assert!(kinds.has(EventKind::BalanceLow) && !kinds.has(EventKind::KeyLeaked));
+/// assert!(EventKinds::default().has(EventKind::KeyLeaked));
+/// # Ok::<(), metering_core::events::EventKindError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct EventKinds(BTreeSet<EventKind>);
+
+impl EventKinds {
+    /// Whether it receives events of this kind.
+    #[must_use]
+    pub fn has(&self, kind: EventKind) -> bool {
+        self.0.is_empty() || kind == EventKind::WebhookTest || self.0.contains(&kind)
+    }
+
+    /// The kinds that it names; none for all.
+    pub fn iter(&self) -> impl Iterator<Item = EventKind> {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<EventKind> for EventKinds {
+    fn from_iter<I: IntoIterator<Item = EventKind>>(kinds: I) -> Self {
+        Self(kinds.into_iter().collect())
+    }
+}
+
+impl FromStr for EventKinds {
+    type Err = EventKindError;
+
+    /// Reads names, separated by spaces; none for all.
+    fn from_str(text: &str) -> Result<Self, EventKindError> {
+        text.split_whitespace().map(str::parse).collect()
+    }
+}
+
+impl fmt::Display for EventKinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.iter().map(|kind| kind.as_str()).collect();
+        f.write_str(&names.join(" "))
+    }
+}

@@ -1,0 +1,122 @@
+//! The part of the storage contract for events and webhooks.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::access::account::{Account, AccountId};
+use crate::clock::Timestamp;
+use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery};
+use crate::events::event::Event;
+use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookTerms};
+use crate::money::credits::Credits;
+use crate::store::{Cursor, Page, Store, StoreError};
+
+/// Stores webhooks, and delivers events to them.
+///
+/// Every method that changes an account writes the events of that change in the same transaction: those that
+/// [`Tally`](crate::charging::Tally) and the functions of [`decision`](crate::store::backend::decision) return. With an
+/// event goes a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the operator's.
+/// Events are kept for [`Event::RETENTION`]; [`Store::forget_expired`] deletes them with their deliveries.
+#[async_trait]
+pub trait EventStore: Store {
+    /// Sets the balance below which an account's owner is told ([`BalanceAlert`](crate::money::BalanceAlert)); `None` for
+    /// never. `None` when there is no such account.
+    async fn set_balance_alert(
+        &self,
+        id: &AccountId,
+        threshold: Option<Credits>,
+    ) -> Result<Option<Account>, StoreError>;
+
+    /// Creates a webhook of an account.
+    async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated, StoreError>;
+
+    /// Sets the operator's own webhook ([`WebhookId::OPERATOR`]), or removes it with its deliveries.
+    async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<(), StoreError>;
+
+    /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
+    async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
+
+    /// Changes a webhook of an account as [`Webhook::after`] says. `None` when the account has no such webhook.
+    async fn change_webhook(
+        &self,
+        account: &AccountId,
+        id: &WebhookId,
+        change: WebhookChange,
+        now: Timestamp,
+    ) -> Result<Option<Webhook>, StoreError>;
+
+    /// Deletes a webhook of an account, and its deliveries. Whether there was one.
+    async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError>;
+
+    /// Writes a test event for one webhook only, whatever events it asks for. It belongs to the webhook's account. `None` when the account, or with `None` the operator, has no such webhook.
+    async fn test_webhook(
+        &self,
+        account: Option<&AccountId>,
+        id: &WebhookId,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError>;
+
+    /// The events of an account, newest first, at most `limit` after `after`.
+    async fn events(&self, account: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<Event>, StoreError>;
+
+    /// The deliveries to the webhooks of an account, newest first, at most `limit` after `after`; with `None`, those to
+    /// all webhooks, of the operator and of all accounts.
+    async fn deliveries(
+        &self,
+        account: Option<&AccountId>,
+        filter: DeliveryFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<Delivery>, StoreError>;
+
+    /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process that
+    /// sends them within `lease`. Of several callers, one gets each. With `for_operator`, those to the operator's own
+    /// webhook are among them: a process that does not know its secrets leaves them to others.
+    ///
+    /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending delivery
+    /// precedes: an earlier event of the same account to the same webhook.
+    ///
+    /// [`Progress::claimed`]: crate::events::Progress::claimed
+    /// [`Progress::next_at`]: crate::events::Progress::next_at
+    async fn claim_deliveries(
+        &self,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+        for_operator: bool,
+    ) -> Result<Vec<DueDelivery>, StoreError>;
+
+    /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook
+    /// [is gone](AttemptOutcome::Gone), its state becomes [`WebhookState::Gone`](crate::events::WebhookState::Gone),
+    /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or there is
+    /// no such delivery any more.
+    async fn finish_delivery(
+        &self,
+        id: DeliveryId,
+        attempt: u32,
+        outcome: AttemptOutcome,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError>;
+
+    /// Sends a delivery of an account's webhooks again, or with `None` any delivery
+    /// ([`Progress::resent`](crate::events::Progress::resent)). `None` when there is no such delivery.
+    async fn resend(
+        &self,
+        account: Option<&AccountId>,
+        id: DeliveryId,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError>;
+}
+
+/// The outcome of [`EventStore::create_webhook`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
+pub enum WebhookCreated {
+    /// It was created.
+    Webhook(Webhook),
+    /// There is no such account, or it is revoked; nothing was created.
+    NoSuchAccount,
+    /// The account has as many webhooks as it may have; nothing was created.
+    TooMany,
+}
