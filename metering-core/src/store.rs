@@ -1,8 +1,8 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has four parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
+//! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], and one that operators
-//! administer an [`OperatorStore`].
+//! administer an [`OperatorStore`], and one that refills accounts a [`RefillStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 pub mod backend;
@@ -12,6 +12,7 @@ mod keys;
 pub(crate) mod memory;
 mod operators;
 mod payments;
+mod refills;
 mod signups;
 
 use std::num::NonZeroUsize;
@@ -27,6 +28,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
+pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
@@ -214,9 +216,9 @@ pub trait Store: KeyStore + HoldStore {
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
 /// # }
 /// ```
-pub trait FullStore: PaymentStore + SignupStore + OperatorStore {}
+pub trait FullStore: PaymentStore + SignupStore + OperatorStore + RefillStore {}
 
-impl<S: PaymentStore + SignupStore + OperatorStore> FullStore for S {}
+impl<S: PaymentStore + SignupStore + OperatorStore + RefillStore> FullStore for S {}
 
 /// An account to create.
 ///

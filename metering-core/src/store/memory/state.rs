@@ -19,6 +19,7 @@ use crate::decision::{
 };
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::money::refill::Refill;
 use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
@@ -42,6 +43,7 @@ pub(super) struct State {
     pub(super) payments: PaymentState,
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
+    pub(super) refill: Option<Refill>,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
@@ -61,6 +63,8 @@ pub(super) struct Record {
     pub(super) results: BTreeMap<RequestId, Remembered>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
+    /// The period that it was last refilled for.
+    pub(super) refilled_for: Option<Day>,
 }
 
 /// A key, and what counts against its terms.
@@ -105,6 +109,7 @@ impl Record {
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
             holds: BTreeMap::new(),
+            refilled_for: None,
         }
     }
 

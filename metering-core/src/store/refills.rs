@@ -1,0 +1,47 @@
+//! The part of the storage contract for recurring credits.
+
+use async_trait::async_trait;
+
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::money::refill::Refill;
+use crate::store::{Store, StoreError};
+
+/// Stores the rule for recurring credits, and refills accounts by it.
+#[async_trait]
+pub trait RefillStore: Store {
+    /// The rule; `None` when accounts are not refilled.
+    async fn refill(&self) -> Result<Option<Refill>, StoreError>;
+
+    /// Replaces the rule. Accounts that were refilled in the current period of the new rule are not refilled again.
+    async fn set_refill(&self, refill: Option<Refill>) -> Result<(), StoreError>;
+
+    /// Refills at most `limit` accounts that are due in the period of `now`, in the order of their creation, with the
+    /// rule as it is in this transaction. Each account is refilled once in a period, however many processes call this.
+    /// [`refill_account`](crate::store::backend::decision::refill_account) says what each gets.
+    ///
+    /// Once no account is due, further calls in the same period cost next to nothing.
+    async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled, StoreError>;
+}
+
+/// The outcome of [`RefillStore::refill_accounts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refilled {
+    /// How many accounts got credits.
+    pub accounts: u64,
+    /// How many credits they got in all.
+    pub credits: Credits,
+    /// Whether no account is due any more.
+    pub is_done: bool,
+}
+
+impl Refilled {
+    /// Nothing was due.
+    pub const NOTHING: Self = Self { accounts: 0, credits: Credits::ZERO, is_done: true };
+
+    /// Counts an account that got `amount`. A sum that is out of range stays at the largest amount.
+    pub fn add(&mut self, amount: Credits) {
+        self.accounts += 1;
+        self.credits = self.credits.checked_add(amount).unwrap_or(Credits::MAX);
+    }
+}
