@@ -34,7 +34,7 @@ pub use issued_key::{
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator};
 pub use quote::{QuoteFacts, open_quote};
-pub use refill::{RefillChanges, is_refill_due, refill_account};
+pub use refill::{RefillChanges, RefillProgress, is_refill_due, refill_account};
 pub use revoke::revoke_account;
 pub use settle::{SettleChanges, SettleFacts, settle_payment};
 pub use signup::{RedeemChanges, SignupFacts, approve_signup, open_signup, redeem_signup};

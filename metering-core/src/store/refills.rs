@@ -13,14 +13,15 @@ pub trait RefillStore: Store {
     /// The rule; `None` when accounts are not refilled.
     async fn refill(&self) -> Result<Option<Refill>, StoreError>;
 
-    /// Replaces the rule. Accounts that were refilled in the current period of the new rule are not refilled again.
+    /// Replaces the rule. Accounts that had their turn in the current period of the new rule are not refilled again.
     async fn set_refill(&self, refill: Option<Refill>) -> Result<(), StoreError>;
 
-    /// Refills at most `limit` accounts that are due in the period of `now`, in the order of their creation, with the
-    /// rule as it is in this transaction. Each account is refilled once in a period, however many processes call this.
-    /// [`refill_account`](crate::store::backend::decision::refill_account) says what each gets.
+    /// Gives the next `limit` accounts, in the order of their creation, their turn in the period of `now`: refills those
+    /// that are due, with the rule as it is in this transaction. Each account has one turn in a period, however many
+    /// processes call this. [`refill_account`](crate::store::backend::decision::refill_account) says what it gets.
     ///
-    /// Once no account is due, further calls in the same period cost next to nothing.
+    /// Call it until [`Refilled::is_done`]. Once all accounts had their turn, further calls in the same period, or with
+    /// the time of an earlier one, read the rule and write nothing. `limit` must be above zero.
     async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled, StoreError>;
 }
 
@@ -31,7 +32,7 @@ pub struct Refilled {
     pub accounts: u64,
     /// How many credits they got in all.
     pub credits: Credits,
-    /// Whether no account is due any more.
+    /// Whether all accounts had their turn.
     pub is_done: bool,
 }
 

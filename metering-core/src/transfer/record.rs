@@ -92,8 +92,8 @@ pub struct AccountRecord {
     /// How many entries it has: all of its ledger entries, and the usage entries among the last
     /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
-    /// The period that it was last refilled for.
-    pub refilled_for: Option<Day>,
+    /// The day of its last turn to be refilled.
+    pub refilled_on: Option<Day>,
 }
 
 /// A ledger entry. It keeps its number.

@@ -15,7 +15,7 @@ use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
-    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts,
+    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts, RefillProgress,
 };
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
@@ -44,6 +44,7 @@ pub(super) struct State {
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
     pub(super) refill: Option<Refill>,
+    pub(super) refill_progress: Option<RefillProgress>,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
@@ -63,8 +64,8 @@ pub(super) struct Record {
     pub(super) results: BTreeMap<RequestId, Remembered>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
-    /// The period that it was last refilled for.
-    pub(super) refilled_for: Option<Day>,
+    /// The day of its last refill.
+    pub(super) refilled_on: Option<Day>,
 }
 
 /// A key, and what counts against its terms.
@@ -109,7 +110,7 @@ impl Record {
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
             holds: BTreeMap::new(),
-            refilled_for: None,
+            refilled_on: None,
         }
     }
 
