@@ -15,6 +15,7 @@ mod migrate;
 mod operator;
 mod payments;
 mod plan;
+mod refill;
 mod request;
 mod session;
 mod usage;
@@ -63,6 +64,7 @@ enum StoreCommand {
     Key(key::KeyArgs),
     Request(request::RequestArgs),
     Plan(plan::PlanArgs),
+    Refill(refill::RefillArgs),
     Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
     Verify(verify::VerifyArgs),
@@ -98,6 +100,7 @@ impl StoreCommand {
             Self::Key(args) => args.run(session, out).await,
             Self::Request(args) => args.run(session, out).await,
             Self::Plan(args) => args.run(session, out).await,
+            Self::Refill(args) => args.run(session, out).await,
             Self::Payments(args) => args.run(session, out).await,
             Self::Usage(args) => args.run(session, out).await,
             Self::Verify(args) => args.run(session, out).await,

@@ -11,6 +11,7 @@ mod keys;
 mod operators;
 pub mod payments;
 mod plans;
+mod refills;
 mod reports;
 mod requests;
 

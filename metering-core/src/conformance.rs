@@ -75,6 +75,7 @@ pub mod quotes;
 pub mod races;
 mod reading;
 pub mod recipients;
+pub mod refills;
 pub mod refunds;
 pub mod request_ids;
 pub mod revocation;

@@ -14,6 +14,7 @@ mod issued_key;
 mod key;
 mod operator;
 mod quote;
+mod refill;
 mod revoke;
 #[cfg(test)]
 mod scene;
@@ -33,6 +34,7 @@ pub use issued_key::{
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator};
 pub use quote::{QuoteFacts, open_quote};
+pub use refill::{RefillChanges, RefillProgress, is_refill_due, refill_account};
 pub use revoke::revoke_account;
 pub use settle::{SettleChanges, SettleFacts, settle_payment};
 pub use signup::{RedeemChanges, SignupFacts, approve_signup, open_signup, redeem_signup};

@@ -6,8 +6,10 @@ pub(crate) mod alert;
 pub(crate) mod credits;
 pub(crate) mod decimal;
 pub(crate) mod ledger;
+pub(crate) mod refill;
 
 pub use alert::{AlertLevel, BalanceAlert};
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
+pub use refill::{Refill, RefillError};

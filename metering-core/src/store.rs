@@ -1,8 +1,9 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has five parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
-//! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], and one that operators
-//! administer an [`OperatorStore`], and one that sends webhooks an [`EventStore`].
+//! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
+//! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
+//! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], and one that sends webhooks an
+//! [`EventStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 pub mod backend;
@@ -13,6 +14,7 @@ mod keys;
 pub(crate) mod memory;
 mod operators;
 mod payments;
+mod refills;
 mod signups;
 
 use std::num::NonZeroUsize;
@@ -28,6 +30,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
+pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use error::StoreError;
@@ -216,9 +219,9 @@ pub trait Store: KeyStore + HoldStore {
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
 /// # }
 /// ```
-pub trait FullStore: PaymentStore + SignupStore + OperatorStore + EventStore {}
+pub trait FullStore: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore {}
 
-impl<S: PaymentStore + SignupStore + OperatorStore + EventStore> FullStore for S {}
+impl<S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore> FullStore for S {}
 
 /// An account to create.
 ///

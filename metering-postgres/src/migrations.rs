@@ -24,6 +24,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0006_operators.sql"),
     include_str!("migrations/0007_keys.sql"),
     include_str!("migrations/0008_holds.sql"),
+    include_str!("migrations/0009_refills.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

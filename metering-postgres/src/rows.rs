@@ -22,6 +22,8 @@ pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email,
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used, a.email_credits, a.email_verified_at";
 
+pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 16;
+
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";

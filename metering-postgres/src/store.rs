@@ -7,6 +7,7 @@ pub(crate) mod holds;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;
+pub(crate) mod refills;
 pub(crate) mod signups;
 pub(crate) mod verify;
 

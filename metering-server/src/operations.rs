@@ -6,3 +6,4 @@ pub(crate) mod logging;
 pub(crate) mod maintenance;
 pub(crate) mod metrics;
 pub(crate) mod readiness;
+pub(crate) mod refills;

@@ -33,7 +33,7 @@ use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
 use crate::operations::readiness::Readiness;
-use crate::operations::{maintenance, metrics};
+use crate::operations::{maintenance, metrics, refills};
 use crate::pages::Pages;
 use crate::signups::bot::BotChallenge;
 
@@ -109,6 +109,10 @@ async fn run_until(
     let (limits, metrics, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
     let store_lost = maintenance::watch_store(Arc::clone(&store) as _);
     let idle_state = (limits, app.bot_challenge.clone());
+    let refilling = {
+        let (store, clock, clock_watch) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&clock_watch));
+        tokio::spawn(refills::refill(store, clock, clock_watch, shutdown.clone()))
+    };
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
     let front = Arc::new(Front::new(Arc::clone(&app), &config));
@@ -139,8 +143,10 @@ async fn run_until(
     app.service.end_waits();
     // In this order: accepted requests still charge, refund and respond; then the last batch is committed, while mail
     // that is queued is sent. Mail does not need the meter, and the commit must not wait for a mail server.
-    let tasks =
-        [Some(serving), administering, sessions, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
+    let tasks = [Some(serving), administering, sessions, Some(watch), Some(refilling), Some(upkeep)]
+        .into_iter()
+        .flatten()
+        .chain(watching);
     for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");

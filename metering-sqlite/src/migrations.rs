@@ -27,6 +27,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0008_operators.sql")),
     |connection| run(connection, include_str!("migrations/0009_keys.sql")),
     |connection| run(connection, include_str!("migrations/0010_holds.sql")),
+    |connection| run(connection, include_str!("migrations/0011_refills.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

@@ -1,4 +1,5 @@
 //! The ledger, and sums that must not overflow on the way to their total.
 
 pub(crate) mod ledger;
+pub(crate) mod refills;
 pub(crate) mod sum;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
+use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
@@ -63,6 +64,9 @@ pub(super) trait Administrator: Send + Sync {
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure>;
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<(), Failure>;
     async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure>;
+    /// How accounts are refilled; `None` if they are not.
+    async fn refill(&self) -> Result<Option<Refill>, Failure>;
+    async fn set_refill(&self, refill: Option<Refill>) -> Result<(), Failure>;
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure>;
     async fn create_operator(
         &self,

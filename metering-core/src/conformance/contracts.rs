@@ -5,9 +5,10 @@
 
 mod holds;
 mod keys;
+mod refills;
 
-/// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all four traits of
-/// the storage contract.
+/// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all traits of the
+/// storage contract.
 ///
 /// Takes a closure, or a path to a function without arguments, that makes a fresh, empty store:
 /// `async fn() -> (Arc<S>, G)`, where `G` is a guard that must live as long as the store.
@@ -18,6 +19,7 @@ macro_rules! store_conformance {
         $crate::payments_conformance!($fresh);
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);
+        $crate::refills_conformance!($fresh);
         // Sales are in the report of one trait and written by another.
         $crate::conformance_tests! { $fresh;
             sales_report::a_reversed_payment_is_not_sold,

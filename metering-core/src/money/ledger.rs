@@ -17,6 +17,8 @@ pub enum LedgerKind {
     PurchasePaySignup,
     /// A plan bought later.
     PurchaseTopup,
+    /// Recurring credits.
+    Refill,
     /// An operator's grant or correction.
     Adjustment,
     /// Credits taken back because a reorganisation removed their payment.
@@ -27,10 +29,11 @@ pub enum LedgerKind {
 
 impl LedgerKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SignupBonus,
         Self::PurchasePaySignup,
         Self::PurchaseTopup,
+        Self::Refill,
         Self::Adjustment,
         Self::PaymentReversed,
         Self::PaymentRestored,
@@ -47,6 +50,7 @@ impl LedgerKind {
             Self::SignupBonus => "signup_bonus",
             Self::PurchasePaySignup => "purchase_pay_signup",
             Self::PurchaseTopup => "purchase_topup",
+            Self::Refill => "refill",
             Self::Adjustment => "adjustment",
             Self::PaymentReversed => "payment_reversed",
             Self::PaymentRestored => "payment_restored",
@@ -64,7 +68,7 @@ impl LedgerKind {
     pub const fn is_purchase(self) -> bool {
         match self {
             Self::PurchasePaySignup | Self::PurchaseTopup | Self::PaymentReversed | Self::PaymentRestored => true,
-            Self::SignupBonus | Self::Adjustment => false,
+            Self::SignupBonus | Self::Refill | Self::Adjustment => false,
         }
     }
 }

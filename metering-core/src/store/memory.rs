@@ -26,6 +26,7 @@ mod operators;
 mod page;
 mod payment_state;
 mod payments;
+mod refills;
 mod report;
 mod settlements;
 mod signup_state;

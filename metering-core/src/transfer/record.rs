@@ -14,12 +14,13 @@ use crate::charging::posting::StoredResult;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::UsageKind;
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::events::delivery::{DeliveryId, Progress};
 use crate::events::event::Event;
 use crate::events::webhook::{Webhook, WebhookId};
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
+use crate::money::refill::Refill;
 use crate::operators::audit::AuditEntry;
 use crate::operators::operator::Operator;
 use crate::payments::payment::{PaymentRecord, UnreadableArrival};
@@ -48,6 +49,8 @@ pub enum Record {
     Idempotency(IdempotencyRecord),
     /// A hold.
     Hold(Box<Hold>),
+    /// The rule for recurring credits.
+    Refill(Refill),
     /// A plan.
     Plan(Box<Plan>),
     /// The record of a payment.
@@ -98,6 +101,8 @@ pub struct AccountRecord {
     /// How many entries it has: all of its ledger entries, and the usage entries among the last
     /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
+    /// The day of its last turn to be refilled.
+    pub refilled_on: Option<Day>,
 }
 
 /// A ledger entry. It keeps its number.
@@ -229,6 +234,7 @@ impl Record {
             Self::Activity(_) => Section::Activity,
             Self::Idempotency(_) => Section::Idempotency,
             Self::Hold(_) => Section::Holds,
+            Self::Refill(_) => Section::Refills,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
             Self::Quote(_) => Section::Quotes,
@@ -314,6 +320,7 @@ impl Record {
                 format!("outcome of request {} of {}", record.request.as_str(), record.account)
             }
             Self::Hold(hold) => format!("hold {} of {}", hold.id, hold.account),
+            Self::Refill(_) => "rule for recurring credits".to_owned(),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),

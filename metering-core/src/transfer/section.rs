@@ -17,6 +17,8 @@ pub enum Section {
     Idempotency,
     /// Holds, open ones and settled ones that are still kept: by their id.
     Holds,
+    /// The rule for recurring credits, if there is one.
+    Refills,
     /// Plans: by chain and the bytes of their id.
     Plans,
     /// Payment records, in the order written.
@@ -58,7 +60,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -66,6 +68,7 @@ impl Section {
         Self::Activity,
         Self::Idempotency,
         Self::Holds,
+        Self::Refills,
         Self::Plans,
         Self::Payments,
         Self::Quotes,
@@ -95,6 +98,7 @@ impl Section {
             Self::Activity => "activity",
             Self::Idempotency => "answers",
             Self::Holds => "holds",
+            Self::Refills => "refills",
             Self::Plans => "plans",
             Self::Payments => "payments",
             Self::Quotes => "quotes",

@@ -110,7 +110,7 @@ fn account(number: u8) -> Record {
         revoked_at: None,
     };
     let window = Window { index: 7, count: 3 };
-    Record::Account(Box::new(AccountRecord { account, minute: window, day: window, entries: 0 }))
+    Record::Account(Box::new(AccountRecord { account, minute: window, day: window, entries: 0, refilled_on: None }))
 }
 
 fn usage(number: u8) -> Record {

@@ -31,7 +31,7 @@ pub struct BalanceDocument {
     /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
-    /// Credits granted in total: bonuses and adjustments.
+    /// Credits granted in total: bonuses, refills and adjustments.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_granted: Credits,
     /// Credits used in total, minus refunds.

@@ -8,6 +8,7 @@ mod keys;
 mod operators;
 mod payments;
 mod plans;
+mod refills;
 mod report;
 mod requests;
 mod usage;
@@ -23,6 +24,7 @@ pub use operators::{
 };
 pub use payments::AssignRequest;
 pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
+pub use refills::{RefillDocument, RefillRequest, RefillRow};
 pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};

@@ -133,7 +133,7 @@ pub struct ActivityEntry {
     /// The change of the balance: negative for usage.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount: Credits,
-    /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `adjustment`,
+    /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `refill`, `adjustment`,
     /// `payment_reversed` (a reorganisation removed the payment) or `payment_restored` (it was mined again).
     #[serde(rename = "type")]
     pub kind: String,

@@ -37,7 +37,12 @@ fn listed(macros: &str) -> Vec<&str> {
 
 #[test]
 fn every_contract_has_one_test() {
-    let lists = ["conformance/contracts.rs", "conformance/contracts/keys.rs", "conformance/contracts/holds.rs"];
+    let lists = [
+        "conformance/contracts.rs",
+        "conformance/contracts/keys.rs",
+        "conformance/contracts/holds.rs",
+        "conformance/contracts/refills.rs",
+    ];
     let (suite, macros) = (read(&source("conformance.rs")), lists.map(|list| read(&source(list))).join("\n"));
     let (contracts, listed) = (contracts(&suite), listed(&macros));
     assert!(contracts.len() >= 180, "found only {} contracts; does this test read the right files?", contracts.len());

@@ -6,14 +6,15 @@ use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
 use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, KeyChange, Page, Posted};
-use metering_core::{Account, AccountId, Credits, NewAccount, RateLimits, Timestamp};
+use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
+use tokio_postgres::Row;
 
 use crate::access::{key_writes, keys, owners};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
 use crate::payments::quotes;
-use crate::rows::{ACCOUNT_COLUMNS, Values, account, all, email_columns, execute, exists, first};
+use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, Values, account, all, email_columns, execute, exists, first};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
 fn select(condition: &str) -> String {
@@ -73,6 +74,34 @@ pub(crate) async fn list<C: GenericClient>(client: &C, after: Option<&Cursor>, l
     let values: [i64; 2] = [row_of_cursor(after)?, one_more_than(limit)];
     let rows = all(client, &select("a.id > $1 ORDER BY a.id LIMIT $2"), &[&values[0], &values[1]]).await?;
     Ok(page_of_rows(rows.iter().map(account).collect::<Result<_>>()?, limit))
+}
+
+/// Accounts after a row number, at most `limit`, with the days of their last turns to be refilled.
+pub(crate) async fn turns_after<C: GenericClient>(
+    client: &C,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, (Account, Option<Day>))>> {
+    let sql = format!(
+        "SELECT {ACCOUNT_COLUMNS}, a.refilled_on FROM account a JOIN meter m ON m.account = a.id WHERE a.id > $1 \
+         ORDER BY a.id LIMIT $2"
+    );
+    let read = |row: &Row| {
+        let day = row.try_get::<_, Option<i64>>(ACCOUNT_COLUMN_COUNT)?.map(Day::from_unix_days);
+        account(row).map(|(id, account)| (id, (account, day)))
+    };
+    all(client, &sql, &[&after, &limit]).await?.iter().map(read).collect()
+}
+
+/// The accounts with these row numbers, in their order. Locks their meters, in the order in which charges lock them.
+pub(crate) async fn all_locked<C: GenericClient>(client: &C, rows: &[i64]) -> Result<Vec<(i64, Account)>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT account FROM meter WHERE account = ANY($1) ORDER BY account FOR UPDATE";
+    all(client, sql, &[&rows]).await?;
+    let rows = all(client, &select("a.id = ANY($1) ORDER BY a.id"), &[&rows]).await?;
+    rows.iter().map(account).collect()
 }
 
 /// Creates an account with its key and first ledger entries.

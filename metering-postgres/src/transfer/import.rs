@@ -210,6 +210,7 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Activity => books::activity(write, records, lines).await?,
         Section::Idempotency => books::idempotency_records(write, records).await?,
         Section::Holds => books::holds(write, records, lines).await?,
+        Section::Refills => books::refills(write, records).await?,
         Section::Plans => sales::plans(write, records).await?,
         Section::Payments => sales::payments(write, records).await?,
         Section::Quotes => sales::quotes(write, records).await?,

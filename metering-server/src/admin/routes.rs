@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{accounts, audit, documents, health, keys, operators, payments, plans, reports, requests, session};
+use super::{
+    accounts, audit, documents, health, keys, operators, payments, plans, refills, reports, requests, session,
+};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -37,6 +39,9 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(plans::activate_plan),
         endpoint!(plans::deactivate_plan),
         endpoint!(plans::remove_plan),
+        endpoint!(refills::refill),
+        endpoint!(refills::set_refill),
+        endpoint!(refills::remove_refill),
         endpoint!(plans::catalogue).compressed(),
         endpoint!(plans::check),
         endpoint!(payments::payments).compressed(),

@@ -1,7 +1,8 @@
 //! Decides whether this machine's clock can be trusted: compares it with the store's clock, if it has one, and with the
 //! monotonic clock.
 //!
-//! Idempotency keys, quotes and signups expire by the clock, so nothing is deleted while the clock may be wrong.
+//! Idempotency keys, quotes and signups expire by the clock, and accounts are refilled by it, so nothing is deleted or
+//! refilled while the clock may be wrong.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -40,7 +41,7 @@ impl ClockWatch {
         Ok(found)
     }
 
-    /// The current time for expiring records; `None` while the clock cannot be trusted.
+    /// The current time for expiring records and refilling accounts; `None` while the clock cannot be trusted.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -97,7 +98,7 @@ impl JumpDetector {
                 false
             }
             _ => {
-                tracing::warn!(now = %reading.clock, "this machine's clock jumped; expired records are kept for an hour");
+                tracing::warn!(now = %reading.clock, "this machine's clock jumped; for an hour, expired records are kept and accounts are not refilled");
                 self.jumped = Some(reading);
                 true
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use metering_core::charging::MeterStats;
 use metering_core::service::{SettlementReport, WatchReport};
+use metering_core::store::Refilled;
 use metering_core::{Error, Meter};
 use metrics::{Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
@@ -51,6 +52,8 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
         "metering_settled_payments_total",
         "Credited payments that became final, were reversed, or were restored"
     );
+    describe_counter!("metering_refilled_accounts_total", "Accounts that got recurring credits");
+    describe_counter!("metering_refilled_atoms_total", "Recurring credits that accounts got, in atoms");
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
@@ -115,6 +118,12 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     let gauge_of = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
     gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(report.unsettled));
     gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
+}
+
+/// Records one batch of refilled accounts.
+pub(crate) fn refilled(batch: &Refilled) {
+    counter!("metering_refilled_accounts_total").increment(batch.accounts);
+    counter!("metering_refilled_atoms_total").increment(batch.credits.atoms().unsigned_abs());
 }
 
 /// All metrics in the Prometheus text format.

@@ -4,7 +4,7 @@ use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
 use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, Page, Posted};
-use metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
+use metering_core::{Account, AccountId, Day, NewAccount, RateLimits, StoreError, Timestamp};
 use rusqlite::{Connection, Params, params};
 
 use crate::access::{keys, owners};
@@ -12,7 +12,7 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::rows::{ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
+use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -79,6 +79,25 @@ pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) 
     let rows = all(&mut statement, [after, one_more_than(limit)], account)?;
     let rows = rows.into_iter().map(|stored| with_unfolded(snapshot, stored)).collect::<Result<_>>()?;
     Ok(page_of_rows(rows, limit))
+}
+
+/// Accounts after a row number, at most `limit`, with the days of their last turns to be refilled.
+pub(crate) fn turns_after(
+    snapshot: &Snapshot<'_>,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, (Account, Option<Day>))>> {
+    let sql = format!(
+        "SELECT {ACCOUNT_COLUMNS}, a.refilled_on FROM account a JOIN meter m ON m.account = a.id WHERE a.id > ?1 \
+         ORDER BY a.id LIMIT ?2"
+    );
+    let mut statement = snapshot.prepare_cached(&sql).map_err(store_error)?;
+    let rows = all(&mut statement, [after, limit], |row| {
+        let day = row.get::<_, Option<i64>>(ACCOUNT_COLUMN_COUNT)?.map(Day::from_unix_days);
+        Ok(account(row)?.map(|stored| (stored, day)))
+    })?;
+    let unfolded = |(stored, day)| with_unfolded(snapshot, stored).map(|(row, account)| (row, (account, day)));
+    rows.into_iter().map(unfolded).collect()
 }
 
 /// Creates an account with its key and first ledger entries.

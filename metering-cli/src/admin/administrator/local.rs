@@ -6,6 +6,7 @@ use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::charging::HoldId;
+use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::store::{Cursor, Page};
@@ -176,6 +177,14 @@ impl Administrator for Local {
 
     async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure> {
         Ok(self.administration.remove_plan(&self.action, key).await?)
+    }
+
+    async fn refill(&self) -> Result<Option<Refill>, Failure> {
+        Ok(self.administration.refill().await?)
+    }
+
+    async fn set_refill(&self, refill: Option<Refill>) -> Result<(), Failure> {
+        Ok(self.administration.set_refill(&self.action, refill).await?)
     }
 
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {

@@ -10,12 +10,14 @@ use metering_client::{Client, ClientError, Response};
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
+use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AccountsDocument,
     AccountsUsageDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest,
-    OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest, VerificationDocument,
+    OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest, RefillDocument, RefillRequest,
+    VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
@@ -265,6 +267,21 @@ impl Administrator for Remote {
 
     async fn remove_plan(&self, key: &PlanKey) -> Result<(), Failure> {
         self.on_plan(key, "remove").await
+    }
+
+    async fn refill(&self) -> Result<Option<Refill>, Failure> {
+        let RefillDocument { refill } = self.get("/admin/refill").await?.json()?;
+        Ok(refill)
+    }
+
+    async fn set_refill(&self, refill: Option<Refill>) -> Result<(), Failure> {
+        match refill {
+            Some(refill) => {
+                let request = RefillRequest { refill, reason: self.reason.clone() };
+                self.send(Method::PUT, "/admin/refill", &request).await.map(drop)
+            }
+            None => self.send(Method::POST, "/admin/refill/remove", &self.bare()).await.map(drop),
+        }
     }
 
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {

@@ -15,10 +15,11 @@ use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
-    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts,
+    self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts, RefillProgress,
 };
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::money::refill::Refill;
 use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
@@ -44,6 +45,8 @@ pub(super) struct State {
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
     pub(super) events: EventState,
+    pub(super) refill: Option<Refill>,
+    pub(super) refill_progress: Option<RefillProgress>,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
@@ -63,6 +66,8 @@ pub(super) struct Record {
     pub(super) results: BTreeMap<RequestId, Remembered>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
+    /// The day of its last refill.
+    pub(super) refilled_on: Option<Day>,
 }
 
 /// A key, and what counts against its terms.
@@ -107,6 +112,7 @@ impl Record {
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
             holds: BTreeMap::new(),
+            refilled_on: None,
         }
     }
 

@@ -2,7 +2,6 @@
 //!
 //! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
 
-use metering_core::RequestId;
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::transfer::{
@@ -10,18 +9,19 @@ use metering_core::transfer::{
     WalletLink,
 };
 use metering_core::usage::ACTIVITY_KEPT;
+use metering_core::{Day, RequestId};
 use tokio_postgres::Row;
 
 use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::error::{Result, corrupt};
-use crate::money::ledger;
+use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{
-    ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter, optional_timestamp,
-    parsed, stored_result, timestamp, unsigned,
+    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
+    optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
 use crate::signups::{links, sessions};
 
@@ -94,7 +94,7 @@ fn books(section: Section) -> Source {
             format!(
                 "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
                  least(m.entries, 1000) + (SELECT count(*) FROM ledger l \
-                 WHERE l.account = a.id AND l.entry <= m.entries - 1000)"
+                 WHERE l.account = a.id AND l.entry <= m.entries - 1000), a.refilled_on"
             ),
             "account a JOIN meter m ON m.account = a.id",
             &["a.id"],
@@ -145,6 +145,9 @@ fn rest(section: Section) -> Source {
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
             Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
         }),
+        Section::Refills => {
+            Source::new(refills::COLUMNS, "refill", &["id"], |row| Ok(Record::Refill(refills::refill(row)?)))
+        }
         Section::Operators => Source::new(operator::COLUMNS, "operator", &["name COLLATE \"C\""], |row| {
             Ok(Record::Operator(operator::operator(row)?))
         }),
@@ -174,8 +177,10 @@ fn account_record(row: &Row) -> Result<Record> {
     let window = |first: usize| {
         Ok::<_, crate::error::Failure>(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
     };
-    let (minute, day, entries) = (window(16)?, window(18)?, unsigned(row, 20)?);
-    Ok(Record::Account(Box::new(AccountRecord { account: account(row)?.1, minute, day, entries })))
+    let first = ACCOUNT_COLUMN_COUNT;
+    let (minute, day, entries) = (window(first)?, window(first + 2)?, unsigned(row, first + 4)?);
+    let refilled_on = row.try_get::<_, Option<i64>>(first + 5)?.map(Day::from_unix_days);
+    Ok(Record::Account(Box::new(AccountRecord { account: account(row)?.1, minute, day, entries, refilled_on })))
 }
 
 fn ledger_record(row: &Row) -> Result<Record> {

@@ -4,23 +4,25 @@ use std::collections::HashMap;
 
 use metering_core::access::Email;
 use metering_core::charging::{Delivery, Hold};
+use metering_core::money::Refill;
 use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record};
 use metering_core::usage::DailyTotal;
-use metering_core::{AccountId, Credits};
+use metering_core::{AccountId, Credits, Day};
 
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::path_column;
 use crate::charging::tail::Folds;
 use crate::error::Result;
+use crate::money::refills;
 use crate::rows::{all, email_columns, execute, parsed};
 use crate::transactions::serialized::SerializedWrite;
 use crate::usage::activity::{BLOCKS, BlockRows};
 
 const ACCOUNTS: &str = "INSERT INTO account \
      (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, revoked_at, \
-     email_credits, email_verified_at) \
+     email_credits, email_verified_at, refilled_on) \
      SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BYTEA[], $7::BIGINT[], \
-     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[])";
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])";
 
 const METERS: &str = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, \
      requests_per_day, minute, minute_count, day, day_count, entries) \
@@ -109,6 +111,7 @@ pub(super) async fn accounts(write: &SerializedWrite<'_>, records: &[Record]) ->
             &column!(records, record => record.account.revoked_at.map(|at| at.unix_millis())),
             &column!(records, record => email_columns(record.account.email_status).0),
             &column!(records, record => email_columns(record.account.email_status).1),
+            &column!(records, record => record.refilled_on.map(Day::unix_days)),
         ],
     )
     .await?;
@@ -244,6 +247,14 @@ pub(super) async fn holds(write: &SerializedWrite<'_>, records: &[Record], lines
         ],
     )
     .await
+}
+
+pub(super) async fn refills(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&Refill> = of_kind!(records, Refill);
+    for refill in &records {
+        refills::set(write, Some(**refill)).await?;
+    }
+    Ok(records.len() as u64)
 }
 
 fn delivery(record: &IdempotencyRecord) -> Option<&Delivery> {

@@ -17,10 +17,10 @@ use crate::access::keys::{
 use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
-use crate::money::ledger;
+use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
-use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
+use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::signups::{links, sessions};
 use crate::usage::kind;
 
@@ -115,7 +115,7 @@ fn books(section: Section) -> Source {
         },
         _ => Source::new(
             format!(
-                "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
+                "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, a.refilled_on, \
                  (SELECT count(*) FROM ledger l WHERE l.account = a.id) \
                  + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)"
             ),
@@ -170,6 +170,9 @@ fn rest(section: Section) -> Source {
         Section::Holds => Source::new(holds::COLUMNS, holds::TABLES, &["h.id"], |row| {
             Ok(holds::hold(row)?.map(|(_, hold)| Record::Hold(Box::new(hold))))
         }),
+        Section::Refills => {
+            Source::new(refills::COLUMNS, "refill", &["id"], |row| Ok(refills::refill(row)?.map(Record::Refill)))
+        }
         Section::Operators => Source::new(operator::COLUMNS, "operator", &["name"], |row| {
             Ok(operator::operator(row)?.map(Record::Operator))
         }),
@@ -197,8 +200,12 @@ fn rest(section: Section) -> Source {
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
     let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
-    let (minute, day, entries) = (window(17)?, window(19)?, row.get::<_, i64>(21)?.unsigned_abs());
-    Ok(account(row)?.map(|(_, account)| Record::Account(Box::new(AccountRecord { account, minute, day, entries }))))
+    let first = ACCOUNT_COLUMN_COUNT;
+    let (minute, day) = (window(first)?, window(first + 2)?);
+    let refilled_on = row.get::<_, Option<i64>>(first + 4)?.map(Day::from_unix_days);
+    let entries = row.get::<_, i64>(first + 5)?.unsigned_abs();
+    let record = |account| AccountRecord { account, minute, day, entries, refilled_on };
+    Ok(account(row)?.map(|(_, account)| Record::Account(Box::new(record(account)))))
 }
 
 fn ledger_record(row: &Row<'_>) -> Read<Record> {

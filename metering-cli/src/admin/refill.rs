@@ -1,0 +1,139 @@
+//! `metering admin refill`: recurring credits.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_core::Credits;
+use metering_core::access::BudgetReset;
+use metering_core::money::Refill;
+use metering_core::wire::admin::RefillDocument;
+
+use super::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+
+/// Give accounts credits every day, week or month, up to a cap.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  metering admin refill set --credits 2 --every month --cap 2"
+)]
+pub(crate) struct RefillArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Set(SetArgs),
+    Show(ShowArgs),
+    Off(OffArgs),
+}
+
+/// Refill accounts from now on, in place of the rule before.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A running server refills accounts within a minute, once in each period; several servers share the work. Every account
+that is not revoked gets --credits, but no more than it takes to reach --cap. New accounts are refilled from the next
+period on. Accounts that had their turn in the current period are not refilled again in it.
+
+Examples:
+  metering admin refill set --credits 2 --every month --cap 2
+  metering admin refill set --credits 0.5 --every day --cap 3 --json")]
+struct SetArgs {
+    /// The most credits that an account gets in a period.
+    #[arg(long, value_name = "CREDITS")]
+    credits: Credits,
+    /// The period, in UTC: day, week (from Monday) or month.
+    #[arg(long, value_name = "PERIOD", value_parser = period)]
+    every: BudgetReset,
+    /// The balance that a refill does not exceed. What is held for requests under way counts.
+    #[arg(long, value_name = "CREDITS")]
+    cap: Credits,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Show how accounts are refilled.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin refill show")]
+struct ShowArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Stop refilling accounts. They keep the credits that they have.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin refill off --reason \"End of the trial\"")]
+struct OffArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+fn period(text: &str) -> Result<BudgetReset, &'static str> {
+    match text {
+        "day" | "daily" => Ok(BudgetReset::Daily),
+        "week" | "weekly" => Ok(BudgetReset::Weekly),
+        "month" | "monthly" => Ok(BudgetReset::Monthly),
+        _ => Err("must be day, week or month"),
+    }
+}
+
+fn noun(every: BudgetReset) -> &'static str {
+    match every {
+        BudgetReset::Daily => "day",
+        BudgetReset::Weekly => "week",
+        BudgetReset::Monthly => "month",
+    }
+}
+
+impl RefillArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::Set(args) => args.run(session, out).await,
+            Command::Show(args) => args.run(session, out).await,
+            Command::Off(args) => args.run(session, out).await,
+        }
+    }
+}
+
+impl SetArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let refill = Refill { credits: self.credits, every: self.every, cap: self.cap };
+        // Name the flag here; the store and the server only know the fields.
+        refill.validate().map_err(|error| Failure::Usage(format!("--{error}")))?;
+        session.administrator_or_new().await?.set_refill(Some(refill)).await?;
+        write(out, &self.format, Some(refill))
+    }
+}
+
+impl ShowArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let refill = session.administrator().await?.refill().await?;
+        write(out, &self.format, refill)
+    }
+}
+
+impl OffArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        session.administrator().await?.set_refill(None).await?;
+        write(out, &self.format, None)
+    }
+}
+
+fn write(out: &mut dyn Write, format: &Format, refill: Option<Refill>) -> Result<(), Failure> {
+    if format.json {
+        return json_line(out, &RefillDocument { refill });
+    }
+    let Some(Refill { credits, every, cap }) = refill else {
+        return Ok(writeln!(out, "Accounts are not refilled.")?);
+    };
+    let unit = if credits.to_string() == "1" { "credit" } else { "credits" };
+    Ok(writeln!(out, "Every {} (UTC), accounts get {credits} {unit}, up to a balance of {cap}.", noun(every))?)
+}
