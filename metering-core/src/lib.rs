@@ -49,6 +49,7 @@ pub mod clock;
 pub mod conformance;
 pub mod decision;
 pub mod error;
+pub mod events;
 #[cfg(feature = "tower")]
 mod layer;
 pub mod money;
