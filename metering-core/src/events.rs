@@ -1,21 +1,33 @@
 //! Events: what happened to an account that its owner should hear about, and the webhooks that they are sent to.
 //!
 //! Events are written in the transaction that causes them. From there they are delivered at least once, and for each
-//! account in order, by any process of the service.
+//! account in order, by any process of the service, as the [Standard Webhooks] specification has it.
+//!
+//! Customers choose where their webhooks go, so a URL is untrusted input: it may name only public addresses, unless the
+//! operator allows more. [`WebhookUrl`] checks what the text shows; whoever connects asks [`AddressPolicy`] again about
+//! each address that the host's name resolves to.
+//!
+//! [Standard Webhooks]: https://www.standardwebhooks.com
 
+pub(crate) mod address;
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod kinds;
 pub(crate) mod secret;
+pub(crate) mod signature;
 pub(crate) mod url;
 pub(crate) mod webhook;
 
+pub use address::{AddressPolicy, is_public};
 pub use delivery::{
     AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
-pub use event::{BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent};
+pub use event::{
+    BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent,
+};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
+pub use signature::signature;
 pub use url::{WebhookUrl, WebhookUrlError};
 pub use webhook::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookState, WebhookTerms,
