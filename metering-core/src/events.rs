@@ -22,9 +22,7 @@ pub use address::{AddressPolicy, is_public};
 pub use delivery::{
     AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
-pub use event::{
-    BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent,
-};
+pub use event::{BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;
