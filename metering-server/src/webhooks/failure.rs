@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::io;
+use std::iter;
 
 use rustls::CertificateError;
 
@@ -64,19 +65,20 @@ impl WebhookFailure {
     }
 }
 
-/// The first error of a type among the causes.
-fn find<T: Error + 'static>(error: &reqwest::Error) -> Option<&T> {
-    let mut cause = error.source();
-    while let Some(inner) = cause {
+/// The causes of an error, from the outermost to the innermost.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    iter::successors(error.source(), |cause| {
         // An I/O error does not return the error that it wraps as its source.
-        let wrapped = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let found = inner.downcast_ref().or_else(|| wrapped.and_then(|wrapped| wrapped.downcast_ref()));
-        if found.is_some() {
-            return found;
+        match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => (*cause).source(),
         }
-        cause = inner.source();
-    }
-    None
+    })
+}
+
+/// The innermost cause of a type.
+fn find<T: Error + 'static>(error: &reqwest::Error) -> Option<&T> {
+    causes(error).filter_map(|cause| cause.downcast_ref()).last()
 }
 
 const fn tls_problem(error: &rustls::Error) -> &'static str {

@@ -20,6 +20,10 @@ const ID: &str = "evt_1";
 const BODY: &str = r#"{"type":"example"}"#;
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
+/// Long enough for a busy machine.
+const LONG: Timeouts =
+    Timeouts { connect: Duration::from_secs(20), total: Duration::from_secs(30), body: Duration::from_millis(300) };
+
 /// Short enough to wait for in a test.
 const SHORT: Timeouts = Timeouts {
     connect: Duration::from_millis(500),
@@ -53,12 +57,17 @@ fn one_public_address() -> AddressPolicy {
 
 /// A client for customers whose names resolve to these addresses.
 fn customers(authority: &Authority, addresses: &[&[&str]]) -> WebhookClient {
-    WebhookClient::new(Some(one_public_address()), Some(authority.file.path()), answers(addresses), SHORT).unwrap()
+    customers_within(LONG, authority, addresses)
+}
+
+/// The same, with these timeouts.
+fn customers_within(timeouts: Timeouts, authority: &Authority, addresses: &[&[&str]]) -> WebhookClient {
+    WebhookClient::new(Some(one_public_address()), Some(authority.file.path()), answers(addresses), timeouts).unwrap()
 }
 
 /// A client for operators whose names resolve to 127.0.0.1.
 fn operators() -> WebhookClient {
-    WebhookClient::new(None, None, answers(&[&["127.0.0.1"]]), SHORT).unwrap()
+    WebhookClient::new(None, None, answers(&[&["127.0.0.1"]]), LONG).unwrap()
 }
 
 /// Sends a webhook to a URL, which need not be one that customers may register.

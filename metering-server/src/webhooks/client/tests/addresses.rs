@@ -45,7 +45,7 @@ async fn private_addresses_are_not_tried_when_public_ones_fail() {
     // A public address that refuses connections: nothing listens on ::1.
     let policy = AddressPolicy::with_networks(vec!["::1/128".parse().unwrap()]);
     let lookup = answers(&[&["::1", "127.0.0.1"]]);
-    let client = WebhookClient::new(Some(policy), Some(authority.file.path()), lookup, SHORT).unwrap();
+    let client = WebhookClient::new(Some(policy), Some(authority.file.path()), lookup, LONG).unwrap();
     let sent = send(&client, &format!("https://{HOST}:{}/", receiver.port)).await;
     assert!(matches!(sent, Err(WebhookFailure::Connect(_))), "{sent:?}");
     assert_eq!(receiver.connections(), 0);
