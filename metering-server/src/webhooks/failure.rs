@@ -10,7 +10,7 @@ use rustls::CertificateError;
 
 use super::resolver::NoAllowedAddress;
 
-/// Why a webhook got no response. Except for the first and last, a later attempt may succeed.
+/// Why a webhook got no response. A later attempt may succeed, except after [`InvalidRequest`](Self::InvalidRequest).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WebhookFailure {
     /// Webhooks may not be sent to any of the host's addresses.
