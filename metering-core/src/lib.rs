@@ -75,7 +75,8 @@ pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store, StoreError, backend,
+    FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, RefillStore, SignupStore, Store,
+    StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 
