@@ -31,8 +31,8 @@
 //! - Selling plans on chains: [`Service::with_payments`], with a [`ChainReader`](chains::ChainReader) such as that of
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
-//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`] and
-//!   [`OperatorStore`];
+//! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
+//!   [`OperatorStore`] and [`RefillStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and

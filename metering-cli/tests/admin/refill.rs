@@ -16,7 +16,7 @@ fn a_rule_is_set_shown_and_removed() {
     assert_eq!(fixture.admin(&args).success().stdout, text);
     assert_eq!(fixture.admin(&["refill", "show"]).success().stdout, text);
     let shown: Value = fixture.json(&["refill", "show"]);
-    assert_eq!(shown.to_string(), r#"{"refill":{"credits":2,"every":"monthly","cap":2.5}}"#);
+    assert_eq!(shown, json!({"refill": {"credits": 2, "every": "monthly", "cap": 2.5}}));
 
     let none = "Accounts are not refilled.\n";
     assert_eq!(fixture.admin(&["refill", "off"]).success().stdout, none);
