@@ -110,12 +110,12 @@ export class Deliveries {
     const { id, event, state, attempts, last_attempt_at: last, next_attempt_at: next, last_status: status, last_error: error } = delivery;
     const [words, kind] = STATES[state] ?? [state, ""];
     const response = error ?? (status ? `Status ${status}` : "");
-    const result = last ? [second(last), response ? h("span", { class: error ? "under break bad" : "under" }, response) : ""] : h("span", { class: "soft" }, "None yet");
+    const result = last ? h("span", { class: "cell" }, second(last), h("span", { class: error ? "under break bad" : "under" }, response)) : h("span", { class: "soft" }, "None yet");
     const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
     resend.addEventListener("click", () => busy(resend, () => this.#resend(delivery)));
     return [
       [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
-      [h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && next ? h("span", { class: "under" }, "Next ", second(next)) : ""],
+      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && next && h("span", { class: "under" }, "Next ", second(next))),
       attempts,
       result,
       ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" ? "" : resend)] : []),

@@ -4,7 +4,7 @@ import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
 import { boxes, field } from "/assets/field.js";
-import { Tries, problem } from "/assets/tries.js";
+import { problem } from "/assets/tries.js";
 
 /** Kinds of events, with what they say. */
 const KINDS = [
@@ -28,18 +28,13 @@ export class WebhookActions {
 
   create() {
     const { tab } = this;
-    // A try with the same values gets the same webhook, so a lost response loses no secret.
-    const tries = new Tries();
     formDialog({
       title: "New webhook",
       fields: terms(),
       confirm: "Create webhook",
       explain,
-      problemOf: (error) => problem(error, "The webhook may have been created. Try again with the same values: you get the same webhook."),
-      send: ({ url, events }) => {
-        const body = { url, events: allIfNone(events) };
-        return callApi("/webhooks", { method: "POST", key: tab.secret(), body, headers: { "Idempotency-Key": tries.keyOf(body) } });
-      },
+      problemOf: (error) => problem(error, "The webhook may have been created. If it is in the list, rotate it to get a secret."),
+      send: ({ url, events }) => callApi("/webhooks", { method: "POST", key: tab.secret(), body: { url, events: allIfNone(events) } }),
       done: ({ secret, data }) => showSecret("The webhook's secret", secret, () => tab.changed(data.id)),
     });
   }
@@ -58,17 +53,13 @@ export class WebhookActions {
 
   rotate(webhook) {
     const { tab } = this;
-    const tries = new Tries();
     formDialog({
       title: "Rotate the secret",
       about: [h("p", { class: "soft" }, "Requests to ", h("span", { class: "break" }, webhook.url), " are signed with a new secret. For some time they carry the old signature too, so that you can replace the secret without losing events.")],
       fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if somebody else knows the old one." })],
       confirm: "Rotate secret",
-      problemOf: (error) => problem(error, "The secret may have been replaced. Try again: you get the same new one."),
-      send: ({ grace_seconds: seconds }) => {
-        const body = { grace_seconds: Number(seconds) };
-        return callApi(`${pathOf(webhook)}/rotate`, { method: "POST", key: tab.secret(), body, headers: { "Idempotency-Key": tries.keyOf(body) } });
-      },
+      problemOf: (error) => problem(error, "The secret may have been replaced. Try again to get another one."),
+      send: ({ grace_seconds: seconds }) => callApi(`${pathOf(webhook)}/rotate`, { method: "POST", key: tab.secret(), body: { grace_seconds: Number(seconds) } }),
       done: ({ secret }) => showSecret("The webhook's new secret", secret, () => tab.changed(webhook.id)),
     });
   }
@@ -112,7 +103,8 @@ export class WebhookActions {
 
 const pathOf = ({ id }) => `/webhooks/${encodeURIComponent(id)}`;
 const patch = (tab, webhook, body) => callApi(pathOf(webhook), { method: "PATCH", key: tab.secret(), body });
-const explain = (one, text) => `${one.label} ${text}.`;
+/** Problems with the URL are whole sentences. */
+const explain = (one, text) => (one.name === "url" ? `${text[0].toUpperCase()}${text.slice(1)}.` : `${one.label} ${text}.`);
 /** On the wire, null stands for all kinds. */
 const allIfNone = (events) => (events.length > 0 ? events : null);
 const differ = (one, other) => [...one].sort().join() !== [...other].sort().join();
@@ -120,7 +112,7 @@ const differ = (one, other) => [...one].sort().join() !== [...other].sort().join
 function terms(webhook = null) {
   return [
     field({ name: "url", label: "URL", value: webhook?.url, type: "url", class: "mono", inputmode: "url", placeholder: "https://", hint: "https only, and reachable from the internet.", check: (text) => (/^https:\/\/\S+$/i.test(text) ? "" : "Enter a URL that starts with https://") }),
-    boxes({ name: "events", label: "Events (none for all, also those that later versions add)", options: KINDS.map(([kind, hint]) => [kind, kind, hint]), value: webhook?.events ?? [] }),
+    boxes({ name: "events", label: "Events", hint: "Choose none to get all of them, also those that later versions add.", options: KINDS.map(([kind, hint]) => [kind, kind, hint]), value: webhook?.events ?? [] }),
   ];
 }
 

@@ -8,7 +8,7 @@ import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
 
 const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
-const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Created" }, { name: "Actions" }];
+const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Actions" }];
 
 /** Fills a panel. `secret()` is the key of this visit, and `here()` says whether its user is still on the page. `ended()` is called when the key no longer works. */
 export class WebhooksTab {
@@ -102,11 +102,11 @@ export class WebhooksTab {
   #row(webhook) {
     const { id, url, state, events, created_at: created, old_secret_expires_at: old } = webhook;
     const [words, kind] = STATES[state] ?? [state, ""];
+    const notes = [state === "gone" && "It responded 410.", old && `Old secret until ${minute(old)}`].filter(Boolean);
     return [
-      [h("span", { class: "webhook-url", "data-webhook": id }, url), h("code", { class: "under" }, id)],
-      [h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "gone" ? h("span", { class: "under" }, "It responded 410.") : "", old ? h("span", { class: "under" }, `Old secret until ${minute(old)}`) : ""],
-      events.length === 0 ? "All" : h("span", { class: "kinds" }, ...events.map((event) => h("code", {}, event))),
-      h("time", { datetime: created, title: created }, minute(created).slice(0, 10)),
+      [h("span", { class: "webhook-url", "data-webhook": id }, url), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${minute(created)}`)],
+      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), ...notes.map((note) => h("span", { class: "under" }, note))),
+      events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
       this.#buttons(webhook),
     ];
   }
