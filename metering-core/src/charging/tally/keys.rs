@@ -125,7 +125,9 @@ where
     /// Adds the events of a budget that has just changed, or has just refused a request.
     fn raise_key(&mut self, account: K, key: KeyNumber, refused: bool) {
         let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
+        let before = touched.state.meter.raised;
         let events = touched.state.raise(refused, self.now);
+        touched.changed |= touched.state.meter.raised != before;
         self.add_events(account, events);
     }
 
