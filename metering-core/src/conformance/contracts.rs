@@ -21,9 +21,8 @@ macro_rules! store_conformance {
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
-        // Sales and refills are in the report of one trait and written by another.
         $crate::events_conformance!($fresh);
-        // Sales are in the report of one trait and written by another.
+        // Sales and refills are in the report of one trait and written by another.
         $crate::conformance_tests! { $fresh;
             refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,
