@@ -3,6 +3,7 @@
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
 //! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
+mod events;
 mod holds;
 mod keys;
 mod refills;
@@ -20,6 +21,7 @@ macro_rules! store_conformance {
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
+        $crate::events_conformance!($fresh);
         // Sales and refills are in the report of one trait and written by another.
         $crate::conformance_tests! { $fresh;
             refills::refills_are_granted_in_the_report,
