@@ -44,6 +44,8 @@ pub mod claims;
 mod contracts;
 pub mod email_links;
 pub mod emails;
+pub mod event_alerts;
+mod event_scene;
 pub mod expiry;
 pub mod hold_batches;
 pub mod hold_budgets;

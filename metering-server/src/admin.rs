@@ -14,6 +14,7 @@ mod operators;
 mod payments;
 mod plans;
 mod problem;
+mod refills;
 mod reports;
 mod requests;
 mod routes;

@@ -3,6 +3,7 @@
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
 //! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
+mod events;
 mod holds;
 mod keys;
 mod refills;
@@ -20,8 +21,10 @@ macro_rules! store_conformance {
         $crate::signups_conformance!($fresh);
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
-        // Sales are in the report of one trait and written by another.
+        $crate::events_conformance!($fresh);
+        // Sales and refills are in the report of one trait and written by another.
         $crate::conformance_tests! { $fresh;
+            refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,
             sales_report::purchases_are_sold_and_grants_are_not,
             sales_report::sales_are_added_up_by_chain_plan_and_token,

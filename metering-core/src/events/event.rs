@@ -254,7 +254,7 @@ impl EventData {
         }
     }
 
-    /// The event of a balance that reached this level.
+    /// The event of a balance that reached this level. A refused request can exhaust a balance that is not low.
     pub(crate) fn of_balance(
         level: AlertLevel,
         balance: Credits,
@@ -263,16 +263,22 @@ impl EventData {
     ) -> Option<Self> {
         match level {
             AlertLevel::None => None,
-            AlertLevel::Low => threshold.map(|threshold| Self::BalanceLow { balance, threshold }),
+            AlertLevel::Low => {
+                let threshold = threshold.filter(|threshold| balance < *threshold)?;
+                Some(Self::BalanceLow { balance, threshold })
+            }
             AlertLevel::Exhausted => Some(Self::BalanceExhausted { balance, required }),
         }
     }
 
-    /// The event of a budget that reached this level.
+    /// The event of a budget that reached this level. A refused request can exhaust a budget that is not low.
     pub(crate) fn of_budget(level: AlertLevel, budget: BudgetEvent, threshold: Option<Credits>) -> Option<Self> {
         match level {
             AlertLevel::None => None,
-            AlertLevel::Low => threshold.map(|threshold| Self::BudgetLow { budget, threshold }),
+            AlertLevel::Low => {
+                let threshold = threshold.filter(|threshold| budget.limit_remaining < *threshold)?;
+                Some(Self::BudgetLow { budget, threshold })
+            }
             AlertLevel::Exhausted => Some(Self::BudgetExhausted(budget)),
         }
     }
