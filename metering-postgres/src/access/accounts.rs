@@ -194,7 +194,7 @@ pub(crate) async fn set_alert(
 ) -> Result<Option<Account>> {
     let client = write.client();
     let Some((row, account)) = locked(client, id).await? else { return Ok(None) };
-    let alert = account.alert.with_threshold(threshold, account.totals.balance);
+    let alert = account.alert.with_threshold(threshold, account.totals.unspent());
     write_alert(client, row, alert).await?;
     Ok(Some(Account { alert, ..account }))
 }
