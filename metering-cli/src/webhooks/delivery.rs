@@ -22,13 +22,21 @@ const COLUMNS: &[Column] = &[
     Column::Text("RESULT"),
 ];
 
+const COLUMNS_OF_ALL: &[Column] = &[
+    Column::Number("DELIVERY"),
+    Column::Text("EVENT"),
+    Column::Text("HAPPENED"),
+    Column::Text("STATE"),
+    Column::Number("ATTEMPTS"),
+    Column::Text("LAST"),
+    Column::Text("WEBHOOK"),
+    Column::Text("RESULT"),
+];
+
 const ABSENT: &str = "-";
 
 /// Writes a table of deliveries.
-pub(crate) fn write_list<'d>(
-    out: &mut dyn Write,
-    deliveries: impl IntoIterator<Item = &'d DeliveryDocument>,
-) -> Result<(), Failure> {
+pub(crate) fn write_list(out: &mut dyn Write, deliveries: &[DeliveryDocument]) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
     for delivery in deliveries {
         table.row([
@@ -39,6 +47,24 @@ pub(crate) fn write_list<'d>(
             &delivery.attempts,
             &time(delivery.next_attempt_at),
             &time(delivery.last_attempt_at),
+            &result(delivery),
+        ]);
+    }
+    table.write(out)
+}
+
+/// Writes a table of deliveries to several webhooks.
+pub(crate) fn write_list_of_all(out: &mut dyn Write, deliveries: &[DeliveryDocument]) -> Result<(), Failure> {
+    let mut table = Table::new(COLUMNS_OF_ALL);
+    for delivery in deliveries {
+        table.row([
+            &delivery.id,
+            &delivery.event.kind,
+            &delivery.event.timestamp,
+            &delivery.state.as_str(),
+            &delivery.attempts,
+            &time(delivery.last_attempt_at),
+            &delivery.webhook_id,
             &result(delivery),
         ]);
     }
