@@ -168,7 +168,7 @@ fn dry_run_on_an_earlier_schema_reports_the_upgrade() {
                    INSERT INTO metering_schema VALUES (1, 2);";
     fixture.psql(&format!("{version} {}", scripts.join("\n")));
     let output = fixture.migrate(&["--dry-run"]).success();
-    assert!(output.contains("has version 2 and would first be upgraded to version 8"), "{output}");
+    assert!(output.contains("has version 2 and would first be upgraded to version 9"), "{output}");
     let document = fixture.migrate(&["--dry-run", "--json"]).json();
     assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 9}));
     assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "2");

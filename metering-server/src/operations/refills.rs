@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Accounts per transaction: few enough that charges and other writes do not wait noticeably for it.
 const BATCH: u32 = 200;
 
-/// Refills accounts until shutdown. After an error it tries again.
+/// Refills accounts until shutdown. After an error it tries again. A transaction in progress is finished.
 pub(crate) async fn refill(
     store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,
@@ -27,13 +27,8 @@ pub(crate) async fn refill(
     shutdown: Shutdown,
 ) {
     loop {
-        tokio::select! {
-            result = refill_all(&*store, &*clock, &clock_watch) => {
-                if let Err(error) = result {
-                    tracing::warn!(%error, "could not refill accounts; trying again");
-                }
-            }
-            () = shutdown.cancelled() => return,
+        if let Err(error) = refill_all(&*store, &*clock, &clock_watch, &shutdown).await {
+            tracing::warn!(%error, "could not refill accounts; trying again");
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
@@ -43,13 +38,18 @@ pub(crate) async fn refill(
 }
 
 /// Refills all accounts that are due, unless the clock cannot be trusted.
-async fn refill_all(store: &dyn FullStore, clock: &dyn Clock, watch: &ClockWatch) -> Result<(), StoreError> {
+async fn refill_all(
+    store: &dyn FullStore,
+    clock: &dyn Clock,
+    watch: &ClockWatch,
+    shutdown: &Shutdown,
+) -> Result<(), StoreError> {
     // Without a rule there is nothing to do, and nothing to log about the clock.
     if store.refill().await?.is_none() {
         return Ok(());
     }
     let mut sum = Refilled { is_done: false, ..Refilled::NOTHING };
-    while !sum.is_done {
+    while !sum.is_done && !shutdown.is_cancelled() {
         let Some(now) = watch.trusted_now(clock, store).await? else { break };
         let batch = store.refill_accounts(now, BATCH).await?;
         metrics::refilled(&batch);
@@ -110,9 +110,9 @@ mod tests {
         let clock = Arc::new(ManualClock(AtomicI64::new(NOON)));
         let (store, watch) = (store(&clock).await, ClockWatch::default());
         clock.0.fetch_add(DAY_MILLIS, Ordering::SeqCst);
-        refill_all(&*store, &*clock, &watch).await.unwrap();
+        refill_all(&*store, &*clock, &watch, &Shutdown::new()).await.unwrap();
         assert_eq!(refilled(&*store).await, BATCH as usize + 1);
-        refill_all(&*store, &*clock, &watch).await.unwrap();
+        refill_all(&*store, &*clock, &watch, &Shutdown::new()).await.unwrap();
         assert_eq!(store.ledger(None, u32::MAX).await.unwrap().items.len(), BATCH as usize + 1, "once");
     }
 
@@ -120,9 +120,9 @@ mod tests {
     async fn nobody_is_refilled_after_the_clock_jumped() {
         let clock = Arc::new(ManualClock(AtomicI64::new(NOON)));
         let (store, watch) = (store(&clock).await, ClockWatch::default());
-        refill_all(&*store, &*clock, &watch).await.unwrap();
+        refill_all(&*store, &*clock, &watch, &Shutdown::new()).await.unwrap();
         clock.0.fetch_add(DAY_MILLIS, Ordering::SeqCst);
-        refill_all(&*store, &*clock, &watch).await.unwrap();
+        refill_all(&*store, &*clock, &watch, &Shutdown::new()).await.unwrap();
         assert_eq!(refilled(&*store).await, 0);
     }
 }

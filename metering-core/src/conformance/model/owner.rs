@@ -37,6 +37,8 @@ pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) usage: Vec<Event>,
     /// Every hold that a store must still find, in the order opened.
     pub(in crate::conformance) holds: Vec<Hold>,
+    /// The day of its last turn to be refilled.
+    pub(super) last_turn: Option<Day>,
     /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
@@ -108,6 +110,7 @@ impl Owner {
             entries: Vec::new(),
             usage: Vec::new(),
             holds: Vec::new(),
+            last_turn: None,
             minute: Window::default(),
             day: Window::default(),
             results: BTreeMap::new(),
