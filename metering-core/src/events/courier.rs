@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::clock::{Clock, Timestamp};
 use crate::events::delivery::AttemptOutcome;
@@ -188,15 +188,15 @@ impl Courier {
                 () = &mut stop => break,
                 ended = wait(claimed, &mut under_way, &self.settings) => ended,
             };
-            if let Some(Err(error)) = ended
-                && error.is_panic()
-            {
-                tracing::error!(%error, "sending a webhook panicked; it is sent again when its claim has run out");
-            }
+            ended.into_iter().for_each(log_panic);
             // Those that ended in the meantime make room too.
-            while under_way.try_join_next().is_some() {}
+            while let Some(ended) = under_way.try_join_next() {
+                log_panic(ended);
+            }
         }
-        while under_way.join_next().await.is_some() {}
+        while let Some(ended) = under_way.join_next().await {
+            log_panic(ended);
+        }
     }
 
     /// Claims as many deliveries as there is room for, and begins to send them. If the store fails, returns how long to
@@ -232,6 +232,14 @@ impl Courier {
     }
 }
 
+fn log_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "sending a webhook panicked; it is sent again when its claim has run out");
+    }
+}
+
 /// What a look for deliveries came to.
 enum Claimed {
     /// There may be more soon.
@@ -247,7 +255,7 @@ async fn wait(
     claimed: Claimed,
     under_way: &mut JoinSet<()>,
     settings: &CourierSettings,
-) -> Option<Result<(), tokio::task::JoinError>> {
+) -> Option<Result<(), JoinError>> {
     match claimed {
         Claimed::StoreFailed(wait) => {
             tokio::time::sleep(wait).await;

@@ -10,6 +10,7 @@ use crate::events::{
     AddressPolicy, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, EventKinds, NewWebhook, Wake,
     Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
+use crate::money::credits::Credits;
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::key_terms::end_of_grace;
@@ -252,14 +253,10 @@ impl Service {
         let account = self.authorize(caller, Scope::Manage).await?;
         let webhook = self.find_active(&account.id, id).await?;
         let number: i64 = delivery.parse().map_err(|_| Error::NoSuchDelivery)?;
-        // The newest one before the next number, which is this one, if it is a delivery to this webhook.
-        let (store, after) = (self.event_store()?, Cursor::new(number.saturating_add(1).to_string()));
+        let (store, delivery) = (self.event_store()?, DeliveryId::new(number));
         let filter = DeliveryFilter { webhook: Some(webhook.id), state: None };
-        let found = store.deliveries(Some(&account.id), filter, Some(&after), 1).await?;
-        if found.items.first().is_none_or(|found| found.id.get() != number) {
-            return Err(Error::NoSuchDelivery);
-        }
-        let resent = store.resend(Some(&account.id), DeliveryId::new(number), self.clock.now()).await?;
+        find_delivery(store, Some(&account.id), filter, delivery).await?.ok_or(Error::NoSuchDelivery)?;
+        let resent = store.resend(Some(&account.id), delivery, self.clock.now()).await?;
         self.webhooks.wake.wake();
         delivery_response(resent.ok_or(Error::NoSuchDelivery)?)
     }
@@ -302,10 +299,7 @@ impl Service {
         request: &BalanceAlertRequest,
     ) -> Result<BalanceAlertDocument, Error> {
         let account = self.authorize(caller, Scope::Manage).await?;
-        let below = request.below.ok_or_else(|| Error::field("below", "is required; send null for never"))?;
-        if below.is_some_and(|below| !below.is_positive()) {
-            return Err(Error::field("below", "must be above 0, or null for never"));
-        }
+        let below = read_threshold(request)?;
         let changed = self.event_store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
     }
@@ -355,6 +349,31 @@ fn read_kinds(fields: &mut Fields, events: &[String]) -> EventKinds {
 pub(crate) fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
     let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
     DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
+}
+
+/// The delivery with this number, if the filter finds it.
+pub(crate) async fn find_delivery(
+    store: &dyn EventStore,
+    account: Option<&AccountId>,
+    filter: DeliveryFilter,
+    id: DeliveryId,
+) -> Result<Option<Delivery>, StoreError> {
+    // The newest one before the next number.
+    let after = Cursor::new(id.get().saturating_add(1).to_string());
+    let found = store.deliveries(account, filter, Some(&after), 1).await?;
+    Ok(found.items.into_iter().next().filter(|found| found.id == id))
+}
+
+/// The balance below which an account's owner is told.
+///
+/// # Errors
+/// [`Error::ValidationFailed`].
+pub(crate) fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, Error> {
+    let below = request.below.ok_or_else(|| Error::field("below", "is required; send null for never"))?;
+    if below.is_some_and(|below| !below.is_positive()) {
+        return Err(Error::field("below", "must be above 0, or null for never"));
+    }
+    Ok(below)
 }
 
 fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {

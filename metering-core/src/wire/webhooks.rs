@@ -383,7 +383,7 @@ impl BalanceAlertDocument {
     }
 }
 
-fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
+pub(super) fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
     amount(deserializer).map(Some)
 }
 
