@@ -118,7 +118,8 @@ mcp_packages() {
 }
 
 # Tests of the OpenAPI document generate clients from it, in TypeScript and Python. Those of LLM routes use OpenAI's
-# clients in both languages, which are installed here too.
+# clients in both languages, and webhooks are verified with the official libraries of Standard Webhooks; both are
+# installed here too.
 clients_packages() {
   (cd tests/clients && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
@@ -272,13 +273,13 @@ if have_node && have_python; then
     run clients-venv venv_packages "$clients_venv" tests/clients
   fi
 elif [ "${CI:-}" = true ]; then
-  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with generated clients need both"
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with generated clients and of webhooks need both"
 else
   export METERING_TESTS_SKIP_CLIENTS=1
   skipped+=(clients)
   echo
-  echo "== clients: the tests with generated clients are skipped, because Python 3.11 or newer with venv, or Node.js 20" \
-    "or newer, is not installed"
+  echo "== clients: the tests with generated clients and of webhooks are skipped, because Python 3.11 or newer with venv," \
+    "or Node.js 20 or newer, is not installed"
 fi
 
 if have_node && have_python; then

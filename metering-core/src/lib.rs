@@ -32,7 +32,7 @@
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
-//!   [`OperatorStore`] and [`EventStore`];
+//!   [`OperatorStore`], [`RefillStore`] and [`EventStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -76,8 +76,8 @@ pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, SignupStore, Store,
-    StoreError, backend,
+    EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, RefillStore, SignupStore,
+    Store, StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

@@ -14,11 +14,13 @@ mod operators;
 mod payments;
 mod plans;
 mod problem;
+mod refills;
 mod reports;
 mod requests;
 mod routes;
 mod session;
 mod sessions;
+mod webhooks;
 
 use std::sync::Arc;
 

@@ -18,6 +18,7 @@ mod operations;
 mod pages;
 mod run;
 mod signups;
+mod webhooks;
 
 pub use api::openapi::document as openapi_document;
 pub use chains::{ChainMismatch, Readers};

@@ -44,6 +44,11 @@ pub(crate) fn corrupt(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(what.to_string())
 }
 
+/// The error for a column (`table.column`) whose value is invalid. `problem` must not repeat a secret.
+pub(crate) fn corrupt_column(column: &str, problem: impl std::fmt::Display) -> StoreError {
+    corrupt(format_args!("{column}: {problem}"))
+}
+
 /// `Result` with the storage contract's error.
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -40,6 +40,7 @@ mod access;
 mod charging;
 mod connection;
 mod error;
+mod events;
 mod journal;
 mod migrations;
 mod money;

@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0009_keys.sql")),
     |connection| run(connection, include_str!("migrations/0010_holds.sql")),
     |connection| run(connection, include_str!("migrations/0011_refills.sql")),
+    |connection| run(connection, include_str!("migrations/0012_events.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

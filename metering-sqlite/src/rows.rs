@@ -6,22 +6,24 @@ use std::str::FromStr;
 use metering_core::access::{EmailStatus, Payer, Totals};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{MeterState, Window};
-use metering_core::money::PaymentRef;
+use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
 use metering_core::{Account, Credits, RateLimits, Timestamp};
 use rusqlite::{OptionalExtension, Params, Row, Statement};
 
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, corrupt, corrupt_column, store_error};
 
 /// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, m.held, a.email_credits, a.email_verified_at";
+     m.granted, m.used, m.held, a.email_credits, a.email_verified_at, m.alert_below, m.alert_raised";
 
-pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 17;
+pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 19;
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, m.held, m.minute, m.minute_count, m.day, m.day_count";
+     m.granted, m.used, m.held, m.minute, m.minute_count, m.day, m.day_count, m.alert_below, m.alert_raised";
+/// How many there are.
+pub(crate) const METER_COLUMN_COUNT: usize = 13;
 
 /// Reads the first row of a query, if any. `read` may find the row corrupt.
 pub(crate) fn first<T>(
@@ -57,6 +59,7 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     let revoked_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis);
     let (limits, totals) = (limits(row, 8)?, totals(row, 10)?);
     let email_status = email_status(row.get(15)?, row.get(16)?);
+    let alert = balance_alert(row, 17)?;
     let read = || {
         Ok(Account {
             id: parse(&org_id)?,
@@ -66,6 +69,7 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
             payer,
             limits,
             totals,
+            alert: alert?,
             created_at,
             revoked_at,
         })
@@ -92,13 +96,24 @@ const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailSt
 }
 
 /// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.
-pub(crate) fn meter_state(row: &Row<'_>, first: usize) -> rusqlite::Result<MeterState> {
-    Ok(MeterState {
-        limits: limits(row, first)?,
-        totals: totals(row, first + 2)?,
-        minute: Window { index: row.get(first + 7)?, count: row.get(first + 8)? },
-        day: Window { index: row.get(first + 9)?, count: row.get(first + 10)? },
-    })
+pub(crate) fn meter_state(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<MeterState>> {
+    let (limits, totals) = (limits(row, first)?, totals(row, first + 2)?);
+    let minute = Window { index: row.get(first + 7)?, count: row.get(first + 8)? };
+    let day = Window { index: row.get(first + 9)?, count: row.get(first + 10)? };
+    Ok(balance_alert(row, first + 11)?.map(|alert| MeterState { limits, totals, alert, minute, day }))
+}
+
+/// Reads the threshold and the level of the alert of a balance.
+fn balance_alert(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<BalanceAlert>> {
+    let threshold = row.get::<_, Option<i64>>(first)?.map(Credits::from_atoms);
+    let raised = alert_level(row.get(first + 1)?, "meter.alert_raised");
+    Ok(raised.map(|raised| BalanceAlert { threshold, raised }))
+}
+
+/// The alert level with this number, which was read from `column`.
+pub(crate) fn alert_level(number: i64, column: &str) -> Result<AlertLevel> {
+    let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
+    level.ok_or_else(|| corrupt_column(column, format_args!("{number} is no alert level")))
 }
 
 fn limits(row: &Row<'_>, first: usize) -> rusqlite::Result<RateLimits> {

@@ -21,3 +21,4 @@ pub mod server;
 pub mod site;
 pub mod skipped;
 pub mod venv;
+pub mod webhooks;

@@ -11,6 +11,7 @@ mod node;
 mod payments;
 mod plan;
 mod price_matrix;
+mod refill;
 mod request;
 mod running_server;
 mod usage;

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::access::{EmailStatus, KeyHash, Payer};
+use metering_core::access::{BudgetReset, EmailStatus, KeyHash, Payer};
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::Posting;
 use metering_core::conformance::{agrees_with_model, operations};
-use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
+use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef, Refill};
 use metering_core::operators::{Actor, AuditOutcome, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role};
 use metering_core::payments::{
     ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
     UnreadableArrival,
 };
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
-use metering_core::store::{Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence};
+use metering_core::store::{
+    Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence, RefillStore,
+};
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, OperatorStore, PaymentStore, RateLimits,
     RequestId, SignupStore, Store, UsageLine,
@@ -49,6 +51,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     visitors(&store).await;
     readers_of_mail(&store).await;
     operators(&store).await;
+    refills(&store).await;
     let high = format!(
         "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
          VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"
@@ -80,6 +83,20 @@ async fn busy(store: &SqliteStore) {
         store.commit(vec![charge(key, path, request.as_deref())], NOON).await.unwrap();
         if number % 100 == 7 {
             store.post_entry(&id, grant(1), NOON).await.unwrap();
+        }
+    }
+}
+
+/// A rule, and accounts that had their turn, the last of which got credits.
+async fn refills(store: &SqliteStore) {
+    let refill = Refill { credits: "0.12345678".parse().unwrap(), every: BudgetReset::Weekly, cap: Credits::MAX };
+    store.set_refill(Some(refill)).await.unwrap();
+    let next_week = NOON.saturating_add(Duration::from_secs(7 * 86_400));
+    loop {
+        let refilled = store.refill_accounts(next_week, 1).await.unwrap();
+        assert!(!refilled.is_done, "no account was refilled, or all were");
+        if refilled.accounts > 0 {
+            return;
         }
     }
 }

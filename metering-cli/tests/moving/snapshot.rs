@@ -44,6 +44,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     }
     texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     texts.push(format!("{:?}", store.recipients().await.unwrap()));
+    texts.push(format!("{:?}", store.refill().await.unwrap()));
     texts.push(format!("{:?}", store.operators().await.unwrap()));
     texts.push(format!("{:?}", store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap()));
     let report = store.operations_report(ALWAYS).await.map_err(|error| error.to_string());

@@ -261,6 +261,15 @@ pub struct Totals {
     pub held: Credits,
 }
 
+impl Totals {
+    /// Credits that are not spent yet: the balance, and what is held and may return to it. Alerts go by this, so that a
+    /// hold that is released raises none.
+    #[must_use]
+    pub fn unspent(&self) -> Credits {
+        self.balance.checked_add(self.held).unwrap_or(Credits::MAX)
+    }
+}
+
 /// The wallet that paid for an account, and the chain it paid on. It may rotate the account's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Payer {

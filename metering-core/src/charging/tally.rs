@@ -300,10 +300,9 @@ where
 
     /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
     fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
-        let (Taking::Charge(price) | Taking::Hold(price)) = taking;
         let mut state = self.accounts[&account].state;
         let mut rate = charge::apply(&mut state, taking, self.now)?;
-        self.count_for_keys(account, key, price).map_err(|limit| Refusal::of_limit(limit, rate))?;
+        self.count_for_keys(account, key, taking).map_err(|limit| Refusal::of_limit(limit, rate))?;
         rate = self.key(account, key).state.rate_status(self.now).unwrap_or(rate);
         let touched = self.accounts.get_mut(&account).expect("the account was just read");
         (touched.state, touched.changed) = (state, true);

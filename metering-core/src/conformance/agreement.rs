@@ -114,6 +114,15 @@ impl Pair {
             Operation::Keys(operation) => self.change_keys(operation).await,
             Operation::Sell(sale) => self.sell(sale).await,
             Operation::SignUp(signup) => self.sign_up(signup).await,
+            Operation::SetRefill(refill) => {
+                self.store.set_refill(refill).await.unwrap();
+                self.model.set_refill(refill);
+                assert_eq!(self.store.refill().await.unwrap(), refill, "the rule was set");
+            }
+            Operation::Refill { limit } => {
+                let refilled = self.store.refill_accounts(self.now, limit.into()).await.unwrap();
+                assert_eq!(refilled, self.model.refill_accounts(self.now, limit.into()), "who was refilled");
+            }
             Operation::Forget => {
                 let forgotten = self.store.forget_expired(self.now).await.unwrap();
                 assert_eq!(forgotten, self.model.forget(self.now), "how many items were deleted");

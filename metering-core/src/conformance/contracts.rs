@@ -22,7 +22,7 @@ macro_rules! store_conformance {
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
         $crate::events_conformance!($fresh);
-        // Sales are in the report of one trait and written by another; so are payments and their events.
+        // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             event_payments::a_claim_is_told,
             event_payments::a_refill_lowers_the_alert,
@@ -30,6 +30,7 @@ macro_rules! store_conformance {
             event_payments::a_reversal_is_told,
             event_payments::a_verified_address_lowers_the_alert,
             event_payments::credited_payments_are_told,
+            refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,
             sales_report::purchases_are_sold_and_grants_are_not,
             sales_report::sales_are_added_up_by_chain_plan_and_token,

@@ -22,11 +22,13 @@ mod key_changes;
 mod owner;
 mod payments;
 mod quotes;
+mod refills;
 mod signups;
 
 pub(super) use owner::{Entry, Event, Owner, credits};
 use payments::Used;
 use quotes::OpenedQuote;
+use refills::Rule;
 
 /// Everything that ever happened.
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ pub(super) struct Model {
     signups: Vec<SignupSession>,
     /// Every used solution, and when it is deleted.
     solutions: Vec<([u8; 32], Timestamp)>,
+    /// The rule for recurring credits.
+    rule: Option<Rule>,
 }
 
 /// An id, key or nonce is in use; the store must return an error.

@@ -8,7 +8,10 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use crate::access::account::RateLimits;
+use crate::access::budget::BudgetReset;
+use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
+use crate::money::refill::Refill;
 
 use super::scene::BASE;
 
@@ -92,6 +95,13 @@ pub enum Operation {
     Sell(Sale),
     /// An operation on signup sessions.
     SignUp(Signup),
+    /// Replace the rule for recurring credits.
+    SetRefill(Option<Refill>),
+    /// Give accounts their turn to be refilled.
+    Refill {
+        /// How many.
+        limit: u8,
+    },
     /// Delete what has expired.
     Forget,
     /// Move the clock, sometimes a little backwards.
@@ -168,6 +178,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         12 => key_operation().prop_map(Operation::Keys),
         24 => sale().prop_map(Operation::Sell),
         10 => signup().prop_map(Operation::SignUp),
+        1 => option::weighted(0.8, refill()).prop_map(Operation::SetRefill),
+        4 => (1..4_u8).prop_map(|limit| Operation::Refill { limit }),
         1 => Just(Operation::Forget),
         5 => millis().prop_map(|millis| Operation::Pass { millis }),
     ]
@@ -230,6 +242,16 @@ fn amount() -> impl Strategy<Value = i64> {
         1 => i64::MAX - BASE..=i64::MAX,
         1 => i64::MIN..i64::MIN + BASE,
     ]
+}
+
+/// A rule: mostly some base calls, rarely extreme amounts.
+fn refill() -> impl Strategy<Value = Refill> {
+    let amount = || prop_oneof![6 => 1..20 * BASE, 1 => i64::MAX - BASE..=i64::MAX].prop_map(Credits::from_atoms);
+    (amount(), proptest::sample::select(BudgetReset::ALL.to_vec()), amount()).prop_map(|(credits, every, cap)| Refill {
+        credits,
+        every,
+        cap,
+    })
 }
 
 /// A price: mostly about a base call, sometimes zero, rarely an extreme amount.

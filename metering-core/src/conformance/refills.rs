@@ -9,11 +9,12 @@ use crate::access::budget::BudgetReset;
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerEntry, LedgerKind};
 use crate::money::refill::Refill;
-use crate::store::{NewAccount, RefillStore, Refilled, Store};
+use crate::store::{FullStore, NewAccount, RefillStore, Refilled, Store};
 
 use super::hold_scene::{act, capture, open};
+use super::operations::operations;
 use super::scene::{
-    BASE, Customer, DAY, NOON, accepted, account, adjustment, assert_verified, atoms, balance, charge, create,
+    ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, assert_verified, atoms, balance, charge, create,
     customer, new_account, post, totals,
 };
 
@@ -291,4 +292,14 @@ pub async fn refills_at_the_end_of_the_range_are_exact(store: Arc<dyn RefillStor
     assert_eq!(balance(&*store, &debtor.id).await, i64::MAX - 5);
     post(&*store, &debtor.id, adjustment(5), december()).await;
     assert_verified(&*store).await;
+}
+
+/// The report about the business counts refills as granted, on their day.
+pub async fn refills_are_granted_in_the_report(store: Arc<dyn FullStore>) {
+    customer(&*store, 1).await;
+    set(&*store, 5, 100, BudgetReset::Monthly).await;
+    refill_all(&*store, december(), 10).await;
+    let report = operations(&*store, ALWAYS).await;
+    let by_day: Vec<_> = report.by_day.iter().map(|day| (day.day, day.sold.atoms(), day.granted.atoms())).collect();
+    assert_eq!(by_day, [(NOON.day(), 0, 1), (december().day(), 0, 5)]);
 }

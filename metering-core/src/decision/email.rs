@@ -100,7 +100,7 @@ pub fn verify_email<K>(facts: VerifyFacts<K>, now: Timestamp) -> Decided<VerifyC
     let Some(totals) = entry.as_ref().map_or(Some(account.totals), |entry| entry.applied_to(account.totals)) else {
         return Decided::Refused(EmailVerified::OutOfRange);
     };
-    let alert = account.alert.with_threshold(account.alert.threshold, totals.balance);
+    let alert = account.alert.with_threshold(account.alert.threshold, totals.unspent());
     let account = Account { totals, alert, email_status: EmailStatus::Verified { at: now }, ..account };
     Decided::Accepted(VerifyChanges { row, account, entry, token: link.token, verified_at: now })
 }

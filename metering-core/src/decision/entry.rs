@@ -1,11 +1,10 @@
 //! Writes ledger entries of existing accounts.
 
 use super::{Decided, active};
-use crate::access::account::Account;
+use crate::access::account::{Account, Totals};
 use crate::clock::Timestamp;
 use crate::events::event::{EventData, NewEvent};
 use crate::money::alert::{AlertLevel, BalanceAlert};
-use crate::money::credits::Credits;
 use crate::money::ledger::NewLedgerEntry;
 use crate::store::Posted;
 
@@ -28,7 +27,7 @@ impl<K> EntryChanges<K> {
     /// `None` when the balance or a total could not hold the amount.
     pub(super) fn of((row, account): (K, Account), entry: NewLedgerEntry, now: Timestamp) -> Option<Self> {
         let totals = entry.applied_to(account.totals)?;
-        let (alert, told) = alert_after(account.alert, &entry, totals.balance);
+        let (alert, told) = alert_after(account.alert, &entry, totals);
         let data = EventData::of_entry(&entry, totals.balance).into_iter().chain(told);
         let id = &account.id;
         let events = data.map(|data| NewEvent { account: Some(id.clone()), data, created_at: now }).collect();
@@ -37,15 +36,16 @@ impl<K> EntryChanges<K> {
 }
 
 /// The alert after an entry, and what to tell. Added credits lower its level; taken ones can raise it.
-fn alert_after(alert: BalanceAlert, entry: &NewLedgerEntry, balance: Credits) -> (BalanceAlert, Vec<EventData>) {
+fn alert_after(alert: BalanceAlert, entry: &NewLedgerEntry, totals: Totals) -> (BalanceAlert, Vec<EventData>) {
     let BalanceAlert { threshold, mut raised } = alert;
+    let unspent = totals.unspent();
     let told = if entry.amount.is_negative() {
-        raised.raise(AlertLevel::of(balance, threshold), threshold)
+        raised.raise(AlertLevel::of(unspent, threshold), threshold)
     } else {
-        raised.lower(balance, threshold);
+        raised.lower(unspent, threshold);
         Vec::new()
     };
-    let event = |level| EventData::of_balance(level, balance, threshold, None);
+    let event = |level| EventData::of_balance(level, totals.balance, threshold, None);
     (BalanceAlert { threshold, raised }, told.into_iter().filter_map(event).collect())
 }
 
@@ -66,6 +66,7 @@ mod tests {
     use super::super::scene::{NOW, account, entry, purchase, revoked};
     use super::*;
     use crate::events::event::EventKind;
+    use crate::money::credits::Credits;
     use crate::money::ledger::LedgerKind;
 
     #[test]
@@ -118,7 +119,7 @@ mod tests {
             (of(LedgerKind::PaymentRestored, 5), Some(EventKind::PaymentCredited)),
             (of(LedgerKind::PaymentReversed, -5), Some(EventKind::PaymentReversed)),
             (entry(5), None),
-            (entry(-5), None),
+            (entry(-1), None),
         ];
         for (entry, told) in table {
             let Decided::Accepted(changes) = post_entry(Some((1, account())), entry.clone(), NOW) else {

@@ -79,11 +79,12 @@ pub struct BalanceAlert {
 }
 
 impl BalanceAlert {
-    /// This alert with another threshold. A level that no longer applies to the balance is lowered.
+    /// This alert with another threshold. A level that no longer applies to what the account has
+    /// not spent ([`Totals::unspent`](crate::access::Totals::unspent)) is lowered.
     #[must_use]
-    pub fn with_threshold(self, threshold: Option<Credits>, balance: Credits) -> Self {
+    pub fn with_threshold(self, threshold: Option<Credits>, unspent: Credits) -> Self {
         let mut raised = self.raised;
-        raised.lower(balance, threshold);
+        raised.lower(unspent, threshold);
         Self { threshold, raised }
     }
 }

@@ -111,7 +111,6 @@ pub trait EventStore: Store {
 
 /// The outcome of [`EventStore::create_webhook`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum WebhookCreated {
     /// It was created.
     Webhook(Webhook),

@@ -93,7 +93,6 @@ pub struct NewKey {
 
 /// The outcome of [`KeyStore::create_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum KeyCreated {
     /// It was created, now or by the same request before.
     Key(Key),
@@ -158,7 +157,6 @@ pub struct TermsChange {
 
 /// The outcome of [`KeyStore::change_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "one value per call, which is soon taken apart")]
 pub enum KeyChanged {
     /// It was changed. The key after the change.
     Key(Key),

@@ -1,12 +1,14 @@
 //! Migrates databases of earlier schema versions, with data.
 
-use metering_core::access::{Key, KeyHash, KeyNumber};
+use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber};
 use metering_core::charging::{HoldAction, HoldTerms, Outcome, Posting, RequestId};
-use metering_core::store::KeyStore;
+use metering_core::money::Refill;
+use metering_core::store::{KeyStore, Refilled};
 use metering_core::transfer::{Export, Section, SourceId, TargetState};
 use metering_core::usage::{Activity, ActivityKind, DayRange};
 use metering_core::{
-    Charge, ClientSource, Credits, Day, Decision, PaymentStore, Store, SystemRandomness, Timestamp, UsageLine,
+    Charge, ClientSource, Credits, Day, Decision, PaymentStore, RefillStore, Store, SystemRandomness, Timestamp,
+    UsageLine,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
@@ -126,7 +128,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 8)));
+    assert_eq!(inspection.upgrade(), Some((2, 9)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -260,7 +262,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "8");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "9");
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
@@ -290,6 +292,67 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     store.commit(vec![Posting::Hold(release)], NOON).await.unwrap();
     let totals = store.account(&id).await.unwrap().unwrap().totals;
     assert_eq!((totals.balance.atoms(), totals.held.atoms(), totals.used.atoms()), (989, 0, 11));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// The new columns change nothing for accounts, and nodes of version 8 go on: what they write has no value for them.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_eight_are_refilled() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    let script = include_str!("../../src/migrations/0008_holds.sql");
+    run_in(&url, &format!("{BOOKS_OF_SEVEN}\n{script}\nUPDATE metering_schema SET version = 8;"));
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(store.refill().await.unwrap(), None);
+    assert_eq!(store.refill_accounts(NOON, 10).await.unwrap(), Refilled::NOTHING);
+    run_in(
+        &url,
+        "INSERT INTO account (id, org_id, agent_name, created_at) VALUES (9, 'org_x0000000000000000009', 'late', 0);
+         INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
+           VALUES (9, 0, 0, 0, 0, 0, 0, 0);",
+    );
+    let (credits, cap) = (Credits::from_atoms(1_000), Credits::from_atoms(1_000));
+    store.set_refill(Some(Refill { credits, every: BudgetReset::Monthly, cap })).await.unwrap();
+    let refilled = store.refill_accounts(NOON, 10).await.unwrap();
+    assert_eq!(refilled, Refilled { accounts: 2, credits: Credits::from_atoms(9 + 1_000), is_done: true });
+    let shown = store.activity(&"org_x0000000000000000005".parse().unwrap(), 2).await.unwrap();
+    let shown: Vec<_> = shown.iter().map(|entry| (entry.id.as_str(), entry.amount.atoms())).collect();
+    assert_eq!(shown, [("act_6", 9), ("act_5", 3)]);
+    assert_eq!(run_in(&url, "SELECT count(*) FROM account WHERE refilled_on = 20778"), "2");
+}
+
+/// Nodes of version 9 would change accounts without writing events.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    run_in(&url, BOOKS_OF_SEVEN);
+    let scripts =
+        [include_str!("../../src/migrations/0008_holds.sql"), include_str!("../../src/migrations/0009_refills.sql")];
+    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 9;", scripts.join("\n")));
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let of_nine = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'marked_at'";
+    assert_eq!(run_in(&url, of_nine), "0", "all commits of version 9 write this column");
+    let id = "org_x0000000000000000005".parse().unwrap();
+    let account = store.account(&id).await.unwrap().unwrap();
+    assert_eq!(account.alert, BalanceAlert::default());
+    assert_eq!(store.events(&id, None, 10).await.unwrap().items, []);
+
+    // A threshold counts from the next charge on, and so does the budget that there was before: 9 of 100 are spent.
+    let alerted = store.set_balance_alert(&id, Some(Credits::from_atoms(950))).await.unwrap().unwrap();
+    assert_eq!(alerted.totals, account.totals);
+    for atoms in [41, 1, 49, 1] {
+        store.commit(vec![Posting::Charge(charge_of(atoms))], NOON).await.unwrap();
+    }
+    let events = store.events(&id, None, 10).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().rev().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::BalanceLow, EventKind::BudgetExhausted]);
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 

@@ -1,18 +1,22 @@
-use metering_core::access::{Email, Key, KeyHash, Totals};
+use metering_core::access::{Email, Key, KeyHash};
 use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
-use metering_core::money::NewLedgerEntry;
+use metering_core::money::{AlertLevel, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted};
-use metering_core::{Account, AccountId, Day, NewAccount, RateLimits, StoreError, Timestamp};
+use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, StoreError, Timestamp};
 use rusqlite::{Connection, Params, params};
 
 use crate::access::{keys, owners};
 use crate::error::{Result, corrupt, store_error};
+use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
+
+/// The row number of an account, the account, and the day of its last turn to be refilled.
+pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -81,12 +85,8 @@ pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) 
     Ok(page_of_rows(rows, limit))
 }
 
-/// Accounts after a row number, at most `limit`, with the days of their last turns to be refilled.
-pub(crate) fn turns_after(
-    snapshot: &Snapshot<'_>,
-    after: i64,
-    limit: i64,
-) -> Result<Vec<(i64, (Account, Option<Day>))>> {
+/// Accounts after a row number, at most `limit`, with their last turns to be refilled.
+pub(crate) fn turns_after(snapshot: &Snapshot<'_>, after: i64, limit: i64) -> Result<Vec<Turn>> {
     let sql = format!(
         "SELECT {ACCOUNT_COLUMNS}, a.refilled_on FROM account a JOIN meter m ON m.account = a.id WHERE a.id > ?1 \
          ORDER BY a.id LIMIT ?2"
@@ -124,21 +124,23 @@ pub(crate) fn post_entry(
 
 /// Inserts an account with its key and first ledger entries, and returns its row number.
 pub(crate) fn insert(connection: &Connection, changes: &CreateChanges) -> Result<i64> {
-    let CreateChanges { account, key, entries } = changes;
+    let CreateChanges { account, key, entries, events } = changes;
     insert_account(connection, account).map_err(store_error)?;
     let row = connection.last_insert_rowid();
     keys::write_key(connection, &first_key(row, account, key))?;
-    insert_meter(connection, row, account.limits, account.totals).map_err(store_error)?;
+    insert_meter(connection, row, account).map_err(store_error)?;
     for entry in entries {
         ledger::append(connection, row, entry, account.created_at)?;
     }
+    events.iter().try_for_each(|event| outbox::write(connection, Some(row), event))?;
     Ok(row)
 }
 
 fn first_key(row: i64, account: &Account, secret: &KeyHash) -> KeyWrite<i64> {
     let key = Key::first(account.id.clone(), secret, account.created_at);
     let (old_secrets, meter) = (OldSecrets::Keep, MeterWrite::Keep);
-    KeyWrite { row, key, old_secrets, secret: Some(*secret), meter, written_at: account.created_at }
+    // Its event is among those of the account.
+    KeyWrite { row, key, old_secrets, secret: Some(*secret), meter, written_at: account.created_at, event: None }
 }
 
 fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
@@ -155,19 +157,22 @@ fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Resul
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-fn insert_meter(connection: &Connection, account: i64, limits: RateLimits, totals: Totals) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+fn insert_meter(connection: &Connection, row: i64, account: &Account) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
+               alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let Account { limits, totals, alert, .. } = account;
     connection
         .prepare_cached(sql)?
         .execute((
-            account,
+            row,
             totals.balance.atoms(),
             totals.purchased.atoms(),
             totals.granted.atoms(),
             totals.used.atoms(),
             limits.requests_per_minute,
             limits.requests_per_day,
+            alert.threshold.map(Credits::atoms),
+            alert.raised.number(),
         ))
         .map(drop)
 }
@@ -178,6 +183,28 @@ pub(crate) fn set_limits(snapshot: &Snapshot<'_>, id: &AccountId, limits: RateLi
     snapshot.execute(sql, params![row, limits.requests_per_minute, limits.requests_per_day]).map_err(store_error)?;
     record_settings(snapshot, row)?;
     Ok(Some(Account { limits, ..account }))
+}
+
+/// Sets the balance below which the account's owner is told.
+pub(crate) fn set_balance_alert(
+    snapshot: &Snapshot<'_>,
+    id: &AccountId,
+    threshold: Option<Credits>,
+) -> Result<Option<Account>> {
+    let Some((row, account)) = by_id(snapshot, id)? else { return Ok(None) };
+    let alert = account.alert.with_threshold(threshold, account.totals.balance);
+    let sql = "UPDATE meter SET alert_below = ?2, alert_raised = ?3 WHERE account = ?1";
+    let values = params![row, threshold.map(Credits::atoms), alert.raised.number()];
+    snapshot.execute(sql, values).map_err(store_error)?;
+    record_settings(snapshot, row)?;
+    Ok(Some(Account { alert, ..account }))
+}
+
+/// Writes the level of an account's alert. Returns whether it changed: then the journal must name the account.
+pub(crate) fn write_alert_level(connection: &Connection, row: i64, level: AlertLevel) -> Result<bool> {
+    let sql = "UPDATE meter SET alert_raised = ?2 WHERE account = ?1 AND alert_raised <> ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    Ok(statement.execute(params![row, level.number()]).map_err(store_error)? > 0)
 }
 
 pub(crate) fn revoke(snapshot: &Snapshot<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {

@@ -9,19 +9,21 @@ use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::rows::{all, first, parse, timestamp};
+use crate::events::outbox;
+use crate::rows::{alert_level, all, first, parse, timestamp};
 
 /// The columns that [`key`] reads.
 pub(crate) const KEY_COLUMNS: &str = "k.number, k.public_id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget_limit, \
-     k.budget_reset, k.created_at, k.leaked_at, k.revoked_at";
+     k.budget_reset, k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
 /// How many there are.
-pub(crate) const KEY_COLUMN_COUNT: usize = 17;
+pub(crate) const KEY_COLUMN_COUNT: usize = 18;
 
 /// The columns that [`meter`] reads, of a `LEFT JOIN` with [`METER_JOIN`].
-pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count";
+pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count, \
+     m.raised";
 /// How many there are.
-pub(crate) const METER_COLUMN_COUNT: usize = 6;
+pub(crate) const METER_COLUMN_COUNT: usize = 7;
 const METER_JOIN: &str = "LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number";
 
 /// A key, and what counts against its terms.
@@ -135,7 +137,7 @@ pub(crate) fn count_and_next(connection: &Connection, row: i64, now: Timestamp) 
 /// Writes a key with its secrets and its meter. Unless the account was just inserted, the caller must then call
 /// [`record_settings`](crate::journal::sequence::record_settings), so that other processes forget what they have cached.
 pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Result<()> {
-    let KeyWrite { row, key, old_secrets, secret, meter, written_at } = write;
+    let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = write;
     let (number, now) = (key.number.get(), written_at.unix_millis());
     let old = |set: &str, value: i64| {
         let sql = format!("UPDATE key_secret SET {set} WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL");
@@ -164,21 +166,23 @@ pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Resul
             }
         }
     };
-    write().map_err(store_error)
+    write().map_err(store_error)?;
+    event.iter().try_for_each(|event| outbox::write(connection, Some(*row), event))
 }
 
 fn write_terms(connection: &Connection, row: i64, key: &Key) -> rusqlite::Result<()> {
     let sql = "INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, expires_at, \
                  disabled, requests_per_minute, requests_per_day, max_in_flight, budget_limit, budget_reset, \
-                 created_at, leaked_at, revoked_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
+                 created_at, leaked_at, revoked_at, alert_below) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
                ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
                  routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
                  disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
                  requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
                  budget_limit = excluded.budget_limit, budget_reset = excluded.budget_reset, \
-                 leaked_at = excluded.leaked_at, revoked_at = excluded.revoked_at";
-    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget } = &key.terms;
+                 leaked_at = excluded.leaked_at, revoked_at = excluded.revoked_at, alert_below = excluded.alert_below";
+    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, alert_below } =
+        &key.terms;
     let values = params![
         row,
         key.number.get(),
@@ -198,26 +202,27 @@ fn write_terms(connection: &Connection, row: i64, key: &Key) -> rusqlite::Result
         key.created_at.unix_millis(),
         key.leaked_at.map(Timestamp::unix_millis),
         key.revoked_at.map(Timestamp::unix_millis),
+        alert_below.map(Credits::atoms),
     ];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 /// Writes the meter of a key.
 pub(crate) fn write_meter(connection: &Connection, row: i64, key: KeyNumber, meter: &KeyMeter) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, \
+                 raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
                ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
                  minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
-                 day_count = excluded.day_count";
-    let KeyMeter { spent: Spent { since, amount }, minute, day } = meter;
-    let values =
-        params![row, key.get(), since.unix_days(), amount.atoms(), minute.index, minute.count, day.index, day.count];
+                 day_count = excluded.day_count, raised = excluded.raised";
+    let KeyMeter { spent: Spent { since, amount }, raised, minute, day } = meter;
+    let (since, spent, raised) = (since.unix_days(), amount.atoms(), raised.number());
+    let values = params![row, key.get(), since, spent, minute.index, minute.count, day.index, day.count, raised];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 fn metered(row: &Row<'_>, account: &AccountId) -> rusqlite::Result<Result<Metered>> {
-    let meter = meter(row, KEY_COLUMN_COUNT)?;
-    Ok(key(row, 0, account)?.map(|key| (key, meter)))
+    let (key, meter) = (key(row, 0, account)?, meter(row, KEY_COLUMN_COUNT)?);
+    Ok(key.and_then(|key| Ok((key, meter?))))
 }
 
 /// Reads a key of this account from [`KEY_COLUMNS`], which start at `from`.
@@ -231,6 +236,7 @@ pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::
     let (limit, reset): (Option<i64>, Option<String>) = (row.get(from + 12)?, row.get(from + 13)?);
     let (created_at, leaked_at) = (timestamp(row, from + 14)?, optional_time(row, from + 15)?);
     let revoked_at = optional_time(row, from + 16)?;
+    let alert_below = row.get::<_, Option<i64>>(from + 17)?.map(Credits::from_atoms);
     let read = || {
         let reset = reset.as_deref().map(parse).transpose()?;
         let terms = KeyTerms {
@@ -243,6 +249,7 @@ pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::
             limits,
             max_in_flight,
             budget: limit.map(|limit| Budget { limit: Credits::from_atoms(limit), reset }),
+            alert_below,
         };
         let (account, parent) = (account.clone(), parent.map(KeyNumber::new));
         Ok(Key { id: parse(&id)?, number, account, parent, terms, created_at, leaked_at, revoked_at })
@@ -251,11 +258,12 @@ pub(crate) fn key(row: &Row<'_>, from: usize, account: &AccountId) -> rusqlite::
 }
 
 /// Reads a meter from [`METER_COLUMNS`], which start at `first`; `None` if the key has none.
-pub(crate) fn meter(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<KeyMeter>> {
-    let Some(since) = row.get(first)? else { return Ok(None) };
+pub(crate) fn meter(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<KeyMeter>>> {
+    let Some(since) = row.get(first)? else { return Ok(Ok(None)) };
     let spent = Spent { since: Day::from_unix_days(since), amount: Credits::from_atoms(row.get(first + 1)?) };
     let window = |first| Ok::<_, rusqlite::Error>(Window { index: row.get(first)?, count: row.get(first + 1)? });
-    Ok(Some(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)? }))
+    let (minute, day, raised) = (window(first + 2)?, window(first + 4)?, row.get(first + 6)?);
+    Ok(alert_level(raised, "key_meter.raised").map(|raised| Some(KeyMeter { spent, raised, minute, day })))
 }
 
 /// A time that may be missing.

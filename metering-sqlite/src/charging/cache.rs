@@ -233,6 +233,7 @@ fn read_account(connection: &Connection, row: i64) -> Result<Option<CachedAccoun
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     first(&mut statement, [row], |row| {
         let (org_id, state): (String, _) = (row.get(0)?, meter_state(row, 1)?);
-        Ok(parse(&org_id).map(|id| CachedAccount { id, state, keys: CachedKeys::default() }))
+        let cached = || Ok(CachedAccount { id: parse(&org_id)?, state: state?, keys: CachedKeys::default() });
+        Ok(cached())
     })
 }

@@ -1,19 +1,22 @@
 //! Commits a batch of charges, refunds and holds: one transaction and one row of the journal per batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
     Changes, HoldChange, HoldId, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
 };
+use metering_core::events::NewEvent;
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use crate::access::accounts;
 use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
 use crate::charging::holds;
 use crate::charging::stored_results::{self, remembered};
 use crate::error::{Result, commit_error, corrupt, store_error};
+use crate::events::outbox;
 use crate::journal::fold::Amount;
 use crate::journal::{Change, Holds, Usage};
 use crate::rows::first;
@@ -33,7 +36,7 @@ pub(crate) fn commit(
     let Batch { cache, tally, lines_added, .. } = batch;
     let changes = tally.finish();
     if changes.is_empty() && !lines_added {
-        // All were refused, so there is nothing to write.
+        // All were refused, and nobody is told, so there is nothing to write.
         return Ok(outcomes);
     }
     write(&transaction, cache, changes, now)?;
@@ -158,12 +161,19 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     stored_results::write(connection, &changes.results).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
+    for (account, raised) in &changes.alerts {
+        accounts::write_alert_level(connection, *account, *raised)?;
+    }
+    for (account, event) in &changes.events {
+        outbox::write(connection, Some(*account), event)?;
+    }
     let mut journaled = of_holds(&changes.holds)?;
     journaled.reserve_exact(changes.usage.len());
     for change in &changes.usage {
         let usage = Usage::of(change, cache.template(change.line), now)?;
         journaled.push((change.account, Change::Usage(usage)));
     }
+    add_refused(&mut journaled, &changes.events);
     if !journaled.is_empty() {
         cache.append(connection, journaled, now)?;
     }
@@ -174,6 +184,18 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     let Cache { round, unfolded, .. } = cache;
     round.slice(connection, unfolded, Amount::Due).map(drop)
+}
+
+/// Adds the accounts whose owners are told something although nothing was booked: a refusal marks their balance, or a
+/// budget, as exhausted. Other processes must read the mark.
+fn add_refused(journaled: &mut Vec<(i64, Change)>, events: &[(i64, NewEvent)]) {
+    // Most batches have no event.
+    if events.is_empty() {
+        return;
+    }
+    let mut named: BTreeSet<i64> = journaled.iter().map(|(account, _)| *account).collect();
+    journaled
+        .extend(events.iter().filter(|(account, _)| named.insert(*account)).map(|(row, _)| (*row, Change::Settings)));
 }
 
 /// What the holds of a batch change for each account.

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::unfolded::{self, Marker, Noted, Unfolded};
 use crate::journal::{Change, Usage};
-use crate::rows::{METER_COLUMNS, first, meter_state};
+use crate::rows::{METER_COLUMN_COUNT, METER_COLUMNS, first, meter_state};
 use crate::usage::activity;
 
 /// A round begins when this many changes are not folded. The more, the more charges of the same account share a write
@@ -145,7 +145,10 @@ fn delete(connection: &Connection, floor: i64, amount: Amount) -> Result<bool> {
 fn fold_account(connection: &Connection, account: i64, changes: &[Noted]) -> Result<()> {
     let sql = format!("SELECT {METER_COLUMNS}, m.activity_count FROM meter m WHERE m.account = ?1");
     let mut read = connection.prepare_cached(&sql).map_err(store_error)?;
-    let stored = first(&mut read, [account], |row| Ok(Ok((meter_state(row, 0)?, row.get::<_, i64>(11)?))))?;
+    let stored = first(&mut read, [account], |row| {
+        let count: i64 = row.get(METER_COLUMN_COUNT)?;
+        Ok(meter_state(row, 0)?.map(|state| (state, count)))
+    })?;
     let Some((state, count)) = stored else {
         return Err(corrupt(format_args!("the charge journal has changes of account {account}, which has no meter")));
     };

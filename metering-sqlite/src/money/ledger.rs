@@ -7,7 +7,9 @@ use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
+use crate::access::accounts;
 use crate::error::{Result, store_error};
+use crate::events::outbox;
 use crate::journal::Change;
 use crate::journal::sequence::{newest_in_sequence, record};
 use crate::money::sum::{SUM, wide_sum};
@@ -18,12 +20,15 @@ use crate::usage::activity::ledger_kind;
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// Writes an entry, and what it adds to the account's totals. That goes through the journal, since the totals in the
+/// Writes an entry with its events, and what it adds to the account's totals. That goes through the journal, since the totals in the
 /// table may be those before other changes.
 pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {
-    let EntryChanges { row, entry, written_at, .. } = changes;
+    let EntryChanges { row, account, entry, written_at, events } = changes;
     let id = append(connection, *row, entry, *written_at)?;
-    record(connection, *row, id, Change::of_entry(entry), *written_at)
+    record(connection, *row, id, Change::of_entry(entry), *written_at)?;
+    // The entry's row of the journal names the account, so that nobody keeps the old level.
+    accounts::write_alert_level(connection, *row, account.alert.raised)?;
+    events.iter().try_for_each(|event| outbox::write(connection, Some(*row), event))
 }
 
 /// Writes only the entry, and returns its id; the caller updates the totals.

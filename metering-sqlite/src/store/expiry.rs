@@ -1,12 +1,15 @@
-//! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links sent by email.
+//! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links
+//! sent by email, events and their deliveries.
 
 use metering_core::Timestamp;
 use metering_core::charging::Hold;
+use metering_core::events::Event;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
+use crate::events::outbox;
 
 /// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
 const SLICE: usize = 500;
@@ -47,5 +50,7 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
         is_all &= rows < SLICE;
         forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
     }
-    Ok((forgotten, is_all))
+    let events = outbox::forget(connection, now.saturating_sub(Event::RETENTION), SLICE)?;
+    forgotten = forgotten.saturating_add(u64::try_from(events).unwrap_or(u64::MAX));
+    Ok((forgotten, is_all && events < SLICE))
 }

@@ -110,8 +110,8 @@ async fn unresolvable_keys_are_detected() {
         ("UPDATE key_secret SET key = 1 WHERE account = 7", "1 secrets belong to no key"),
         (OTHER_ACCOUNT, "1 keys belong to no account"),
         ("UPDATE api_key SET requests_per_day = 1 WHERE account = 7", "1 keys or meters lack the other"),
-        ("INSERT INTO key_meter VALUES (7, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
-        ("INSERT INTO key_meter VALUES (7, 1, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
+        ("INSERT INTO key_meter VALUES (7, 0, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
+        ("INSERT INTO key_meter VALUES (7, 1, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
     ];
     for (damage, expected) in table {
         let folder = fast_folder();

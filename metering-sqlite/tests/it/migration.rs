@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use metering_core::access::{Key, KeyHash, KeyNumber, KeyTerms, Totals};
+use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, KeyTerms, Totals};
 use metering_core::charging::{HoldTerms, Repetition, RequestId};
-use metering_core::money::LedgerKind;
+use metering_core::money::{LedgerKind, Refill};
 use metering_core::payments::PaymentSettlement;
-use metering_core::store::{HoldStore, KeyStore, PaymentCredited, QuoteOpened};
+use metering_core::store::{HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
 use metering_core::usage::{ActivityKind, DayRange};
-use metering_core::{AccountId, Charge, Credits, PaymentStore, Refusal, Store, SystemRandomness, Timestamp};
+use metering_core::{
+    AccountId, Charge, Credits, PaymentStore, RefillStore, Refusal, Store, SystemRandomness, Timestamp,
+};
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, charge_of, credit, database_path, post, quote, tx};
@@ -276,6 +278,35 @@ async fn version_9_charges_are_no_holds() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
+#[tokio::test]
+async fn version_10_accounts_are_refilled() {
+    let (_folder, file) = database_path();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(ROWS_9).unwrap();
+    connection.execute_batch(include_str!("../../src/migrations/0010_holds.sql")).unwrap();
+    connection.execute_batch("PRAGMA user_version = 10").unwrap();
+    drop(connection);
+    let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let store = SqliteStore::open(&file).unwrap();
+    let before = store.account(&id).await.unwrap().unwrap().totals.balance;
+    let credits = Credits::from_atoms(5);
+    let refill = Refill { credits, every: BudgetReset::Monthly, cap: Credits::MAX };
+    store.set_refill(Some(refill)).await.unwrap();
+    let next_month = NOON.saturating_add(Duration::from_secs(10 * 86_400));
+    // The newest charges are only in the journal: they count.
+    let refilled = store.refill_accounts(next_month, 10).await.unwrap();
+    assert_eq!(refilled, Refilled { accounts: 1, credits, is_done: true });
+    let totals = store.account(&id).await.unwrap().unwrap().totals;
+    assert_eq!(Some(totals.balance), before.checked_add(credits));
+    assert_eq!(store.activity(&id, 1).await.unwrap()[0].amount, credits);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
     let (_folder, file) = database_path();
@@ -288,7 +319,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 10);
+    assert_eq!(migrated.0, 11);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

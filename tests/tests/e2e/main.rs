@@ -20,3 +20,4 @@ mod payments;
 mod repository;
 mod signup;
 mod support;
+mod webhooks;

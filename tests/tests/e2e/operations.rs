@@ -6,6 +6,7 @@ mod configuration;
 mod database_tls;
 mod disk_faults;
 mod endpoints;
+mod refills;
 mod shutdown;
 mod sigkill;
 mod upgrade;

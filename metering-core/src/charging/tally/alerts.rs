@@ -24,11 +24,17 @@ where
         self.events.extend(events.into_iter().map(event));
     }
 
-    /// Tells the owner if the balance has just become low, or is used up.
+    /// Tells the owner if the balance has just become low, or is used up. `required` is what a request would have taken
+    /// that was refused.
     pub(super) fn raise_balance(&mut self, account: K, required: Option<Credits>) {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they change");
-        let (balance, threshold) = (touched.state.totals.balance, touched.state.alert.threshold);
-        let level = if required.is_some() { AlertLevel::Exhausted } else { AlertLevel::of(balance, threshold) };
+        let (totals, threshold) = (touched.state.totals, touched.state.alert.threshold);
+        let (balance, unspent) = (totals.balance, totals.unspent());
+        let level = match required {
+            Some(required) if !unspent.is_positive() || unspent < required => AlertLevel::Exhausted,
+            // What is held for other requests would cover it.
+            _ => AlertLevel::of(unspent, threshold),
+        };
         let raised = touched.state.alert.raised.raise(level, threshold);
         if raised.is_empty() {
             return;

@@ -6,7 +6,7 @@ use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
 use crate::access::key_use::{KeyRefusal, KeyUse};
 use crate::access::scope::Scope;
-use crate::charging::charge::{Charge, Refund, Refusal};
+use crate::charging::charge::{Charge, Refund, Refusal, Taking};
 use crate::charging::hold::Hold;
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{KeyLimit, KeyMeter, KeyState};
@@ -80,7 +80,8 @@ where
     }
 
     /// Counts an accepted request for the key and each key above it, or changes nothing.
-    pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, price: Credits) -> Result<(), KeyLimit> {
+    pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<(), KeyLimit> {
+        let (Taking::Charge(price) | Taking::Hold(price)) = taking;
         let mut counted = Vec::new();
         let mut refused = None;
         for (number, touched) in self.chain(account, key) {
@@ -103,7 +104,10 @@ where
         for (number, meter) in counted {
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
-            self.raise_key(account, number, false);
+            // Most of what is held returns to the budget: the settlement tells.
+            if matches!(taking, Taking::Charge(_)) {
+                self.raise_key(account, number, false);
+            }
         }
         Ok(())
     }

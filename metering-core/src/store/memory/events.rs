@@ -24,7 +24,7 @@ impl EventStore for MemoryStore {
     ) -> Result<Option<Account>, StoreError> {
         Ok(self.state()?.record_mut(id).map(|record| {
             let Account { alert, totals, .. } = record.account;
-            record.account.alert = alert.with_threshold(threshold, totals.balance);
+            record.account.alert = alert.with_threshold(threshold, totals.unspent());
             record.account.clone()
         }))
     }

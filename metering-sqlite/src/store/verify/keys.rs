@@ -84,7 +84,7 @@ fn accounts(connection: &Connection) -> Result<HashMap<i64, Account>> {
         };
         let key = key(row, 0, &id)?;
         let counted = || {
-            let meter = meter.ok_or_else(|| corrupt(format_args!("a budget of account {id} has no meter")))?;
+            let meter = meter?.ok_or_else(|| corrupt(format_args!("a budget of account {id} has no meter")))?;
             Ok((account, Budgeted { key: key?, spent: meter.spent, computed: 0 }))
         };
         Ok(counted())

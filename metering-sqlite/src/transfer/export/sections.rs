@@ -2,9 +2,10 @@
 
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
+use metering_core::events::DeliveryId;
 use metering_core::transfer::{
-    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
-    SolutionRecord, WalletLink,
+    AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
+    SecretRecord, Section, SolutionRecord, WalletLink,
 };
 use metering_core::usage::DailyTotal;
 use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
@@ -17,6 +18,8 @@ use crate::access::keys::{
 use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
+use crate::events::deliveries::{PROGRESS_COLUMNS, progress};
+use crate::events::{outbox, webhooks};
 use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
@@ -60,6 +63,7 @@ impl Source {
             Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Idempotency => {
                 books(section)
             }
+            Section::Webhooks | Section::Events | Section::Deliveries => sent(section),
             _ => rest(section),
         }
     }
@@ -122,6 +126,28 @@ fn books(section: Section) -> Source {
             "account a CROSS JOIN meter m ON m.account = a.id",
             &["a.id"],
             account_record,
+        ),
+    }
+}
+
+fn sent(section: Section) -> Source {
+    match section {
+        Section::Webhooks => Source {
+            indexed: 2,
+            ..Source::new(webhooks::COLUMNS, webhooks::TABLES, &["coalesce(w.account, 0)", "w.id"], |row| {
+                Ok(webhooks::webhook(row, 0)?.map(|webhook| Record::Webhook(Box::new(webhook))))
+            })
+        },
+        Section::Events => {
+            Source::new(outbox::COLUMNS, "event e LEFT JOIN account a ON a.id = e.account", &["e.number"], |row| {
+                Ok(outbox::event(row, 0)?.map(|event| Record::Event(Box::new(event))))
+            })
+        }
+        _ => Source::new(
+            format!("d.id, w.public_id, d.event, {PROGRESS_COLUMNS}"),
+            "delivery d CROSS JOIN webhook w ON w.id = d.webhook",
+            &["d.id"],
+            delivery_record,
         ),
     }
 }
@@ -266,13 +292,24 @@ fn solution_record(row: &Row<'_>) -> Read<Record> {
     Ok(Ok(Record::Solution(SolutionRecord { solution: row.get(0)?, expires_at: timestamp(row, 1)? })))
 }
 
+fn delivery_record(row: &Row<'_>) -> Read<Record> {
+    let (id, webhook): (_, Vec<u8>) = (DeliveryId::new(row.get(0)?), row.get(1)?);
+    let (event, progress) = (row.get(2)?, progress(row, 3)?);
+    let read = || {
+        let (webhook, progress) = (webhooks::public_id(&webhook)?, progress?);
+        Ok(Record::Delivery(DeliveryRecord { id, webhook, event, progress }))
+    };
+    Ok(read())
+}
+
 fn key_record(row: &Row<'_>) -> Read<Record> {
     let meter = meter(row, KEY_COLUMN_COUNT)?;
     let account = match parse(&row.get::<_, String>(KEY_COLUMN_COUNT + METER_COLUMN_COUNT)?) {
         Ok(account) => account,
         Err(error) => return Ok(Err(error)),
     };
-    Ok(key(row, 0, &account)?.map(|key| Record::Key(Box::new(KeyRecord { key, meter }))))
+    let key = key(row, 0, &account)?;
+    Ok(key.and_then(|key| Ok(Record::Key(Box::new(KeyRecord { key, meter: meter? })))))
 }
 
 fn secret_record(row: &Row<'_>) -> Read<Record> {

@@ -1,6 +1,38 @@
 //! Certificates made for a test.
 
+use std::path::PathBuf;
+
+use metering_tests::webhooks::Identity;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tempfile::TempDir;
+
+/// A server on this machine that clients trust if they trust `authority`. The files are deleted when it is dropped.
+pub(crate) struct Loopback {
+    /// The authority's certificate, a PEM file.
+    pub(crate) authority: PathBuf,
+    /// A certificate for `localhost` and 127.0.0.1.
+    pub(crate) identity: Identity,
+    _folder: TempDir,
+}
+
+impl Loopback {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let issuer = authority("authority.example");
+        let (certificate, key) = certificate(&issuer, &["localhost", "127.0.0.1"]);
+        let authority = write("authority.pem", issuer.pem());
+        let identity = Identity {
+            certificate: write("certificate.pem", certificate.pem()),
+            key: write("key.pem", key.serialize_pem()),
+        };
+        Self { authority, identity, _folder: folder }
+    }
+}
 
 /// A certificate authority.
 pub(crate) fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {

@@ -1,0 +1,213 @@
+//! The rows of deliveries: lists, and what becomes of an attempt.
+
+use metering_core::backend::{one_more_than, page_of_rows};
+use metering_core::events::{
+    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, Progress,
+};
+use metering_core::store::{Cursor, Page};
+use metering_core::{AccountId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params};
+
+use crate::error::{Result, corrupt_column, store_error};
+use crate::events::{outbox, webhooks};
+use crate::rows::{all, first, timestamp};
+
+/// The columns that [`progress`] reads.
+pub(crate) const PROGRESS_COLUMNS: &str =
+    "d.state, d.attempts, d.since, d.next_at, d.last_at, d.last_status, d.last_error";
+/// How many there are.
+pub(crate) const PROGRESS_COLUMN_COUNT: usize = 7;
+
+/// `CROSS JOIN` makes SQLite join in the order written.
+pub(super) const TABLES: &str = "delivery d CROSS JOIN webhook w ON w.id = d.webhook \
+     CROSS JOIN event e ON e.number = d.event LEFT JOIN account a ON a.id = e.account";
+
+/// A delivery, and what belongs to it.
+pub(super) struct Stored {
+    pub(super) delivery: Delivery,
+    /// The row number of its webhook.
+    webhook: i64,
+    /// The row number of the account that its webhook belongs to; `None` for the operator.
+    owner: Option<i64>,
+}
+
+/// How many columns [`stored`] reads.
+pub(super) const COLUMN_COUNT: usize = 4 + PROGRESS_COLUMN_COUNT + 5;
+
+/// The columns that [`stored`] reads from [`TABLES`].
+pub(super) fn columns() -> String {
+    format!("d.id, d.webhook, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", outbox::COLUMNS)
+}
+
+fn select(condition: &str) -> String {
+    format!("SELECT {} FROM {TABLES} WHERE {condition}", columns())
+}
+
+/// Writes a delivery that waits for its first attempt. `account` is that of the event.
+pub(super) fn insert(
+    connection: &Connection,
+    webhook: i64,
+    event: i64,
+    account: Option<i64>,
+    now: Timestamp,
+) -> Result<DeliveryId> {
+    let sql = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
+    let times = (since.unix_millis(), next_at.unix_millis());
+    let values = params![webhook, event, account, state.as_str(), attempts, times.0, times.1];
+    connection.prepare_cached(sql).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
+}
+
+/// The delivery with this id.
+pub(super) fn by_id(connection: &Connection, id: DeliveryId) -> Result<Option<Stored>> {
+    let mut statement = connection.prepare_cached(&select("d.id = ?1")).map_err(store_error)?;
+    first(&mut statement, [id.get()], stored)
+}
+
+/// Which deliveries to list: of one webhook, of an account, in a state, or all.
+fn listed(of_webhook: bool, of_account: bool, state: Option<DeliveryState>) -> String {
+    // A `+` keeps SQLite from using an index: each list has the one that gives its order.
+    let mut condition = "d.id < ?1".to_owned();
+    if of_webhook {
+        condition.push_str(" AND d.webhook = (SELECT id FROM webhook WHERE public_id = ?3)");
+    }
+    if of_account {
+        // The operator's webhook has deliveries of the account's events too.
+        let plus = if of_webhook { "+" } else { "" };
+        condition.push_str(&format!(" AND {plus}d.account = ?4 AND w.account IS NOT NULL"));
+    }
+    if let Some(state) = state {
+        let plus = if of_webhook || of_account { "+" } else { "" };
+        condition.push_str(&format!(" AND {plus}d.state = '{}'", state.as_str()));
+    }
+    format!("{condition} ORDER BY d.id DESC LIMIT ?2")
+}
+
+/// The deliveries to the webhooks of an account, or to all webhooks, before an id, newest first, at most `limit`.
+pub(crate) fn list(
+    connection: &Connection,
+    account: Option<&AccountId>,
+    filter: DeliveryFilter,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<Delivery>> {
+    let before = outbox::before(after)?;
+    let Some(owner) = webhooks::owner(connection, account)? else { return Ok(page_of_rows(Vec::new(), limit)) };
+    let sql = select(&listed(filter.webhook.is_some(), account.is_some(), filter.state));
+    let mut values = vec![Value::Integer(before), Value::Integer(one_more_than(limit))];
+    // SQLite numbers parameters up to the highest one that a statement has.
+    if filter.webhook.is_some() || account.is_some() {
+        values.push(filter.webhook.map_or(Value::Null, |webhook| Value::Blob(webhook.as_bytes().to_vec())));
+    }
+    values.extend(account.map(|_| Value::Integer(owner)));
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let rows = all(&mut statement, rusqlite::params_from_iter(values), stored)?;
+    Ok(page_of_rows(rows.into_iter().map(|row| (row.delivery.id.get(), row.delivery)).collect(), limit))
+}
+
+/// Records how an attempt ended.
+pub(crate) fn finish(
+    connection: &Connection,
+    id: DeliveryId,
+    attempt: u32,
+    outcome: &AttemptOutcome,
+    now: Timestamp,
+) -> Result<Option<Delivery>> {
+    let Some(Stored { delivery, webhook, .. }) = by_id(connection, id)? else { return Ok(None) };
+    let Some(progress) = delivery.progress.finished(attempt, outcome, now) else { return Ok(None) };
+    set_progress(connection, id, &progress)?;
+    if *outcome == AttemptOutcome::Gone {
+        webhooks::mark_gone(connection, webhook)?;
+    }
+    Ok(Some(Delivery { progress, ..delivery }))
+}
+
+/// Sends a delivery of an account's webhooks again, or with `None` any delivery.
+pub(crate) fn resend(
+    connection: &Connection,
+    account: Option<&AccountId>,
+    id: DeliveryId,
+    now: Timestamp,
+) -> Result<Option<Delivery>> {
+    let Some(of) = webhooks::owner(connection, account)? else { return Ok(None) };
+    let is_theirs = |stored: &Stored| account.is_none() || stored.owner == Some(of);
+    let Some(Stored { delivery, .. }) = by_id(connection, id)?.filter(is_theirs) else { return Ok(None) };
+    let progress = delivery.progress.resent(now);
+    set_progress(connection, id, &progress)?;
+    Ok(Some(Delivery { progress, ..delivery }))
+}
+
+pub(super) fn set_progress(connection: &Connection, id: DeliveryId, progress: &Progress) -> Result<()> {
+    let sql = "UPDATE delivery SET state = ?2, attempts = ?3, since = ?4, next_at = ?5, last_at = ?6, \
+                 last_status = ?7, last_error = ?8 WHERE id = ?1";
+    let Progress { state, attempts, since, next_at, last } = progress;
+    let last = last.as_ref();
+    let values = params![
+        id.get(),
+        state.as_str(),
+        attempts,
+        since.unix_millis(),
+        next_at.unix_millis(),
+        last.map(|last| last.at.unix_millis()),
+        last.and_then(|last| last.status),
+        last.and_then(|last| last.error.as_deref()),
+    ];
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+}
+
+/// Reads a delivery from the [`columns`].
+pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<Result<Stored>> {
+    let (id, webhook, owner) = (DeliveryId::new(row.get(0)?), row.get(1)?, row.get(2)?);
+    let public_id: Vec<u8> = row.get(3)?;
+    let (progress, event) = (progress(row, 4)?, outbox::event(row, 4 + PROGRESS_COLUMN_COUNT)?);
+    let read = || {
+        let delivery = Delivery { id, webhook: webhooks::public_id(&public_id)?, event: event?, progress: progress? };
+        Ok(Stored { delivery, webhook, owner })
+    };
+    Ok(read())
+}
+
+/// Reads how far a delivery is from [`PROGRESS_COLUMNS`], which start at `first`.
+pub(crate) fn progress(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Progress>> {
+    let (state, attempts): (String, i64) = (row.get(first)?, row.get(first + 1)?);
+    let (since, next_at) = (timestamp(row, first + 2)?, timestamp(row, first + 3)?);
+    let (at, status): (Option<i64>, Option<i64>) = (row.get(first + 4)?, row.get(first + 5)?);
+    let error = row.get(first + 6)?;
+    let read = || {
+        let unknown = || corrupt_column("delivery.state", format_args!("{state:?} is no state of a delivery"));
+        let too_many = |_| corrupt_column("delivery.attempts", format_args!("{attempts} is no number of attempts"));
+        let no_status = |status| corrupt_column("delivery.last_status", format_args!("{status} is no status"));
+        let status = status.map(|status| u16::try_from(status).map_err(|_| no_status(status))).transpose()?;
+        Ok(Progress {
+            state: DeliveryState::from_name(&state).ok_or_else(unknown)?,
+            attempts: attempts.try_into().map_err(too_many)?,
+            since,
+            next_at,
+            last: at.map(|at| AttemptResult { at: Timestamp::from_unix_millis(at), status, error }),
+        })
+    };
+    Ok(read())
+}
+
+/// The queries whose plans are tested, with a step of each plan.
+#[cfg(test)]
+pub(super) fn queries() -> Vec<(String, &'static str)> {
+    let parked = Some(DeliveryState::Parked);
+    let (of_webhook, of_account) = (
+        "SEARCH d USING INDEX delivery_webhook (webhook=? AND id<?)",
+        "SEARCH d USING INDEX delivery_account (account=? AND id<?)",
+    );
+    [
+        (listed(true, false, None), of_webhook),
+        (listed(true, false, parked), of_webhook),
+        (listed(true, true, parked), of_webhook),
+        (listed(false, true, None), of_account),
+        (listed(false, true, parked), of_account),
+        (listed(false, false, parked), "SEARCH d USING INDEX delivery_state (state=? AND id<?)"),
+        (listed(false, false, None), "SEARCH d USING INTEGER PRIMARY KEY (rowid<?)"),
+    ]
+    .map(|(condition, step)| (select(&condition), step))
+    .into()
+}

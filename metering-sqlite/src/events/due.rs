@@ -1,0 +1,62 @@
+//! Which deliveries are due, and claiming them.
+//!
+//! Deliveries of one account's events to one webhook are a line: only its first pending delivery may be sent. Looking
+//! for those reads an entry per pending delivery, so a reader does it, and charges do not wait. The writer then checks
+//! each delivery that was found: another process may have claimed it meanwhile.
+
+use std::time::Duration;
+
+use metering_core::Timestamp;
+use metering_core::events::{Delivery, DeliveryId, DueDelivery};
+use rusqlite::{Connection, params};
+
+use crate::error::{Result, store_error};
+use crate::events::{deliveries, webhooks};
+use crate::rows::{all, first};
+
+/// The first delivery of each line, if it is due. SQLite takes the columns without an aggregate from the row that has
+/// the minimum.
+pub(super) const HEADS: &str = "SELECT d.id FROM \
+     (SELECT id, webhook, next_at, min(event) FROM delivery WHERE state = 'pending' GROUP BY webhook, account) d \
+     CROSS JOIN webhook w ON w.id = d.webhook \
+     WHERE d.next_at <= ?1 AND w.state = 'active' AND (w.account IS NOT NULL OR ?2) ORDER BY d.next_at, d.id LIMIT ?3";
+
+/// Whether a delivery may be claimed at `?2`.
+const CLAIMABLE: &str = "d.id = ?1 AND d.state = 'pending' AND d.next_at <= ?2 AND w.state = 'active' \
+     AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook = d.webhook AND p.account IS d.account \
+       AND p.event < d.event AND p.state = 'pending')";
+
+/// The deliveries that are due at `now`, oldest first, at most `limit`.
+pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, for_operator: bool) -> Result<Vec<DeliveryId>> {
+    let mut statement = connection.prepare_cached(HEADS).map_err(store_error)?;
+    let values = params![now.unix_millis(), for_operator, limit];
+    all(&mut statement, values, |row| Ok(Ok(DeliveryId::new(row.get(0)?))))
+}
+
+/// Claims those of these deliveries that are still due.
+pub(crate) fn claim(
+    connection: &Connection,
+    ids: &[DeliveryId],
+    now: Timestamp,
+    lease: Duration,
+) -> Result<Vec<DueDelivery>> {
+    let (columns, tables) = (deliveries::columns(), deliveries::TABLES);
+    let sql = format!(
+        "SELECT {columns}, {} FROM {tables} LEFT JOIN account b ON b.id = w.account WHERE {CLAIMABLE}",
+        webhooks::COLUMNS
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let mut claimed = Vec::with_capacity(ids.len());
+    for id in ids {
+        let found = first(&mut statement, params![id.get(), now.unix_millis()], |row| {
+            let (stored, webhook) = (deliveries::stored(row)?, webhooks::webhook(row, deliveries::COLUMN_COUNT)?);
+            Ok(stored.and_then(|stored| Ok((stored.delivery, webhook?))))
+        })?;
+        if let Some((delivery, webhook)) = found {
+            let progress = delivery.progress.claimed(now, lease);
+            deliveries::set_progress(connection, *id, &progress)?;
+            claimed.push(DueDelivery { delivery: Delivery { progress, ..delivery }, webhook });
+        }
+    }
+    Ok(claimed)
+}

@@ -1,0 +1,3 @@
+//! Webhooks, received by programs that verify with the official libraries of Standard Webhooks.
+
+mod receivers;
