@@ -7,8 +7,7 @@ use metering_core::events::{AddressPolicy, EventKind, WebhookSecret, WebhookTerm
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use crate::config::proxies::Network;
-use crate::config::{List, Secret};
+use crate::config::{List, Network, Secret};
 
 /// Webhooks: those of customers, and the operator's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
