@@ -44,6 +44,7 @@ mod access;
 mod charging;
 mod connection;
 mod error;
+mod events;
 mod migrations;
 mod money;
 mod operators;

@@ -25,6 +25,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0007_keys.sql"),
     include_str!("migrations/0008_holds.sql"),
     include_str!("migrations/0009_refills.sql"),
+    include_str!("migrations/0010_events.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

@@ -9,7 +9,7 @@ use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
 use metering_core::backend::credits;
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
 use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
-use metering_core::money::PaymentRef;
+use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
 use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
@@ -20,13 +20,13 @@ use crate::error::{Failure, Result, corrupt};
 /// The columns that [`account`] reads from `account a JOIN meter m`. There is none for `held`, see [`totals`].
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, a.email_credits, a.email_verified_at";
+     m.granted, m.used, a.email_credits, a.email_verified_at, m.alert_below::BIGINT, m.alert_raised::BIGINT";
 
-pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 16;
+pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 18;
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";
+     m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count, m.alert_below::BIGINT, m.alert_raised::BIGINT";
 
 /// All rows of a query. The statement is prepared once per connection.
 pub(crate) async fn all<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<Row>> {
@@ -80,6 +80,7 @@ pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
         payer: payer(row, 4)?,
         limits: limits(row, 8)?,
         totals: totals(row, 10)?,
+        alert: alert(row, 16)?,
         created_at: timestamp(row, 6)?,
         revoked_at: row.try_get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis),
     };
@@ -113,7 +114,19 @@ pub(crate) fn meter_state(row: &Row, first: usize) -> Result<MeterState> {
         totals: totals(row, first + 2)?,
         minute: window(first + 6)?,
         day: window(first + 8)?,
+        alert: alert(row, first + 10)?,
     })
+}
+
+/// When the owner of an account is told about its balance: the threshold, and the level raised.
+fn alert(row: &Row, first: usize) -> Result<BalanceAlert> {
+    let threshold = row.try_get::<_, Option<i64>>(first)?.map(Credits::from_atoms);
+    Ok(BalanceAlert { threshold, raised: alert_level(row, first + 1)? })
+}
+
+fn alert_level(row: &Row, index: usize) -> Result<AlertLevel> {
+    let number = unsigned(row, index)?;
+    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is no level of an alert")))
 }
 
 fn limits(row: &Row, first: usize) -> Result<RateLimits> {
@@ -131,14 +144,15 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 }
 
 /// The columns that [`key_meter`] reads from `key_meter c`.
-pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count";
+pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
+     c.raised";
 
 /// Reads what counts against the terms of a key from [`KEY_METER_COLUMNS`], which start at `first`.
 pub(crate) fn key_meter(row: &Row, first: usize) -> Result<KeyMeter> {
     let window =
         |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
     let spent = Spent { since: Day::from_unix_days(row.try_get(first)?), amount: amount(row, first + 1)? };
-    Ok(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)? })
+    Ok(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)?, raised: alert_level(row, first + 6)? })
 }
 
 /// Like [`key_meter`], for columns that are all NULL if there is no meter.
@@ -150,9 +164,12 @@ pub(crate) fn optional_key_meter(row: &Row, first: usize) -> Result<Option<KeyMe
 }
 
 /// What counts against the terms of a key, in the order of [`KEY_METER_COLUMNS`].
-pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 6] {
-    let KeyMeter { spent, minute, day } = meter;
-    [spent.since.unix_days(), spent.amount.atoms(), minute.index, minute.count.into(), day.index, day.count.into()]
+pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 7] {
+    let KeyMeter { spent, raised, minute, day } = meter;
+    let spent = [spent.since.unix_days(), spent.amount.atoms()];
+    let windows = [minute.index, minute.count.into(), day.index, day.count.into()];
+    let ([since, amount], [minute, minute_count, day, day_count]) = (spent, windows);
+    [since, amount, minute, minute_count, day, day_count, raised.number().into()]
 }
 
 /// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
@@ -242,6 +259,15 @@ where
     T::Err: Display,
 {
     parse(row.try_get(index)?)
+}
+
+/// A text column, parsed, or NULL.
+pub(crate) fn optional_parsed<T>(row: &Row, index: usize) -> Result<Option<T>>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    row.try_get::<_, Option<&str>>(index)?.map(parse).transpose()
 }
 
 /// Parses a stored text; the data is corrupt if that fails.

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod check;
+pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod holds;
 pub(crate) mod keys;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The start of the statement that looks up the outcome of a commit.
-const OUTCOME_LOOKUP: &[u8] = b"INSERT INTO outcome (id, marked_at) VALUES ($1, $2) ON CONFLICT";
+const OUTCOME_LOOKUP: &[u8] = b"INSERT INTO outcome (id, noted_at) VALUES ($1, $2) ON CONFLICT";
 
 /// The delay of a delayed commit: it arrives after its sender has looked up the outcome and retried.
 const DELAY: Duration = Duration::from_millis(300);

@@ -4,7 +4,7 @@ use metering_core::backend::decision::{
 };
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
-use metering_core::money::NewLedgerEntry;
+use metering_core::money::{BalanceAlert, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, KeyChange, Page, Posted};
 use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
 use tokio_postgres::Row;
@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 use crate::access::{key_writes, keys, owners};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
+use crate::events::outbox;
 use crate::money::ledger;
 use crate::payments::quotes;
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, Values, account, all, email_columns, execute, exists, first};
@@ -127,7 +128,7 @@ pub(crate) async fn post_entry(
 
 /// Inserts an account with its key and first ledger entries, and returns its row number.
 pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges) -> Result<i64> {
-    let CreateChanges { account, key, entries } = changes;
+    let CreateChanges { account, key, entries, events } = changes;
     let (client, row) = (write.client(), write.next_id().await?);
     insert_account(client, row, account).await?;
     insert_meter(client, row, account.limits, account.totals).await?;
@@ -138,11 +139,14 @@ pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges)
         secret: Some(*key),
         meter: MeterWrite::Keep,
         written_at: account.created_at,
+        // It is among the events of the account.
+        event: None,
     };
     key_writes::write_key(write, first).await?;
     for entry in entries {
         ledger::append(write, row, entry, account.created_at).await?;
     }
+    outbox::write(client, row, events).await?;
     Ok(row)
 }
 
@@ -180,6 +184,26 @@ pub(crate) async fn set_limits(
     let per = [i64::from(limits.requests_per_minute), i64::from(limits.requests_per_day)];
     execute(client, sql, &[&row, &per[0], &per[1]]).await?;
     Ok(Some(Account { limits, ..account }))
+}
+
+/// Sets the balance below which the owner is told.
+pub(crate) async fn set_alert(
+    write: &SerializedWrite<'_>,
+    id: &AccountId,
+    threshold: Option<Credits>,
+) -> Result<Option<Account>> {
+    let client = write.client();
+    let Some((row, account)) = locked(client, id).await? else { return Ok(None) };
+    let alert = account.alert.with_threshold(threshold, account.totals.unspent());
+    write_alert(client, row, alert).await?;
+    Ok(Some(Account { alert, ..account }))
+}
+
+/// Writes when the owner is told. The account's meter is locked.
+pub(crate) async fn write_alert<C: GenericClient>(client: &C, row: i64, alert: BalanceAlert) -> Result<()> {
+    let sql = "UPDATE meter SET alert_below = $2::BIGINT, alert_raised = $3::BIGINT WHERE account = $1";
+    let (threshold, raised) = (alert.threshold.map(Credits::atoms), i64::from(alert.raised.number()));
+    execute(client, sql, &[&row, &threshold, &raised]).await.map(drop)
 }
 
 pub(crate) async fn revoke(write: &SerializedWrite<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {

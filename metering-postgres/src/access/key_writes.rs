@@ -1,12 +1,13 @@
 //! Writes keys, their secrets and their meters. Reading them is in `keys`, which the charge path needs too.
 
-use metering_core::Timestamp;
 use metering_core::access::{Key, KeyTerms};
 use metering_core::backend::decision::{KeyChangeWrites, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::charging::KeyMeter;
+use metering_core::{Credits, Timestamp};
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
+use crate::events::outbox;
 use crate::rows::{Values, execute, key_meter_columns};
 use crate::transactions::serialized::SerializedWrite;
 
@@ -21,7 +22,7 @@ pub(crate) async fn write_change(write: &SerializedWrite<'_>, changes: KeyChange
 /// Writes a key, what becomes of its secrets, and its meter. The account's meter is locked. All nodes read the keys of
 /// the account again before their next charge.
 pub(crate) async fn write_key(write: &SerializedWrite<'_>, change: KeyWrite<i64>) -> Result<Key> {
-    let KeyWrite { row, key, old_secrets, secret, meter, written_at } = change;
+    let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = change;
     let (client, number) = (write.client(), i64::from(key.number.get()));
     match old_secrets {
         OldSecrets::Keep => {}
@@ -54,6 +55,7 @@ pub(crate) async fn write_key(write: &SerializedWrite<'_>, change: KeyWrite<i64>
         }
     }
     draw_access(client, row).await?;
+    outbox::write(client, row, event.as_slice()).await?;
     Ok(key)
 }
 
@@ -65,15 +67,16 @@ pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> R
 async fn upsert<C: GenericClient>(client: &C, row: i64, key: &Key) -> Result<()> {
     let sql = "INSERT INTO api_key (account, number, id, parent, name, scopes, routes, networks, expires_at, disabled, \
                requests_per_minute, requests_per_day, max_in_flight, budget, budget_reset, created_at, leaked_at, \
-               revoked_at) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
+               revoked_at, alert_below) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
                ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
                routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
                disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
                requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
                budget = excluded.budget, budget_reset = excluded.budget_reset, leaked_at = excluded.leaked_at, \
-               revoked_at = excluded.revoked_at";
-    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget } = &key.terms;
+               revoked_at = excluded.revoked_at, alert_below = excluded.alert_below";
+    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, alert_below } =
+        &key.terms;
     let millis = |at: Option<Timestamp>| at.map(Timestamp::unix_millis);
     let numbers =
         [key.number.get(), limits.requests_per_minute, limits.requests_per_day, *max_in_flight].map(i64::from);
@@ -97,16 +100,18 @@ async fn upsert<C: GenericClient>(client: &C, row: i64, key: &Key) -> Result<()>
         &key.created_at.unix_millis(),
         &millis(key.leaked_at),
         &millis(key.revoked_at),
+        &alert_below.map(Credits::atoms),
     ];
     execute(client, sql, values).await.map(drop)
 }
 
 async fn set_meter<C: GenericClient>(client: &C, account: i64, key: i64, meter: &KeyMeter) -> Result<()> {
-    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (account, key) DO UPDATE \
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, raised) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (account, key) DO UPDATE \
                SET spent_since = excluded.spent_since, spent = excluded.spent, minute = excluded.minute, \
-               minute_count = excluded.minute_count, day = excluded.day, day_count = excluded.day_count";
-    let [since, spent, minute, minute_count, day, day_count] = key_meter_columns(meter);
-    let values: Values<'_> = &[&account, &key, &since, &spent, &minute, &minute_count, &day, &day_count];
+               minute_count = excluded.minute_count, day = excluded.day, day_count = excluded.day_count, \
+               raised = excluded.raised";
+    let [since, spent, minute, minute_count, day, day_count, raised] = key_meter_columns(meter);
+    let values: Values<'_> = &[&account, &key, &since, &spent, &minute, &minute_count, &day, &day_count, &raised];
     execute(client, sql, values).await.map(drop)
 }

@@ -4,22 +4,23 @@ use std::collections::HashMap;
 
 use metering_core::access::{Budget, Key, KeyHash, KeyHolder, KeyNumber, KeyTerms};
 use metering_core::usage::KeyLabel;
-use metering_core::{AccountId, RateLimits, Timestamp};
+use metering_core::{AccountId, Credits, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{
-    ACCOUNT_COLUMNS, account, all, amount, bytes, exists, key_number, optional_timestamp, parsed, timestamp, unsigned,
+    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, all, amount, bytes, exists, key_number, optional_timestamp, parsed,
+    timestamp, unsigned,
 };
 
 /// The columns that [`key`] reads from `api_key k`.
 pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
-     k.created_at, k.leaked_at, k.revoked_at";
+     k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
 
 /// How many columns [`KEY_COLUMNS`] has.
-pub(crate) const KEY_WIDTH: usize = 18;
+pub(crate) const KEY_WIDTH: usize = 19;
 
 /// Reads a key of this account from [`KEY_COLUMNS`], which start at `first`.
 pub(crate) fn key(row: &Row, first: usize, account: &AccountId) -> Result<Key> {
@@ -63,6 +64,7 @@ pub(crate) fn terms(row: &Row, first: usize) -> Result<KeyTerms> {
         },
         max_in_flight: unsigned(row, first + 12)?,
         budget,
+        alert_below: row.try_get::<_, Option<i64>>(first + 18)?.map(Credits::from_atoms),
     })
 }
 
@@ -81,8 +83,8 @@ pub(crate) async fn holder<C: GenericClient>(client: &C, secret: &KeyHash) -> Re
     let rows = all(client, &sql, &[&secret.as_bytes().as_slice()]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (_, account) = account(first)?;
-    let chain = rows.iter().map(|row| key(row, 17, &account.id)).collect::<Result<_>>()?;
-    Ok(Some(KeyHolder { account, chain, secret_expires_at: optional_timestamp(first, 16)? }))
+    let chain = rows.iter().map(|row| key(row, ACCOUNT_COLUMN_COUNT + 1, &account.id)).collect::<Result<_>>()?;
+    Ok(Some(KeyHolder { account, chain, secret_expires_at: optional_timestamp(first, ACCOUNT_COLUMN_COUNT)? }))
 }
 
 /// Which secrets work at `now`, in their order.

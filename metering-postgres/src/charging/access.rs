@@ -8,7 +8,7 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use metering_core::access::{KeyHash, KeyNumber, KeyTerms};
+use metering_core::access::{KeyHash, KeyId, KeyNumber, KeyTerms};
 use metering_core::charging::{HoldId, KeyMeter, KeyState};
 use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
@@ -40,6 +40,7 @@ pub(crate) struct SecretAccess {
 #[derive(Debug)]
 pub(crate) struct KeyAccess {
     version: AccessVersion,
+    id: KeyId,
     parent: Option<KeyNumber>,
     is_live: bool,
     terms: Arc<KeyTerms>,
@@ -71,7 +72,8 @@ impl SecretAccess {
 impl KeyAccess {
     /// The key with this meter, as the charge rule takes it.
     pub(crate) fn state(&self, meter: KeyMeter) -> KeyState {
-        KeyState { parent: self.parent, is_live: self.is_live, terms: Arc::clone(&self.terms), meter }
+        let (id, terms) = (self.id.clone(), Arc::clone(&self.terms));
+        KeyState { id, parent: self.parent, is_live: self.is_live, terms, meter }
     }
 }
 
@@ -154,7 +156,7 @@ pub(crate) async fn read<C: GenericClient>(
 }
 
 fn add_row(row: &Row, access: &mut Access, meters: &mut KeyMeters) -> Result<()> {
-    let (version, account, number) = (bytes(row, 0)?, row.try_get(11)?, key_number(row, 12)?);
+    let (version, account, number) = (bytes(row, 0)?, row.try_get(12)?, key_number(row, 13)?);
     if let Some(hash) = optional_bytes(row, 1)? {
         let (expires_at, is_revoked) = (optional_timestamp(row, 2)?, row.try_get::<_, Option<bool>>(3)?);
         let is_revoked = is_revoked.unwrap_or(true);
@@ -166,11 +168,12 @@ fn add_row(row: &Row, access: &mut Access, meters: &mut KeyMeters) -> Result<()>
         return Ok(());
     }
     meters.extend(optional_key_meter(row, 5)?.map(|meter| ((account, number), meter)));
-    let terms = terms(row, 11)?;
-    let has_ended = row.try_get::<_, Option<i64>>(27)?.is_some() || row.try_get::<_, Option<i64>>(28)?.is_some();
+    let terms = terms(row, 12)?;
+    let has_ended = row.try_get::<_, Option<i64>>(28)?.is_some() || row.try_get::<_, Option<i64>>(29)?.is_some();
     let key = KeyAccess {
         version,
-        parent: parent(row, 11)?,
+        id: parsed(row, 14)?,
+        parent: parent(row, 12)?,
         is_live: !terms.disabled && !has_ended,
         is_counted: terms.is_counted(),
         terms: Arc::new(terms),
@@ -187,7 +190,8 @@ mod tests {
 
     fn key(version: u8, parent: Option<u32>) -> Arc<KeyAccess> {
         let (version, parent) = ([version; 16], parent.map(KeyNumber::new));
-        Arc::new(KeyAccess { version, parent, is_live: true, terms: Arc::new(KeyTerms::first()), is_counted: false })
+        let (id, terms) = ("key_0123456789abcdef0123".parse().unwrap(), Arc::new(KeyTerms::first()));
+        Arc::new(KeyAccess { version, id, parent, is_live: true, terms, is_counted: false })
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod check;
 mod columns;
 mod facts;
 mod hold_reads;
+mod notices;
 mod write;
 
 use std::borrow::Cow;
@@ -195,7 +196,7 @@ impl<'p> Batch<'p> {
         let folds = self.update(&mut facts, &changes, now)?;
         let written = within(RESPONSE_TIMEOUT, write(client, id, None, &facts.meters, &changes, &folds, now)).await;
         if written.is_ok() {
-            left.put(without_keys_of_holds(facts.meters, &changes));
+            keep(left, facts.meters, &changes);
             known.learn_holds(&changes.holds);
         }
         TransactionFailure::of_commit(written, outcomes)
@@ -234,7 +235,7 @@ impl<'p> Batch<'p> {
             within(RESPONSE_TIMEOUT, write(client, id, Some(&seen), &facts.meters, &changes, &folds, now)).await;
         match &written {
             Ok(()) => {
-                left.put(without_keys_of_holds(facts.meters, &changes));
+                keep(left, facts.meters, &changes);
                 known.learn_holds(&changes.holds);
             }
             Err(failure) if check::is_stale(failure) => {
@@ -366,15 +367,19 @@ fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber>
     }
 }
 
-/// The meters to keep after a commit. A hold adds no entry by which a change of its keys' meters could be told, so these
-/// are read again.
-fn without_keys_of_holds(mut meters: Meters, changes: &Changes<i64, i64>) -> Meters {
+/// Keeps meters after a commit. A hold adds no entry by which a change of its keys' meters could be told, so these are
+/// read again, and so is an account whose `access` was drawn anew.
+fn keep(left: &LeftMeters, mut meters: Meters, changes: &Changes<i64, i64>) {
     for opened in changes.holds.iter().filter(|change| change.is_new) {
         if let Some(meter) = meters.get_mut(&opened.account) {
             meter.keys.clear();
         }
     }
-    meters
+    for account in notices::unmarked(changes) {
+        meters.remove(&account);
+        left.forget(account);
+    }
+    left.put(meters);
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

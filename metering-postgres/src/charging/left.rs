@@ -31,8 +31,8 @@ pub(crate) struct Meter {
     pub(crate) entries: i64,
     pub(crate) tail: Tail,
     /// Meters of keys whose terms are counted, as far as they were read. They need no check of their own: every commit
-    /// that changes one adds an entry, or opens a hold, after which none are kept; and every other write that does
-    /// changes `access`.
+    /// that changes one adds an entry, or opens a hold, after which none are kept, or draws `access` anew, as every
+    /// other write that changes one does.
     pub(crate) keys: BTreeMap<KeyNumber, KeyMeter>,
 }
 
@@ -112,6 +112,13 @@ impl LeftMeters {
         }
     }
 
+    /// Forgets the meter of an account, which has changed.
+    pub(crate) fn forget(&self, account: i64) {
+        let mut memory = self.memory();
+        let size = memory.meters.remove(&account).map_or(0, |meter| meter.size());
+        memory.size -= size;
+    }
+
     /// Notes that a meter was not as it was left: somebody else is writing.
     pub(crate) fn pause(&self) {
         self.memory().pause = PAUSE;
@@ -127,13 +134,14 @@ mod tests {
     use metering_core::RateLimits;
     use metering_core::access::Totals;
     use metering_core::charging::Window;
+    use metering_core::money::BalanceAlert;
 
     use super::*;
 
     fn meter(entries: i64) -> Meter {
         let window = Window { index: 0, count: 0 };
         let (totals, limits) = (Totals::default(), RateLimits::default());
-        let state = MeterState { totals, limits, minute: window, day: window };
+        let state = MeterState { totals, limits, alert: BalanceAlert::default(), minute: window, day: window };
         Meter { access: [0; 16], state, entries, tail: Tail::default(), keys: BTreeMap::new() }
     }
 

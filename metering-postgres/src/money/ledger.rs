@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
+use crate::events::outbox::{self, EventRows};
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
 use crate::transactions::serialized::SerializedWrite;
@@ -20,11 +21,14 @@ pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.descriptio
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
 pub(crate) async fn write(write: &SerializedWrite<'_>, changes: &EntryChanges<i64>) -> Result<()> {
-    let EntryChanges { row, account: Account { totals, .. }, entry, written_at } = changes;
+    let EntryChanges { row, account: Account { totals, alert, .. }, entry, written_at, events } = changes;
     append(write, *row, entry, *written_at).await?;
-    let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4 WHERE account = $1";
+    let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4, alert_raised = $5::BIGINT \
+               WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
-    execute(write.client(), sql, &[row, &amounts[0], &amounts[1], &amounts[2]]).await.map(drop)
+    let raised = i64::from(alert.raised.number());
+    execute(write.client(), sql, &[row, &amounts[0], &amounts[1], &amounts[2], &raised]).await?;
+    outbox::write(write.client(), *row, events).await
 }
 
 /// Like [`write`], for an entry each of several accounts, in a few statements.
@@ -39,15 +43,16 @@ pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChang
     let payments: Vec<Option<PaymentRef>> = changes.iter().map(payment).collect();
     let payments = || payments.iter().map(Option::as_ref);
     let sql = "UPDATE meter m SET balance = new.balance, purchased = new.purchased, granted = new.granted, \
-               entries = m.entries + 1 \
-               FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[]) \
-               AS new (account, balance, purchased, granted) WHERE m.account = new.account";
+               entries = m.entries + 1, alert_raised = new.raised \
+               FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
+               AS new (account, balance, purchased, granted, raised) WHERE m.account = new.account";
     let totals = [
         column(|changes| changes.account.totals.balance.atoms()),
         column(|changes| changes.account.totals.purchased.atoms()),
         column(|changes| changes.account.totals.granted.atoms()),
     ];
-    execute(write.client(), sql, &[&rows, &totals[0], &totals[1], &totals[2]]).await?;
+    let raised = column(|changes| changes.account.alert.raised.number().into());
+    execute(write.client(), sql, &[&rows, &totals[0], &totals[1], &totals[2], &raised]).await?;
     let sql = "INSERT INTO ledger \
                (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
                SELECT new.id, new.account, m.entries, new.kind, new.amount, new.description, new.created_at, \
@@ -67,7 +72,9 @@ pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChang
         &payments().map(|payment| Some(payment?.tx.hash.as_bytes().as_slice())).collect::<Vec<_>>(),
         &payments().map(|payment| payment?.plan_id.as_deref()).collect::<Vec<_>>(),
     ];
-    execute(write.client(), sql, values).await.map(drop)
+    execute(write.client(), sql, values).await?;
+    let events = changes.iter().flat_map(|changes| changes.events.iter().map(|event| (changes.row, event)));
+    outbox::write_rows(write.client(), EventRows::new(events)).await
 }
 
 /// Writes only the entry; the caller updates the totals.

@@ -57,6 +57,7 @@ pub(crate) async fn verify(write: &SerializedWrite<'_>, token: &LinkHash, now: T
     if let Some(entry) = changes.entry_changes() {
         ledger::write(write, &entry).await?;
     }
+    accounts::write_alert(client, changes.row, changes.account.alert).await?;
     let (credits, verified_at) = email_columns(changes.account.email_status);
     let folded = changes.account.held_email().map(Email::folded);
     let sql = "UPDATE account SET email_folded = $2, email_credits = $3, email_verified_at = $4 WHERE id = $1";

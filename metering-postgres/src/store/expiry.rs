@@ -1,7 +1,8 @@
 //! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions,
-//! links sent by email, outcomes.
+//! links sent by email, events with their deliveries, outcomes.
 
 use metering_core::charging::Hold;
+use metering_core::events::Event;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
@@ -44,6 +45,7 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
         ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
         ("quote", "nonce", "honoured_until", unpaid_top_ups, now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION)),
         ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),
+        ("event", "number", "created_at", "TRUE", now.saturating_sub(Event::RETENTION)),
         ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
         ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),
         ("used_solution", "solution", "expires_at", "TRUE", now),

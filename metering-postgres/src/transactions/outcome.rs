@@ -29,7 +29,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(15 * 60);
 
 const _: () = assert!(KEPT.as_secs() >= 2 * LOOKUP_TIMEOUT.as_secs());
 
-pub(crate) const INSERT: &str = "INSERT INTO outcome (id, marked_at) VALUES ($1, $2)";
+pub(crate) const INSERT: &str = "INSERT INTO outcome (id, noted_at) VALUES ($1, $2)";
 
 /// The id of one attempt at a transaction.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +84,8 @@ impl TransactionId {
     async fn ask(&self, pool: &Pool, now: Timestamp) -> Result<bool> {
         let mut client = pool.get().await?;
         let (committed, never) = (now.unix_millis(), now.unix_millis().saturating_add(1));
-        let sql = "INSERT INTO outcome (id, marked_at) VALUES ($1, $2) \
-                   ON CONFLICT (id) DO UPDATE SET marked_at = outcome.marked_at RETURNING marked_at";
+        let sql = "INSERT INTO outcome (id, noted_at) VALUES ($1, $2) \
+                   ON CONFLICT (id) DO UPDATE SET noted_at = outcome.noted_at RETURNING noted_at";
         let found = within(RESPONSE_TIMEOUT, async {
             if client.keeps_settings() {
                 return one(&client, sql, &[&self.bytes(), &never]).await;

@@ -7,6 +7,7 @@
 mod access;
 mod books;
 mod claim;
+mod events;
 mod inspection;
 mod keys;
 mod operators;
@@ -179,8 +180,9 @@ async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -
         client.batch_execute(&format!("TRUNCATE {}", target_state::TABLES.join(", "))).await?;
     }
     if matches!(found, TargetState::Empty | TargetState::Unfinished) {
-        // A server that was started on this database by mistake has registered recipients, but nothing else.
-        client.batch_execute("TRUNCATE recipient").await?;
+        // A server that was started on this database by mistake has registered recipients and the operator's webhook, but
+        // nothing else.
+        client.batch_execute("TRUNCATE recipient; DELETE FROM webhook").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
                    ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
         let now = SystemClock.now().unix_millis();
@@ -197,6 +199,7 @@ async fn finish(write: &SerializedWrite<'_>) -> Result<()> {
                last_id = greatest(last_id, (SELECT max(id) FROM ledger), (SELECT max(id) FROM audit_entry)) \
                WHERE id = 1";
     execute(client, sql, &[]).await?;
+    events::continue_numbers(client).await?;
     let now = SystemClock.now().unix_millis();
     execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
 }
@@ -218,6 +221,9 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::ScanMarks => sales::scan_marks(write, records).await?,
         Section::Recipients => sales::recipients(write, records).await?,
         Section::Unreadable => sales::unreadable(write, records).await?,
+        Section::Webhooks => events::webhooks(write, records).await?,
+        Section::Events => events::events(write, records).await?,
+        Section::Deliveries => events::deliveries(write, records).await?,
         Section::Challenges => access::challenges(write, records).await?,
         Section::Signups => access::signups(write, records).await?,
         Section::Solutions => access::solutions(write, records).await?,

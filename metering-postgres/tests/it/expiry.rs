@@ -20,7 +20,7 @@ async fn other_writes_continue_during_a_large_expiry() {
     Cluster::shared().run(&format!(
         "SET search_path = {schema}; \
          INSERT INTO request_id SELECT n % 1000, n::TEXT, 1, 1, n FROM generate_series(1, 200000) n; \
-         INSERT INTO outcome (id, marked_at, written_at) SELECT sha256(n::TEXT::BYTEA), 0, 0 FROM generate_series(1, 20000) n"
+         INSERT INTO outcome (id, noted_at, written_at) SELECT sha256(n::TEXT::BYTEA), 0, 0 FROM generate_series(1, 20000) n"
     ));
     let sweeping = store.clone();
     let sweep = tokio::spawn(async move { sweeping.forget_expired(NOON).await.unwrap() });
@@ -32,9 +32,8 @@ async fn other_writes_continue_during_a_large_expiry() {
     }
     assert_eq!(sweep.await.unwrap(), 200_000);
     assert!(turns > 5, "only {turns} writes in the meantime");
-    let left = format!(
-        "SELECT (SELECT count(*) FROM {schema}.request_id), count(*) FROM {schema}.outcome WHERE marked_at = 0"
-    );
+    let left =
+        format!("SELECT (SELECT count(*) FROM {schema}.request_id), count(*) FROM {schema}.outcome WHERE noted_at = 0");
     assert_eq!(Cluster::shared().run(&left), "0|0");
 }
 
@@ -50,11 +49,11 @@ async fn wrong_clock_does_not_delete_outcomes() {
     let schema = schema_of(&url);
     let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
     // A node whose clock is a year behind.
-    run("INSERT INTO outcome (id, marked_at) SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 50) n");
-    run("INSERT INTO outcome (id, marked_at, written_at) VALUES ('old', 9223372036854775807, 0)");
+    run("INSERT INTO outcome (id, noted_at) SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 50) n");
+    run("INSERT INTO outcome (id, noted_at, written_at) VALUES ('old', 9223372036854775807, 0)");
     // A node whose clock is centuries ahead sweeps.
     store.forget_expired(Timestamp::from_unix_millis(i64::MAX)).await.unwrap();
-    assert_eq!(run("SELECT count(*) FROM outcome WHERE marked_at = 0"), "50");
+    assert_eq!(run("SELECT count(*) FROM outcome WHERE noted_at = 0"), "50");
     assert_eq!(run("SELECT count(*) FROM outcome WHERE id = 'old'"), "0", "it has expired");
 }
 

@@ -3,6 +3,8 @@
 
 mod bad_postings;
 mod contract;
+mod event_deliveries;
+mod events;
 mod expiry;
 mod hold_moves;
 mod hold_races;

@@ -324,6 +324,38 @@ async fn accounts_of_version_eight_are_refilled() {
     assert_eq!(run_in(&url, "SELECT count(*) FROM account WHERE refilled_on = 20778"), "2");
 }
 
+/// Nodes of version 9 would change accounts without writing events.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    run_in(&url, BOOKS_OF_SEVEN);
+    let scripts =
+        [include_str!("../../src/migrations/0008_holds.sql"), include_str!("../../src/migrations/0009_refills.sql")];
+    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 9;", scripts.join("\n")));
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let of_nine = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'marked_at'";
+    assert_eq!(run_in(&url, of_nine), "0", "all commits of version 9 write this column");
+    let id = "org_x0000000000000000005".parse().unwrap();
+    let account = store.account(&id).await.unwrap().unwrap();
+    assert_eq!(account.alert, BalanceAlert::default());
+    assert_eq!(store.events(&id, None, 10).await.unwrap().items, []);
+
+    // A threshold counts from the next charge on, and so does the budget that there was before: 9 of 100 are spent.
+    let alerted = store.set_balance_alert(&id, Some(Credits::from_atoms(950))).await.unwrap().unwrap();
+    assert_eq!(alerted.totals, account.totals);
+    for atoms in [41, 1, 49, 1] {
+        store.commit(vec![Posting::Charge(charge_of(atoms))], NOON).await.unwrap();
+    }
+    let events = store.events(&id, None, 10).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().rev().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::BalanceLow, EventKind::BudgetExhausted]);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
 fn charge_of(atoms: i64) -> Charge {
     let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
     let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);

@@ -1,6 +1,7 @@
 //! The check that meters are as this node left them, under their locks.
 
 use futures_util::future::join;
+use metering_core::Credits;
 use tokio_postgres::error::SqlState;
 
 use crate::charging::left::Meters;
@@ -14,15 +15,17 @@ use crate::error::{Failure, Result};
 const CHECK: &str = "SELECT 1 / (count(*) = cardinality($1::BIGINT[]))::INT FROM \
      (SELECT * FROM meter m WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE) m \
      JOIN unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \
-     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BYTEA[], $14::BIGINT[], $15::BYTEA[]) \
+     $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BYTEA[], $14::BIGINT[], $15::BYTEA[], \
+     $16::BIGINT[], $17::BIGINT[]) \
      AS seen (account, requests_per_minute, requests_per_day, balance, purchased, granted, used, minute, minute_count, \
-     day, day_count, entries, access, tail_day, tail) \
+     day, day_count, entries, access, tail_day, tail, alert_below, alert_raised) \
      ON m.account = seen.account AND m.requests_per_minute = seen.requests_per_minute \
      AND m.requests_per_day = seen.requests_per_day AND m.balance = seen.balance AND m.purchased = seen.purchased \
      AND m.granted = seen.granted AND m.used = seen.used AND m.minute = seen.minute \
      AND m.minute_count = seen.minute_count AND m.day = seen.day AND m.day_count = seen.day_count \
      AND m.entries = seen.entries AND m.access = seen.access \
-     AND m.tail_day IS NOT DISTINCT FROM seen.tail_day AND m.tail = seen.tail";
+     AND m.tail_day IS NOT DISTINCT FROM seen.tail_day AND m.tail = seen.tail \
+     AND m.alert_below IS NOT DISTINCT FROM seen.alert_below AND m.alert_raised = seen.alert_raised";
 
 /// The columns of the meters, as arrays.
 pub(super) struct Check<'s> {
@@ -32,6 +35,8 @@ pub(super) struct Check<'s> {
     versions: Vec<&'s [u8]>,
     tail_days: Vec<Option<i64>>,
     tails: Vec<&'s [u8]>,
+    thresholds: Vec<Option<i64>>,
+    raised: Vec<i64>,
 }
 
 impl<'s> Check<'s> {
@@ -39,8 +44,8 @@ impl<'s> Check<'s> {
     pub(super) async fn prepare(client: &'s Client, seen: &'s Meters) -> Result<Self> {
         let statement = client.prepare(CHECK).await?;
         let (versions, tail_days, tails) = (Vec::new(), Vec::new(), Vec::new());
-        let (begin, numbers) = (client.begin(), Default::default());
-        let mut check = Self { statement, begin, numbers, versions, tail_days, tails };
+        let (begin, numbers, thresholds, raised) = (client.begin(), Default::default(), Vec::new(), Vec::new());
+        let mut check = Self { statement, begin, numbers, versions, tail_days, tails, thresholds, raised };
         for (account, meter) in seen {
             let (limits, totals) = (&meter.state.limits, &meter.state.totals);
             let values = [
@@ -63,6 +68,8 @@ impl<'s> Check<'s> {
             check.versions.push(&meter.access);
             check.tail_days.push(meter.tail.day);
             check.tails.push(&meter.tail.packed);
+            check.thresholds.push(meter.state.alert.threshold.map(Credits::atoms));
+            check.raised.push(meter.state.alert.raised.number().into());
         }
         Ok(check)
     }
@@ -74,8 +81,10 @@ impl<'s> Check<'s> {
     /// that are on their way already.
     pub(super) async fn run(&self, client: &Client) -> Result<()> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = &self.numbers;
-        let values: [&dyn Value; 15] =
-            [a, b, c, d, e, f, g, h, i, j, k, l, &self.versions, &self.tail_days, &self.tails];
+        let (versions, alerts): ([&dyn Value; 3], [&dyn Value; 2]) =
+            ([&self.versions, &self.tail_days, &self.tails], [&self.thresholds, &self.raised]);
+        let ([m, n, o], [p, q]) = (versions, alerts);
+        let values: [&dyn Value; 17] = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q];
         let (began, checked) = join(client.batch_execute(&self.begin), client.query(&self.statement, &values)).await;
         began?;
         checked?;

@@ -92,20 +92,20 @@ impl<'r> MeterRows<'r> {
 }
 
 pub(super) const KEY_METERS: &str = "INSERT INTO key_meter \
-     (account, key, spent_since, spent, minute, minute_count, day, day_count) \
+     (account, key, spent_since, spent, minute, minute_count, day, day_count, raised) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
-     $7::BIGINT[], $8::BIGINT[]) \
+     $7::BIGINT[], $8::BIGINT[], $9::BIGINT[]) \
      ON CONFLICT (account, key) DO UPDATE SET spent_since = excluded.spent_since, spent = excluded.spent, \
      minute = excluded.minute, minute_count = excluded.minute_count, day = excluded.day, \
-     day_count = excluded.day_count";
+     day_count = excluded.day_count, raised = excluded.raised";
 
 pub(super) struct KeyMeterRows {
-    numbers: [Vec<i64>; 8],
+    numbers: [Vec<i64>; 9],
 }
 
 impl KeyMeterRows {
     pub(super) fn new(meters: &[(i64, KeyNumber, KeyMeter)]) -> Self {
-        let mut numbers: [Vec<i64>; 8] = Default::default();
+        let mut numbers: [Vec<i64>; 9] = Default::default();
         for (account, key, meter) in meters {
             let values = key_meter_columns(meter);
             for (column, value) in numbers.iter_mut().zip([*account, key.get().into()].into_iter().chain(values)) {
@@ -115,7 +115,7 @@ impl KeyMeterRows {
         Self { numbers }
     }
 
-    pub(super) fn values(&self) -> ArrayValues<'_, 8> {
+    pub(super) fn values(&self) -> ArrayValues<'_, 9> {
         self.numbers.each_ref().map(|column| column as &dyn Value)
     }
 }

@@ -7,6 +7,7 @@ use metering_core::charging::{Changes, UsageChange};
 use super::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
+use super::notices::Notices;
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::left::Meters;
@@ -44,16 +45,17 @@ pub(super) async fn write(
     // Most batches change no meter of a key and no hold, and need no statements for that.
     let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
+    let notices = Notices::prepare(client, changes).await?;
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
     let stored_result_rows = StoredResultRows::new(&changes.results);
-    let (marked_at, mark) = (now.unix_millis(), id.bytes());
+    let (noted_at, mark) = (now.unix_millis(), id.bytes());
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let (key_meter_values, stored_result_values) = (key_meter_rows.values(), stored_result_rows.values());
     let hold_values = hold_rows.values();
-    let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
+    let outcome_values: [&dyn Value; 2] = [&mark, &noted_at];
     // The statements are pipelined. After one fails, all later ones fail too.
     let checked = async {
         match &check {
@@ -65,7 +67,7 @@ pub(super) async fn write(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         execute(client, Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), execute(client, key_meters.as_ref(), &key_meter_values)),
-        execute(client, holds.as_ref(), &hold_values),
+        join(execute(client, holds.as_ref(), &hold_values), notices.run(client)),
         join3(
             execute(
                 client,
@@ -76,7 +78,7 @@ pub(super) async fn write(
             client.batch_execute("COMMIT"),
         ),
     );
-    let (checked, (daily, blocks, (meters, key_meters), holds, (remembered_results, outcome, committed))) =
+    let (checked, (daily, blocks, (meters, key_meters), (holds, told), (remembered_results, outcome, committed))) =
         join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
@@ -85,13 +87,14 @@ pub(super) async fn write(
     meters?;
     key_meters?;
     holds?;
+    told?;
     remembered_results?;
     outcome?;
     Ok(committed?)
 }
 
 /// Runs a statement, if there is one.
-async fn execute(
+pub(super) async fn execute(
     client: &Client,
     statement: Option<&Prepared<'_>>,
     values: Values<'_>,

@@ -4,9 +4,10 @@
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
+use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::transfer::{
-    AccountRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section, SolutionRecord,
-    WalletLink,
+    AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
+    SolutionRecord, WalletLink,
 };
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{Day, RequestId};
@@ -16,6 +17,7 @@ use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::error::{Result, corrupt};
+use crate::events::{deliveries, outbox, webhooks};
 use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
@@ -121,6 +123,7 @@ fn rest(section: Section) -> Source {
                 Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
             })
         }
+        Section::Webhooks | Section::Events | Section::Deliveries => of_events(section),
         Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce COLLATE \"C\""], |row| {
             Ok(Record::Challenge(challenges::challenge(row)?))
         }),
@@ -171,6 +174,36 @@ fn rest(section: Section) -> Source {
             secret_record,
         ),
     }
+}
+
+fn of_events(section: Section) -> Source {
+    match section {
+        Section::Webhooks => Source::new(
+            webhooks::COLUMNS,
+            webhooks::TABLES,
+            // The operator's own one comes first.
+            &["coalesce(w.account, 0)", "w.id"],
+            |row| Ok(Record::Webhook(Box::new(webhooks::webhook(row, 0)?))),
+        ),
+        Section::Events => Source::new(outbox::COLUMNS, outbox::TABLES, &["e.number"], |row| {
+            Ok(Record::Event(Box::new(outbox::event(row, 0)?)))
+        }),
+        _ => Source::new(
+            format!("d.id, w.public_id, d.event, {}", deliveries::PROGRESS),
+            "delivery d JOIN webhook w ON w.id = d.webhook",
+            &["d.id"],
+            delivery_record,
+        ),
+    }
+}
+
+fn delivery_record(row: &Row) -> Result<Record> {
+    Ok(Record::Delivery(DeliveryRecord {
+        id: DeliveryId::new(row.try_get(0)?),
+        webhook: WebhookId::from_bytes(bytes(row, 1)?),
+        event: row.try_get(2)?,
+        progress: deliveries::progress(row, 3)?,
+    }))
 }
 
 fn account_record(row: &Row) -> Result<Record> {

@@ -25,9 +25,9 @@ const ACCOUNTS: &str = "INSERT INTO account \
      $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])";
 
 const METERS: &str = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, \
-     requests_per_day, minute, minute_count, day, day_count, entries) \
+     requests_per_day, minute, minute_count, day, day_count, entries, alert_below, alert_raised) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
-     $7::BIGINT[], $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])";
+     $7::BIGINT[], $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[])";
 
 /// An account's recent entries are numbered backwards from its newest number, like its usage entries; older ones are
 /// numbered from the start, without gaps.
@@ -133,6 +133,8 @@ pub(super) async fn accounts(write: &SerializedWrite<'_>, records: &[Record]) ->
             &of(|record| record.day.index),
             &of(|record| record.day.count.into()),
             &of(|record| number(record.entries)),
+            &column!(records, record => record.account.alert.threshold.map(Credits::atoms)),
+            &of(|record| record.account.alert.raised.number().into()),
         ],
     )
     .await

@@ -1,9 +1,9 @@
 //! Imports keys, their meters and their secrets.
 
-use metering_core::Timestamp;
 use metering_core::access::Key;
 use metering_core::charging::KeyMeter;
 use metering_core::transfer::{KeyRecord, Record, SecretRecord};
+use metering_core::{Credits, Timestamp};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -12,21 +12,22 @@ use crate::transactions::serialized::SerializedWrite;
 
 const KEYS: &str = "INSERT INTO api_key (account, number, id, parent, name, scopes, routes, networks, expires_at, \
      disabled, requests_per_minute, requests_per_day, max_in_flight, budget, budget_reset, created_at, leaked_at, \
-     revoked_at) \
+     revoked_at, alert_below) \
      SELECT a.id, new.number, new.id, new.parent, new.name, new.scopes, new.routes, new.networks, new.expires_at, \
        new.disabled, new.per_minute, new.per_day, new.max_in_flight, new.budget, new.budget_reset, new.created_at, \
-       new.leaked_at, new.revoked_at \
+       new.leaked_at, new.revoked_at, new.alert_below \
      FROM unnest($1::TEXT[], $2::BIGINT[], $3::TEXT[], $4::BIGINT[], $5::TEXT[], $6::TEXT[], $7::TEXT[], $8::TEXT[], \
        $9::BIGINT[], $10::BOOLEAN[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::TEXT[], \
-       $16::BIGINT[], $17::BIGINT[], $18::BIGINT[]) \
+       $16::BIGINT[], $17::BIGINT[], $18::BIGINT[], $19::BIGINT[]) \
      AS new (org_id, number, id, parent, name, scopes, routes, networks, expires_at, disabled, per_minute, per_day, \
-       max_in_flight, budget, budget_reset, created_at, leaked_at, revoked_at) \
+       max_in_flight, budget, budget_reset, created_at, leaked_at, revoked_at, alert_below) \
      JOIN account a ON a.org_id = new.org_id";
 
-const METERS: &str = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count) \
-     SELECT a.id, new.key, new.since, new.spent, new.minute, new.minute_count, new.day, new.day_count \
+const METERS: &str = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, \
+     raised) \
+     SELECT a.id, new.key, new.since, new.spent, new.minute, new.minute_count, new.day, new.day_count, new.raised \
      FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \
-       $8::BIGINT[]) AS new (org_id, key, since, spent, minute, minute_count, day, day_count) \
+       $8::BIGINT[], $9::BIGINT[]) AS new (org_id, key, since, spent, minute, minute_count, day, day_count, raised) \
      JOIN account a ON a.org_id = new.org_id";
 
 const SECRETS: &str = "INSERT INTO key_secret (hash, account, key, created_at, expires_at, revoked_at) \
@@ -65,6 +66,7 @@ pub(super) async fn keys(write: &SerializedWrite<'_>, records: &[Record]) -> Res
             &column!(keys, key => key.created_at.unix_millis()),
             &column!(keys, key => millis(key.leaked_at)),
             &column!(keys, key => millis(key.revoked_at)),
+            &column!(keys, key => key.terms.alert_below.map(Credits::atoms)),
         ],
     )
     .await?;
@@ -83,6 +85,7 @@ pub(super) async fn keys(write: &SerializedWrite<'_>, records: &[Record]) -> Res
             &column(3),
             &column(4),
             &column(5),
+            &column(6),
         ],
     )
     .await?;

@@ -1,0 +1,5 @@
+//! Events, the webhooks that they are sent to, and their deliveries.
+
+pub(crate) mod deliveries;
+pub(crate) mod outbox;
+pub(crate) mod webhooks;

@@ -1,0 +1,110 @@
+//! Writes events, each with a delivery for every webhook that receives it, in the transaction that causes them.
+//!
+//! One statement does all of that, so that a commit of charges can send it with its other rows. The meters of the
+//! accounts must be locked, so that the events of an account are numbered in the order of their commits.
+
+use metering_core::AccountId;
+use metering_core::backend::{one_more_than, page_of_rows};
+use metering_core::events::{Event, EventKind, NewEvent};
+use metering_core::store::{Cursor, Page};
+use tokio_postgres::Row;
+
+use crate::connection::session::GenericClient;
+use crate::connection::value::Value;
+use crate::error::{Result, corrupt};
+use crate::events::webhooks::before;
+use crate::rows::{all, execute, optional_parsed, timestamp};
+
+/// Writes events and their deliveries. The condition for a webhook is
+/// [`Webhook::receives`](metering_core::events::Webhook::receives). The webhooks are locked, so that none is deleted
+/// until its deliveries can be deleted with it.
+pub(crate) const INSERT: &str = "WITH written AS ( \
+       INSERT INTO event (account, kind, data, created_at) SELECT new.account, new.kind, new.data, new.created_at \
+       FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) WITH ORDINALITY \
+         AS new (account, kind, data, created_at, place) ORDER BY new.place \
+       RETURNING number, account, kind, created_at) \
+     INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
+     SELECT w.id, e.number, e.account, 'pending', 0, e.created_at, e.created_at \
+     FROM written e JOIN webhook w ON (w.account = e.account OR w.account IS NULL) AND w.state = 'active' \
+       AND (w.kinds = '' OR e.kind = ANY (string_to_array(w.kinds, ' '))) \
+     ORDER BY e.number, w.id FOR KEY SHARE OF w";
+
+/// The columns that [`event`] reads from [`TABLES`].
+pub(crate) const COLUMNS: &str = "e.number, o.org_id, e.kind, e.data, e.created_at";
+
+/// Events with their accounts.
+pub(crate) const TABLES: &str = "event e LEFT JOIN account o ON o.id = e.account";
+
+/// What stands for the account of an event that has none.
+pub(crate) const NO_ACCOUNT: i64 = 0;
+
+/// The parameters of [`INSERT`].
+#[derive(Default)]
+pub(crate) struct EventRows {
+    accounts: Vec<i64>,
+    kinds: Vec<&'static str>,
+    data: Vec<String>,
+    created_at: Vec<i64>,
+}
+
+impl EventRows {
+    pub(crate) fn new<'e>(events: impl Iterator<Item = (i64, &'e NewEvent)>) -> Self {
+        let mut rows = Self::default();
+        for (account, event) in events {
+            rows.accounts.push(account);
+            rows.kinds.push(event.data.kind().as_str());
+            rows.data.push(event.json());
+            rows.created_at.push(event.created_at.unix_millis());
+        }
+        rows
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    pub(crate) fn values(&self) -> [&dyn Value; 4] {
+        [&self.accounts, &self.kinds, &self.data, &self.created_at]
+    }
+}
+
+/// Writes events of an account, whose meter is locked.
+pub(crate) async fn write<C: GenericClient>(client: &C, account: i64, events: &[NewEvent]) -> Result<()> {
+    write_rows(client, EventRows::new(events.iter().map(|event| (account, event)))).await
+}
+
+/// Writes events of accounts whose meters are locked. Needs no statement if there are none.
+pub(crate) async fn write_rows<C: GenericClient>(client: &C, rows: EventRows) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    execute(client, INSERT, &rows.values()).await.map(drop)
+}
+
+/// The events of an account, newest first, at most `limit` after a cursor.
+pub(crate) async fn list<C: GenericClient>(
+    client: &C,
+    account: &AccountId,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<Event>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {TABLES} WHERE e.account = (SELECT id FROM account WHERE org_id = $1) \
+         AND e.number < $2 ORDER BY e.number DESC LIMIT $3"
+    );
+    let rows = all(client, &sql, &[&account.as_str(), &before(after)?, &one_more_than(limit)]).await?;
+    let events = rows.iter().map(|row| event(row, 0).map(|event| (event.number, event)));
+    Ok(page_of_rows(events.collect::<Result<_>>()?, limit))
+}
+
+/// Reads an event from [`COLUMNS`], which start at `first`.
+pub(crate) fn event(row: &Row, first: usize) -> Result<Event> {
+    let kind: &str = row.try_get(first + 2)?;
+    Ok(Event {
+        number: row.try_get(first)?,
+        account: optional_parsed(row, first + 1)?,
+        kind: EventKind::from_name(kind).ok_or_else(|| corrupt(format_args!("unknown kind of event {kind:?}")))?,
+        data: row.try_get(first + 3)?,
+        created_at: timestamp(row, first + 4)?,
+    })
+}

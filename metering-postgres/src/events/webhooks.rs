@@ -1,0 +1,197 @@
+//! Webhooks of accounts, and the operator's own one.
+
+use std::ops::Deref;
+
+use metering_core::backend::row_of_cursor;
+use metering_core::events::{
+    NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
+};
+use metering_core::store::{Cursor, WebhookCreated};
+use metering_core::{AccountId, StoreError, Timestamp};
+use tokio_postgres::Row;
+
+use crate::access::accounts;
+use crate::connection::session::GenericClient;
+use crate::error::{Result, corrupt};
+use crate::rows::{Values, all, bytes, execute, first, optional_parsed, optional_timestamp, parsed, timestamp};
+use crate::transactions::serialized::SerializedWrite;
+
+/// The columns that [`webhook`] reads from [`TABLES`].
+pub(crate) const COLUMNS: &str = "w.public_id, a.org_id, w.url, w.kinds, w.state, w.secret, w.secret_expires_at, \
+     w.old_secret, w.old_secret_expires_at, w.created_at";
+
+/// Webhooks with their accounts.
+pub(crate) const TABLES: &str = "webhook w LEFT JOIN account a ON a.id = w.account";
+
+/// How many secrets a webhook has columns for.
+const SECRETS: usize = 2;
+
+/// A webhook's own row number, and that of its account.
+pub(crate) struct Rows {
+    pub(crate) webhook: i64,
+    pub(crate) account: Option<i64>,
+}
+
+/// The webhooks of an account in the order of creation; with `None`, the operator's own.
+pub(crate) async fn of_account<C: GenericClient>(client: &C, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {TABLES} WHERE a.org_id = $1::TEXT OR w.account IS NULL AND $1::TEXT IS NULL ORDER BY w.id"
+    );
+    let rows = all(client, &sql, &[&account.map(AccountId::as_str)]).await?;
+    rows.iter().map(|row| webhook(row, 0)).collect()
+}
+
+/// A webhook of an account; with `None`, of the operator.
+pub(crate) async fn find<C: GenericClient>(
+    client: &C,
+    account: Option<&AccountId>,
+    id: &WebhookId,
+) -> Result<Option<(Rows, Webhook)>> {
+    let sql = format!("SELECT {COLUMNS}, w.id, w.account FROM {TABLES} WHERE w.public_id = $1");
+    let Some(row) = first(client, &sql, &[&id.as_bytes().as_slice()]).await? else { return Ok(None) };
+    let found = webhook(&row, 0)?;
+    let rows = Rows { webhook: row.try_get(10)?, account: row.try_get(11)? };
+    Ok(Some((rows, found)).filter(|(_, found)| found.account.as_ref() == account))
+}
+
+/// Creates a webhook of an account.
+pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewWebhook) -> Result<WebhookCreated> {
+    let client = write.client();
+    let found = accounts::by_id(client, &new.account).await?.filter(|(_, account)| account.revoked_at.is_none());
+    let Some((account, _)) = found else { return Ok(WebhookCreated::NoSuchAccount) };
+    let own = of_account(client, Some(&new.account)).await?.len();
+    if !u32::try_from(own).is_ok_and(|own| own < new.max_webhooks) {
+        return Ok(WebhookCreated::TooMany);
+    }
+    let webhook = new.into_webhook();
+    insert(client, write.next_id().await?, Some(account), &webhook).await?;
+    Ok(WebhookCreated::Webhook(webhook))
+}
+
+/// Sets or removes the operator's own webhook.
+pub(crate) async fn set_operator(
+    write: &SerializedWrite<'_>,
+    terms: Option<WebhookTerms>,
+    now: Timestamp,
+) -> Result<()> {
+    let client = write.client();
+    let Some(terms) = terms else {
+        return execute(client, "DELETE FROM webhook WHERE account IS NULL", &[]).await.map(drop);
+    };
+    let sql = "UPDATE webhook SET url = $1, kinds = $2 WHERE account IS NULL";
+    if execute(client, sql, &[&terms.url.as_str(), &terms.kinds.to_string()]).await? > 0 {
+        return Ok(());
+    }
+    let (id, state, secrets) = (WebhookId::OPERATOR, WebhookState::Active, Vec::new());
+    let webhook = Webhook { id, account: None, terms, state, secrets, created_at: now };
+    insert(client, write.next_id().await?, None, &webhook).await
+}
+
+/// Changes a webhook of an account.
+pub(crate) async fn change(
+    write: &SerializedWrite<'_>,
+    account: &AccountId,
+    id: &WebhookId,
+    change: WebhookChange,
+    now: Timestamp,
+) -> Result<Option<Webhook>> {
+    let client = write.client();
+    let Some((rows, webhook)) = find(client, Some(account), id).await? else { return Ok(None) };
+    let webhook = webhook.after(change, now);
+    let sql = "UPDATE webhook SET url = $2, kinds = $3, state = $4, secret = $5, secret_expires_at = $6, \
+               old_secret = $7, old_secret_expires_at = $8 WHERE id = $1";
+    let (kinds, secrets) = (webhook.terms.kinds.to_string(), exposed(&webhook)?);
+    let [(secret, until), (old, old_until)] = secret_columns(&secrets);
+    let values: Values<'_> = &[
+        &rows.webhook,
+        &webhook.terms.url.as_str(),
+        &kinds,
+        &webhook.state.as_str(),
+        &secret,
+        &until,
+        &old,
+        &old_until,
+    ];
+    execute(client, sql, values).await?;
+    Ok(Some(webhook))
+}
+
+/// Deletes a webhook of an account; its deliveries go with it.
+pub(crate) async fn delete(write: &SerializedWrite<'_>, account: &AccountId, id: &WebhookId) -> Result<bool> {
+    let sql = "DELETE FROM webhook WHERE public_id = $1 AND account = (SELECT id FROM account WHERE org_id = $2)";
+    Ok(execute(write.client(), sql, &[&id.as_bytes().as_slice(), &account.as_str()]).await? > 0)
+}
+
+async fn insert<C: GenericClient>(client: &C, row: i64, account: Option<i64>, webhook: &Webhook) -> Result<()> {
+    let sql = "INSERT INTO webhook (id, public_id, account, url, kinds, state, secret, secret_expires_at, old_secret, \
+               old_secret_expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let (kinds, secrets) = (webhook.terms.kinds.to_string(), exposed(webhook)?);
+    let [(secret, until), (old, old_until)] = secret_columns(&secrets);
+    let values: Values<'_> = &[
+        &row,
+        &webhook.id.as_bytes().as_slice(),
+        &account,
+        &webhook.terms.url.as_str(),
+        &kinds,
+        &webhook.state.as_str(),
+        &secret,
+        &until,
+        &old,
+        &old_until,
+        &webhook.created_at.unix_millis(),
+    ];
+    execute(client, sql, values).await.map(drop)
+}
+
+/// The secrets of a webhook as text, newest first, each with when it expires. They are wiped from memory on drop.
+///
+/// # Errors
+/// When it has more than there are columns.
+pub(crate) fn exposed(
+    webhook: &Webhook,
+) -> Result<Vec<(impl Deref<Target = String> + Send + Sync + use<>, Option<i64>)>> {
+    if webhook.secrets.len() > SECRETS {
+        return Err(corrupt(format_args!("webhook {} has more than {SECRETS} secrets", webhook.id)));
+    }
+    let secrets = webhook.secrets.iter();
+    Ok(secrets.map(|secret| (secret.secret.expose(), secret.expires_at.map(Timestamp::unix_millis))).collect())
+}
+
+/// The columns of [`exposed`] secrets.
+pub(crate) fn secret_columns<S>(exposed: &[(S, Option<i64>)]) -> [(Option<&str>, Option<i64>); SECRETS]
+where
+    S: Deref<Target = String>,
+{
+    [0, 1].map(|place| exposed.get(place).map_or((None, None), |(secret, until)| (Some(secret.as_str()), *until)))
+}
+
+/// Reads a webhook from [`COLUMNS`], which start at `first`. Errors name neither its URL nor its secrets.
+pub(crate) fn webhook(row: &Row, first: usize) -> Result<Webhook> {
+    let id = WebhookId::from_bytes(bytes(row, first)?);
+    let invalid = |what: &dyn std::fmt::Display| corrupt(format_args!("webhook {id}: {what}"));
+    let state: &str = row.try_get(first + 4)?;
+    // What customers may choose was checked when they did; the operator's rules may have changed since.
+    let url = WebhookUrl::parse_trusted(row.try_get(first + 2)?).map_err(|error| invalid(&error))?;
+    let mut secrets = Vec::new();
+    for column in [first + 5, first + 7] {
+        let Some(text) = row.try_get::<_, Option<&str>>(column)? else { continue };
+        let secret = WebhookSecret::parse(text).map_err(|error| invalid(&error))?;
+        secrets.push(SigningSecret { secret, expires_at: optional_timestamp(row, column + 1)? });
+    }
+    Ok(Webhook {
+        id,
+        account: optional_parsed(row, first + 1)?,
+        terms: WebhookTerms { url, kinds: parsed(row, first + 3)? },
+        state: WebhookState::from_name(state).ok_or_else(|| invalid(&format_args!("unknown state {state:?}")))?,
+        secrets,
+        created_at: timestamp(row, first + 9)?,
+    })
+}
+
+/// Lists are newest first: a page begins below the last number of the page before.
+///
+/// # Errors
+/// When the cursor is not of this store.
+pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
+    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
+}
