@@ -14,7 +14,7 @@ use crate::table::{Column, Table};
 
 /// Show what happened to the account, newest first: low balances, payments, keys.
 ///
-/// Events are kept for 30 days. `metering webhooks` has them sent to a server.
+/// Events are kept for 30 days. `metering webhooks` sends them to a server of yours.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,15 +23,15 @@ Examples:
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// How many events to show: 1 to 1000.
+    /// How many events to show: 1 to 100.
     #[arg(
         long,
         value_name = "N",
         default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
     )]
     limit: u32,
-    /// Show the events that follow; the value is `next` of the JSON output before.
+    /// Show the events that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]
