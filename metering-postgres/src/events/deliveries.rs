@@ -229,3 +229,41 @@ pub(crate) fn progress(row: &Row, first: usize) -> Result<Progress> {
         last,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+
+    use super::DUE;
+    use crate::PostgresStore;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn deliveries_that_wait_behind_others_are_not_read() {
+        if is_skipped() {
+            return;
+        }
+        let url = Cluster::shared().fresh_schema();
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        // Six lines. On those of the first webhook, the first delivery is not due yet; the second one is disabled.
+        run("INSERT INTO webhook (id, public_id, url, kinds, state, created_at) \
+               SELECT n, decode(repeat('0' || n, 16), 'hex'), 'https://hooks.example.com/', '', \
+                 CASE n WHEN 2 THEN 'disabled' ELSE 'active' END, 0 FROM generate_series(1, 3) n; \
+             INSERT INTO event SELECT n, 1 + n % 2, 'key.created', '{}', 0 FROM generate_series(1, 20000) n; \
+             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
+               SELECT w, n, 1 + n % 2, 'pending', 0, 0, CASE WHEN w = 1 AND n < 3 THEN 60 ELSE 0 END \
+               FROM generate_series(1, 20000) n, generate_series(1, 3) w; \
+             ANALYZE delivery, event, webhook");
+        let due = DUE.replace("$1", "30").replace("$2", "TRUE").replace("$3", "100");
+        assert_eq!(run(&format!("SELECT count(*) FROM ({due}) d")), "2");
+        let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {due}"));
+        let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on delivery")).collect();
+        // The first line, one seek for each later one and a last that finds none, and the first delivery of each.
+        let few = |scan: &&str| {
+            let is_seek = scan.contains("Index") && (scan.contains("rows=1 ") || scan.contains("rows=0.83 "));
+            is_seek && (1..=6).any(|loops| scan.ends_with(&format!("loops={loops})")))
+        };
+        assert!(scans.len() == 3 && scans.iter().all(few), "{plan}");
+    }
+}
