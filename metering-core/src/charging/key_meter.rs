@@ -122,11 +122,12 @@ impl KeyState {
         Ok(meter)
     }
 
-    /// The meter after the budget refused a request: it has exhausted the period of `now`.
-    pub(crate) fn exhausted(&self, now: Timestamp) -> KeyMeter {
-        let Some(budget) = self.terms.budget else { return self.meter };
-        let spent = self.meter.spent.at(&budget, now);
-        KeyMeter { spent, raised: self.raised_in(spent), ..self.meter }
+    /// The meter after the budget refused a request: it has exhausted the period of `now`. `None` if that is before the
+    /// newest period: the clock is wrong, and a request that changes nothing must not take the meter back.
+    pub(crate) fn exhausted(&self, now: Timestamp) -> Option<KeyMeter> {
+        let spent = self.meter.spent.at(&self.terms.budget?, now);
+        let is_newest = spent.since >= self.meter.spent.since;
+        is_newest.then(|| KeyMeter { spent, raised: self.raised_in(spent), ..self.meter })
     }
 
     /// The alert raised in the period of `spent`.
@@ -134,9 +135,13 @@ impl KeyState {
         if spent.since == self.meter.spent.since { self.meter.raised } else { AlertLevel::None }
     }
 
-    /// Raises the alert of the budget to what remains of it, or to exhausted after a refusal. Returns the events.
+    /// Raises the alert of the budget to what remains of it, or to exhausted after a refusal. Returns the events; none
+    /// when the newest period that anything counted in is over.
     pub(crate) fn raise(&mut self, refused: bool, now: Timestamp) -> Vec<EventData> {
         let (Some(budget), threshold) = (self.terms.budget, self.terms.alert_below) else { return Vec::new() };
+        if self.meter.spent.at(&budget, now).since != self.meter.spent.since {
+            return Vec::new();
+        }
         let remaining = remaining(&budget, self.meter.spent.amount);
         let level = if refused { AlertLevel::Exhausted } else { AlertLevel::of(remaining, threshold) };
         let raised = self.meter.raised.raise(level, threshold);

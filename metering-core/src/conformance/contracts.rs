@@ -22,8 +22,14 @@ macro_rules! store_conformance {
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
         $crate::events_conformance!($fresh);
-        // Sales and refills are in the report of one trait and written by another.
+        // Sales and refills are in the report of one trait and written by another; so are payments and their events.
         $crate::conformance_tests! { $fresh;
+            event_payments::a_claim_is_told,
+            event_payments::a_refill_lowers_the_alert,
+            event_payments::a_refused_claim_is_not_told,
+            event_payments::a_reversal_is_told,
+            event_payments::a_verified_address_lowers_the_alert,
+            event_payments::credited_payments_are_told,
             refills::refills_are_granted_in_the_report,
             sales_report::a_reversed_payment_is_not_sold,
             sales_report::purchases_are_sold_and_grants_are_not,

@@ -115,8 +115,9 @@ where
     /// Tells the owner, once in a period, that a budget refused a request.
     fn raise_exhausted(&mut self, account: K, key: KeyNumber) {
         let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
-        let meter = touched.state.exhausted(self.now);
-        if meter.raised < AlertLevel::Exhausted {
+        if let Some(meter) = touched.state.exhausted(self.now)
+            && meter.raised < AlertLevel::Exhausted
+        {
             (touched.state.meter, touched.changed) = (meter, true);
             self.raise_key(account, key, true);
         }
