@@ -26,7 +26,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::{Fixture, NOON, account_id, customer};
-use crate::{holds, keys};
+use crate::{events, holds, keys};
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -52,6 +52,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     readers_of_mail(&store).await;
     operators(&store).await;
     refills(&store).await;
+    events::fill(&store).await;
     let high = format!(
         "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
          VALUES ({HIGHEST_AUDIT_ID}, 0, 'command_line:', 'a', '', '', '{{}}')"

@@ -105,6 +105,7 @@ pub(crate) fn terms() -> KeyTerms {
         limits: RateLimits { requests_per_minute: 100, requests_per_day: 1_000 },
         max_in_flight: 7,
         budget: Some(Budget { limit: Credits::from_whole(5).unwrap(), reset: Some(BudgetReset::Weekly) }),
+        alert_below: Some(Credits::from_atoms(12_345_678)),
         ..KeyTerms::new("Counted, 'quoted' \"too\"".parse().unwrap(), Scopes::ALL)
     }
 }

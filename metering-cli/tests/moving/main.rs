@@ -5,6 +5,7 @@ mod afterwards;
 mod alike;
 mod arguments;
 mod equality;
+mod events;
 mod filling;
 mod fixture;
 mod holds;

@@ -192,7 +192,7 @@ pub(crate) fn set_balance_alert(
     threshold: Option<Credits>,
 ) -> Result<Option<Account>> {
     let Some((row, account)) = by_id(snapshot, id)? else { return Ok(None) };
-    let alert = account.alert.with_threshold(threshold, account.totals.balance);
+    let alert = account.alert.with_threshold(threshold, account.totals.unspent());
     let sql = "UPDATE meter SET alert_below = ?2, alert_raised = ?3 WHERE account = ?1";
     let values = params![row, threshold.map(Credits::atoms), alert.raised.number()];
     snapshot.execute(sql, values).map_err(store_error)?;

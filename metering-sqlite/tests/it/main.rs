@@ -7,6 +7,7 @@ mod damage;
 mod dice;
 mod disk;
 mod embedding;
+mod events;
 mod examples;
 mod expiry;
 mod holds;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, KeyTerms, Totals};
 use metering_core::charging::{HoldTerms, Repetition, RequestId};
-use metering_core::money::{LedgerKind, Refill};
+use metering_core::events::EventKind;
+use metering_core::money::{BalanceAlert, LedgerKind, Refill};
 use metering_core::payments::PaymentSettlement;
-use metering_core::store::{HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
+use metering_core::store::{EventStore, HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
 use metering_core::usage::{ActivityKind, DayRange};
 use metering_core::{
     AccountId, Charge, Credits, PaymentStore, RefillStore, Refusal, Store, SystemRandomness, Timestamp,
@@ -304,6 +305,41 @@ async fn version_10_accounts_are_refilled() {
     let totals = store.account(&id).await.unwrap().unwrap().totals;
     assert_eq!(Some(totals.balance), before.checked_add(credits));
     assert_eq!(store.activity(&id, 1).await.unwrap()[0].amount, credits);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test]
+async fn version_11_accounts_are_told_from_the_next_charge_on() {
+    let (_folder, file) = database_path();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(ROWS_9).unwrap();
+    connection.execute_batch(include_str!("../../src/migrations/0010_holds.sql")).unwrap();
+    connection.execute_batch(include_str!("../../src/migrations/0011_refills.sql")).unwrap();
+    connection.execute_batch("PRAGMA user_version = 11").unwrap();
+    drop(connection);
+    let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let atoms = Credits::from_atoms;
+    let store = SqliteStore::open(&file).unwrap();
+    // The newest charges are only in the journal.
+    let account = store.account(&id).await.unwrap().unwrap();
+    assert_eq!((account.totals.balance, account.alert), (atoms(6_000_000), BalanceAlert::default()));
+    assert_eq!(store.events(&id, None, 9).await.unwrap().items, []);
+    let keys = store.keys(&id, None, 9, NOON.day()).await.unwrap().items;
+    assert!(keys.iter().all(|status| status.key.terms.alert_below.is_none()), "{keys:?}");
+    let alerted = store.set_balance_alert(&id, Some(atoms(6_000_000))).await.unwrap().unwrap();
+    assert_eq!(alerted.totals, account.totals);
+    let first = KeyHash::from_bytes([0x11; 32]);
+    for price in [1, 5_999_998, 1] {
+        let _ = post(&store, charge_of(first, atoms(price))).await.unwrap();
+    }
+    let events = store.events(&id, None, 9).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().rev().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::BalanceLow, EventKind::BalanceExhausted]);
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 

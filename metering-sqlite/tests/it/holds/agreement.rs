@@ -153,10 +153,13 @@ impl World {
         let (account, key) = (dice.choose(&self.accounts), dice.choose(&self.keys));
         let limit = Some(dice.choose(&[None, Some(calls(8)), Some(calls(30))]));
         let reset = dice.choose(&[None, Some(BudgetReset::Daily), Some(BudgetReset::Monthly)]);
-        let change = TermsChange { limit, limit_reset: limit.flatten().map(|_| reset), ..TermsChange::default() };
+        let threshold = dice.choose(&[None, Some(calls(3)), Some(calls(12))]);
+        let alert_below = limit.flatten().map(|_| threshold);
+        let limit_reset = limit.flatten().map(|_| reset);
+        let change = TermsChange { limit, limit_reset, alert_below, ..TermsChange::default() };
         let limits =
             RateLimits { requests_per_minute: dice.choose(&[0, 3, 9]), requests_per_day: dice.choose(&[0, 20]) };
-        let (kind, count) = (dice.below(8), i64::try_from(dice.below(20)).unwrap());
+        let (kind, count) = (dice.below(9), i64::try_from(dice.below(20)).unwrap());
         let mut outcomes = Vec::new();
         for store in stores {
             outcomes.push(match kind {
@@ -166,6 +169,7 @@ impl World {
                     format!("{:?}", store.change_key(&self.accounts[0], &key, None, change, self.now).await.unwrap())
                 }
                 5 => format!("{:?}", store.set_limits(&account, limits).await.unwrap()),
+                6 => format!("{:?}", store.set_balance_alert(&account, threshold).await.unwrap()),
                 _ => store.forget_expired(self.now).await.unwrap().to_string(),
             });
         }
@@ -190,6 +194,7 @@ impl World {
             text += &format!("{:?}\n", store.account_daily_totals(id, days).await.unwrap());
             text += &format!("{:?}\n", store.usage_report(id, days).await.unwrap());
             text += &format!("{:?}\n", store.keys(id, None, 9, self.now.day()).await.unwrap().items);
+            text += &format!("{:?}\n", store.events(id, None, u32::MAX).await.unwrap());
             text += &(activity.join("\n") + "\n");
         }
         text + &format!("{:?}", store.verify().await.unwrap())

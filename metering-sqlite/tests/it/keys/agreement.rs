@@ -7,7 +7,7 @@ use metering_core::access::{BudgetReset, Key, KeyHash, KeyId, KeyStatus, KeyTerm
 use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey, TermsChange};
 use metering_core::usage::DayRange;
-use metering_core::{AccountId, Decision, FullStore, MemoryStore, NewAccount, Timestamp};
+use metering_core::{AccountId, Credits, Decision, FullStore, MemoryStore, NewAccount, Timestamp};
 use metering_sqlite::SqliteStore;
 
 use super::{BASE, all_scopes, budget, charge_of, hash, terms};
@@ -37,6 +37,9 @@ struct World {
     refunds: [Vec<Refund>; 2],
     now: Timestamp,
 }
+
+/// Below which remainder of a budget its owner is told.
+const THRESHOLDS: [Option<Credits>; 3] = [None, Some(Credits::BASE_CALL), Some(Credits::from_atoms(4 * BASE))];
 
 impl World {
     fn secret(&mut self, dice: &mut Dice) -> KeyHash {
@@ -70,6 +73,7 @@ impl World {
         if dice.one_in(2) {
             let resets = [None, Some(BudgetReset::Daily), Some(BudgetReset::Weekly), Some(BudgetReset::Monthly)];
             terms.budget = budget(i64::try_from(dice.below(12)).unwrap(), dice.choose(&resets));
+            terms.alert_below = dice.choose(&THRESHOLDS);
         }
         if dice.one_in(3) {
             terms.limits.requests_per_minute = u32::try_from(dice.below(5)).unwrap();
@@ -86,7 +90,8 @@ impl World {
                 KeyChange::Rotate { secret: self.secret(dice), old_until }
             }
             _ => {
-                let KeyTerms { scopes, routes, networks, expires_at, limits, budget, .. } = self.terms(dice);
+                let terms_of = self.terms(dice);
+                let KeyTerms { scopes, routes, networks, expires_at, limits, budget, alert_below, .. } = terms_of;
                 let mut some = |sides| dice.one_in(sides);
                 terms(TermsChange {
                     name: some(3).then(|| "changed".parse().unwrap()),
@@ -98,6 +103,7 @@ impl World {
                     requests_per_minute: some(4).then_some(limits.requests_per_minute),
                     requests_per_day: some(4).then_some(limits.requests_per_day),
                     max_in_flight: some(4).then_some(7),
+                    alert_below: some(3).then_some(alert_below),
                     limit: some(2).then_some(budget.map(|budget| budget.limit)),
                     limit_reset: some(3).then_some(budget.and_then(|budget| budget.reset)),
                 })
@@ -201,7 +207,8 @@ impl World {
             let labels = store.key_labels(id).await.unwrap();
             let days = DayRange::last_days(self.now, 60);
             let report = store.usage_report(id, days).await.unwrap();
-            text += &format!("{keys:#?}\n{labels:?}\n{report:?}\n");
+            let events = store.events(id, None, u32::MAX).await.unwrap();
+            text += &format!("{keys:#?}\n{labels:?}\n{report:?}\n{events:?}\n");
             for key in &self.keys {
                 text += &format!("{:?}\n", store.key(id, key, self.now.day()).await.unwrap());
             }
@@ -238,7 +245,9 @@ async fn agree(seed: u64) -> String {
         assert_eq!(found, expected, "seed {seed}, step {step}: {operation:?}");
         outcomes += &found;
         if step % 8 == 0 {
-            assert_eq!(world.read(store).await, world.read(&memory).await, "seed {seed}, step {step}: {operation:?}");
+            let found = world.read(store).await;
+            assert_eq!(found, world.read(&memory).await, "seed {seed}, step {step}: {operation:?}");
+            outcomes += &found;
         }
         if dice.one_in(10) {
             let hours = dice.choose(&[1, 1, 30, 200]);
@@ -277,6 +286,10 @@ async fn random_operations_on_keys_do_what_they_do_in_memory() {
         "RateLimited",
         "InsufficientCredits",
         "Refunded(Some(",
+        "BalanceLow",
+        "BudgetExhausted",
+        "KeyLeaked",
+        "KeyRevoked",
     ];
     let missing: Vec<_> = expected.iter().filter(|outcome| !outcomes.contains(**outcome)).collect();
     assert!(missing.is_empty(), "the operations never led to {missing:?}");

@@ -1,0 +1,76 @@
+//! Damaged rows: errors name the column, and never the value, which may be secret.
+
+use metering_core::StoreError;
+use metering_core::store::EventStore;
+use metering_core::{Store, transfer};
+use metering_sqlite::SqliteStore;
+
+use super::{claim, send, webhook};
+use crate::contract::fast_folder;
+use crate::scene::{NOON, account, charge, execute};
+
+/// Reads everything of the account, and claims.
+async fn read(store: &SqliteStore, id: &metering_core::AccountId) -> Result<(), StoreError> {
+    let _ = store.account(id).await?;
+    let _ = store.webhooks(Some(id)).await?;
+    let _ = store.events(id, None, 10).await?;
+    let _ = store.deliveries(Some(id), Default::default(), None, 10).await?;
+    let _ = store.claim_deliveries(NOON, super::LEASE, 10, true).await?;
+    let sections = [transfer::Section::Webhooks, transfer::Section::Events, transfer::Section::Deliveries];
+    for section in sections {
+        let _ = transfer::Export::export(store, section, None, 10).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn damaged_rows_name_their_column() {
+    // damage, column
+    let table = [
+        ("UPDATE webhook SET public_id = x'00'", "webhook.public_id: 1 bytes"),
+        ("UPDATE webhook SET url = 'topsecret'", "webhook.url: "),
+        ("UPDATE webhook SET kinds = 'topsecret'", "webhook.kinds: "),
+        ("UPDATE webhook SET state = 'odd'", "webhook.state: "),
+        ("UPDATE webhook SET secret = 'topsecret'", "webhook.secret: "),
+        ("UPDATE webhook SET old_secret = 'topsecret'", "webhook.old_secret: "),
+        ("UPDATE event SET kind = 'odd'", "event.kind: "),
+        ("UPDATE delivery SET state = 'odd'", "delivery.state: "),
+        ("UPDATE delivery SET attempts = -1", "delivery.attempts: "),
+        ("UPDATE delivery SET last_at = 1, last_status = 65536", "delivery.last_status: "),
+        ("UPDATE meter SET alert_raised = 3", "meter.alert_raised: "),
+    ];
+    for (damage, expected) in table {
+        let folder = fast_folder();
+        let file = folder.path().join("metering.db");
+        let store = SqliteStore::open(&file).unwrap();
+        let (id, _) = account(&store, 5).await;
+        let hook = webhook(&store, &id).await;
+        send(&store, &hook, 2).await;
+        read(&store, &id).await.unwrap();
+        execute(&file, &format!("PRAGMA ignore_check_constraints = on; {damage}"));
+        match read(&store, &id).await {
+            Err(StoreError::Corrupt(problem)) => assert!(problem.starts_with(expected), "{damage}: {problem}"),
+            other => panic!("{damage}: {other:?}"),
+        }
+        let problem = read(&store, &id).await.unwrap_err().to_string();
+        assert!(damage.contains("kinds") || !problem.contains("topsecret"), "{damage}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_alert_refuses_charges() {
+    let folder = fast_folder();
+    let file = folder.path().join("metering.db");
+    let store = SqliteStore::open(&file).unwrap();
+    let (_, key) = account(&store, 5).await;
+    assert_eq!(charge(&store, key).await, Ok(4));
+    execute(&file, "PRAGMA ignore_check_constraints = on; UPDATE meter SET alert_raised = 3");
+    let postings = vec![metering_core::charging::Posting::Charge(crate::scene::charge_of(key, Default::default()))];
+    let refused = store.commit(postings, NOON).await;
+    assert!(
+        matches!(&refused, Err(StoreError::Corrupt(problem)) if problem.contains("meter.alert_raised")),
+        "{refused:?}"
+    );
+    assert!(store.verify().await.is_err(), "the page check notices it too");
+    assert_eq!(claim(&store, NOON).await, []);
+}

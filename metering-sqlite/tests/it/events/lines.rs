@@ -1,0 +1,79 @@
+//! Lines: the deliveries of one account's events to one webhook go out one at a time, whoever claims them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use metering_core::events::DeliveryId;
+use metering_core::store::EventStore;
+use metering_sqlite::SqliteStore;
+
+use super::{claim, finish, later, send, terms, webhook};
+use crate::contract::fast_folder;
+use crate::scene::{NOON, account};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_handles_claim_disjoint_deliveries_and_keep_the_order() {
+    let folder = fast_folder();
+    let file = folder.path().join("metering.db");
+    let stores = [(); 2].map(|()| Arc::new(SqliteStore::open(&file).unwrap()));
+    let (accounts, each) = (6, 8);
+    let mut expected = 0;
+    for _ in 0..accounts {
+        let (id, _) = account(&stores[0], 1).await;
+        for _ in 0..2 {
+            let hook = webhook(&stores[0], &id).await;
+            expected += send(&stores[1], &hook, each).await.len();
+        }
+    }
+    let work = |store: Arc<SqliteStore>| async move {
+        let mut sent = Vec::new();
+        let mut idle = 0;
+        while idle < 20 {
+            let due = store.claim_deliveries(NOON, super::LEASE, 3, true).await.unwrap();
+            idle = if due.is_empty() { idle + 1 } else { 0 };
+            for due in due {
+                sent.push((due.webhook.id, due.delivery.event.number, due.delivery.id));
+                let done = finish(&store, &due, NOON).await;
+                assert!(done.is_some(), "nobody else has it");
+            }
+            tokio::task::yield_now().await;
+        }
+        sent
+    };
+    let tasks: Vec<_> = (0..4_usize).map(|task| tokio::spawn(work(stores[task % 2].clone()))).collect();
+    let (mut ids, mut lines) = (HashSet::<DeliveryId>::new(), BTreeMap::new());
+    for task in tasks {
+        let sent = task.await.unwrap();
+        for (line, number, id) in sent {
+            assert!(ids.insert(id), "{id:?} was claimed twice");
+            lines.entry(line).or_insert_with(Vec::new).push(number);
+        }
+    }
+    assert_eq!((ids.len(), lines.len()), (expected, 2 * accounts));
+}
+
+/// A claim in one handle blocks the rest of the line in the other, and only of that line.
+#[tokio::test]
+async fn a_line_waits_for_its_first_delivery() {
+    let folder = fast_folder();
+    let file = folder.path().join("metering.db");
+    let (here, there) = (SqliteStore::open(&file).unwrap(), SqliteStore::open(&file).unwrap());
+    here.set_operator_webhook(Some(terms()), NOON).await.unwrap();
+    let (a, _) = account(&here, 1).await;
+    let (b, _) = account(&there, 1).await;
+    let hook = webhook(&here, &a).await;
+    let tests = send(&there, &hook, 2).await;
+    // The operator hears of both new keys, each in the line of its account.
+    let due = claim(&here, NOON).await;
+    let lines: Vec<_> = due.iter().map(|due| (due.webhook.id, due.delivery.event.account.clone())).collect();
+    let operator = metering_core::events::WebhookId::OPERATOR;
+    assert_eq!(lines, [(operator, Some(a.clone())), (operator, Some(b)), (hook.id, Some(a))]);
+    assert_eq!(claim(&there, later(59)).await, []);
+    assert_eq!(due[2].delivery.id, tests[0].id);
+    assert!(finish(&here, &due[2], later(1)).await.is_some());
+    let next = claim(&there, later(1)).await;
+    assert_eq!(next.iter().map(|due| due.delivery.id).collect::<Vec<_>>(), [tests[1].id]);
+    // Whoever does not know the operator's secrets leaves its deliveries alone.
+    assert_eq!(there.claim_deliveries(later(61), super::LEASE, 9, false).await.unwrap().len(), 1);
+    assert_eq!(claim(&there, later(61)).await.len(), 2);
+}
