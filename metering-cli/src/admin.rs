@@ -20,6 +20,7 @@ mod request;
 mod session;
 mod usage;
 mod verify;
+mod webhook;
 
 use std::io::Write;
 
@@ -63,6 +64,7 @@ enum StoreCommand {
     Account(account::AccountArgs),
     Key(key::KeyArgs),
     Request(request::RequestArgs),
+    Webhook(webhook::WebhookArgs),
     Plan(plan::PlanArgs),
     Refill(refill::RefillArgs),
     Payments(payments::PaymentsArgs),
@@ -99,6 +101,7 @@ impl StoreCommand {
             Self::Account(args) => args.run(session, out).await,
             Self::Key(args) => args.run(session, out).await,
             Self::Request(args) => args.run(session, out).await,
+            Self::Webhook(args) => args.run(session, out).await,
             Self::Plan(args) => args.run(session, out).await,
             Self::Refill(args) => args.run(session, out).await,
             Self::Payments(args) => args.run(session, out).await,

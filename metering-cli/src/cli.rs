@@ -15,6 +15,9 @@ use crate::client::charging::catch_up::CatchUpArgs;
 use crate::client::charging::mcp::McpArgs;
 use crate::client::charging::requests::RequestsArgs;
 use crate::client::charging::stream::StreamArgs;
+use crate::client::events::list::EventsArgs;
+use crate::client::events::webhooks::WebhooksArgs;
+use crate::client::money::alert::AlertArgs;
 use crate::client::money::balance::BalanceArgs;
 use crate::client::payments::plans::PlansArgs;
 use crate::client::payments::topup::TopupArgs;
@@ -39,11 +42,14 @@ pub(crate) enum Command {
     SignupPay(SignupPayArgs),
     Topup(TopupArgs),
     Balance(BalanceArgs),
+    Alert(AlertArgs),
     Usage(UsageArgs),
     Requests(RequestsArgs),
     Rotate(RotateArgs),
     Recover(RecoverArgs),
     Keys(KeysArgs),
+    Webhooks(WebhooksArgs),
+    Events(EventsArgs),
     Routes(RoutesArgs),
     Call(CallArgs),
     Stream(StreamArgs),
@@ -62,11 +68,14 @@ impl Command {
             Self::SignupPay(args) => args.run(out).await,
             Self::Topup(args) => args.run(out).await,
             Self::Balance(args) => args.run(out).await,
+            Self::Alert(args) => args.run(out).await,
             Self::Usage(args) => args.run(out).await,
             Self::Requests(args) => args.run(out).await,
             Self::Rotate(args) => args.run(out).await,
             Self::Recover(args) => args.run(out).await,
             Self::Keys(args) => args.run(out).await,
+            Self::Webhooks(args) => args.run(out).await,
+            Self::Events(args) => args.run(out).await,
             Self::Routes(args) => args.run(out).await,
             Self::Call(args) => args.run(out).await,
             Self::Stream(args) => args.run(out).await,

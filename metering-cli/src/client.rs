@@ -6,6 +6,7 @@
 pub(crate) mod access;
 pub(crate) mod catalogue;
 pub(crate) mod charging;
+pub(crate) mod events;
 pub(crate) mod money;
 pub(crate) mod payments;
 pub(crate) mod session;

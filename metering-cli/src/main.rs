@@ -16,6 +16,7 @@ mod new_file;
 mod output;
 mod requests;
 mod table;
+mod webhooks;
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;

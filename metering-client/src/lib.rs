@@ -36,6 +36,7 @@
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
 //! - Keys for others, with limits: [`Client::create_key`]. What a held request cost: [`Client::request_by_id`].
+//! - What happens to the account, sent to a server: [`Client::create_webhook`].
 //! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
 //!
 //! `docs/protocol.md` in the repository describes the requests.
@@ -50,6 +51,7 @@ mod requests;
 mod response;
 pub mod tools;
 mod transport;
+mod webhooks;
 
 pub use client::Client;
 pub use error::{ClientError, Refusal};

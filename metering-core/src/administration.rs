@@ -14,6 +14,7 @@ mod plans;
 mod refills;
 mod reports;
 mod requests;
+mod webhooks;
 
 use std::fmt;
 use std::sync::Arc;

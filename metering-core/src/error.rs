@@ -114,6 +114,21 @@ pub enum Error {
     /// The account has no receipt with this number.
     #[error("This account has no receipt with this number.")]
     NoSuchReceipt,
+    /// The account has no such webhook.
+    #[error("This account has no such webhook.")]
+    NoSuchWebhook,
+    /// The webhook has no such delivery.
+    #[error("This webhook has no such delivery. Deliveries are kept for 30 days.")]
+    NoSuchDelivery,
+    /// The account has as many webhooks as it may have.
+    #[error("The account has as many webhooks as it may have. Delete one first.")]
+    TooManyWebhooks,
+    /// The webhook is switched off, or gone.
+    #[error("This webhook is not active, so nothing is sent to it. Switch it on first.")]
+    WebhookInactive,
+    /// The service sends no webhooks to customers ([`Service::with_webhooks`](crate::Service::with_webhooks)).
+    #[error("This service does not offer webhooks.")]
+    WebhooksNotOffered,
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
@@ -248,6 +263,11 @@ impl Error {
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
             Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
+            Self::NoSuchWebhook => ErrorCode::WebhookNotFound,
+            Self::NoSuchDelivery => ErrorCode::DeliveryNotFound,
+            Self::TooManyWebhooks => ErrorCode::TooManyWebhooks,
+            Self::WebhookInactive => ErrorCode::Conflict,
+            Self::WebhooksNotOffered => ErrorCode::NotFound,
             Self::Recovery(error) => error.code(),
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,

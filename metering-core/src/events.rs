@@ -10,6 +10,7 @@
 //! [Standard Webhooks]: https://www.standardwebhooks.com
 
 pub(crate) mod address;
+pub(crate) mod courier;
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod kinds;
@@ -19,6 +20,7 @@ pub(crate) mod url;
 pub(crate) mod webhook;
 
 pub use address::{AddressPolicy, is_public};
+pub use courier::{Courier, CourierSettings, CourierStats, Wake, WebhookMessage, WebhookSender};
 pub use delivery::{
     AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };

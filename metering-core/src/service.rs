@@ -30,6 +30,7 @@ mod top_up_status;
 mod topups;
 mod unreadable;
 mod watch;
+pub(crate) mod webhooks;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +47,7 @@ pub use refund::RefundResult;
 pub use settlement::SettlementReport;
 pub use signups::SignupSettings;
 pub use watch::WatchReport;
+pub use webhooks::WebhookSettings;
 
 use crate::catalogue::Catalogue;
 use crate::chains::chain::{Chain, ChainReader};
@@ -53,7 +55,7 @@ use crate::charging::in_flight::InFlight;
 use crate::charging::meter::{Meter, MeterConfig};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::error::Error;
-use crate::store::{PaymentStore, SignupStore, Store};
+use crate::store::{EventStore, PaymentStore, SignupStore, Store};
 use crate::wire::PlansDocument;
 
 /// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
@@ -175,6 +177,8 @@ pub struct Service {
     payments: payments::Payments,
     signup_store: Option<Arc<dyn SignupStore>>,
     signup: SignupSettings,
+    event_store: Option<Arc<dyn EventStore>>,
+    webhooks: WebhookSettings,
     billing: BillingSettings,
     own_templates: templates::OwnTemplates,
     in_flight: InFlight,
@@ -255,6 +259,8 @@ impl Service {
             payments,
             signup_store: None,
             signup: SignupSettings::default(),
+            event_store: None,
+            webhooks: WebhookSettings::default(),
             billing: BillingSettings::default(),
             own_templates: templates::OwnTemplates::default(),
             in_flight: InFlight::default(),

@@ -42,6 +42,7 @@ mod secret;
 mod signup;
 mod statement;
 mod usage;
+mod webhooks;
 
 pub use account::BalanceDocument;
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
@@ -77,4 +78,10 @@ pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateRespo
 pub use statement::{DailyUsageDocument, DailyUsageEntry, LedgerDocument, LedgerEntryDocument};
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
+};
+pub use webhooks::{
+    BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
+    DeliveriesDocument, DeliveryDocument, DeliveryResponse, DeliveryStatus, EventDocument, EventsDocument,
+    IssuedWebhookResponse, IssuedWebhookSecret, RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhookStatus,
+    WebhooksDocument,
 };

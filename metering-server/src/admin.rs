@@ -20,6 +20,7 @@ mod requests;
 mod routes;
 mod session;
 mod sessions;
+mod webhooks;
 
 use std::sync::Arc;
 

@@ -14,6 +14,7 @@ mod signup;
 mod smtp;
 mod span;
 mod web;
+mod webhooks;
 mod weight;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
 pub use span::{Span, SpanError, SpanOrOff};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
+pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::WeightSetting;
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
@@ -87,6 +89,8 @@ pub struct Config {
     pub signup: SignupConfig,
     /// The SMTP server that mail is sent through; without it no mail is sent.
     pub smtp: Option<SmtpConfig>,
+    /// Webhooks: those of customers, and the operator's own.
+    pub webhooks: WebhooksConfig,
     /// Topping up existing accounts.
     pub topup: TopupConfig,
     /// Key recovery by wallet.
@@ -247,6 +251,7 @@ impl Default for Config {
             payments: PaymentsConfig::default(),
             signup: SignupConfig::default(),
             smtp: None,
+            webhooks: WebhooksConfig::default(),
             topup: TopupConfig::default(),
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),

@@ -18,7 +18,6 @@ mod operations;
 mod pages;
 mod run;
 mod signups;
-#[cfg_attr(not(test), expect(dead_code, reason = "the delivery loop will use it"))]
 mod webhooks;
 
 pub use api::openapi::document as openapi_document;

@@ -13,6 +13,7 @@ use futures_util::future::LocalBoxFuture;
 use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
+use metering_core::events::Wake;
 use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
 use metering_evm::ChainConfig;
 use metering_sample::SampleFeed;
@@ -36,6 +37,7 @@ use crate::operations::readiness::Readiness;
 use crate::operations::{maintenance, metrics, refills};
 use crate::pages::Pages;
 use crate::signups::bot::BotChallenge;
+use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
 pub use ending::{Ending, RunError};
@@ -84,7 +86,11 @@ async fn run_until(
         None => None,
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?;
+    let wake = Wake::default();
+    let delivering = Delivering::new(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
+    let delivering = delivering.map_err(RunError::Setup)?;
+    let (mut app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, wake)?;
+    app.courier = delivering.as_ref().map(Delivering::stats);
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
@@ -129,6 +135,7 @@ async fn run_until(
     if config.serves(Surface::Gateway) {
         tokio::spawn(gateway::warn_about_upstream(config.clone()));
     }
+    let delivering = delivering.map(|delivering| delivering.start(shutdown.clone()));
     announce(address);
 
     let ending = tokio::select! {
@@ -152,7 +159,7 @@ async fn run_until(
             tracing::error!(%error, "a server task failed");
         }
     }
-    app.gateway.reports().finish(grace_ends).await;
+    tokio::join!(app.gateway.reports().finish(grace_ends), webhooks::finish(delivering));
     tokio::join!(app.meter.drain(), async {
         if let Some(mail) = mail {
             mail.drain().await;
@@ -207,6 +214,7 @@ fn assemble(
     readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
+    wake: Wake,
 ) -> Result<(App, Option<mail::Unstarted>), RunError> {
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
@@ -219,6 +227,7 @@ fn assemble(
     let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
     let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
+    let service = service.with_webhooks(Arc::clone(&store) as _, settings::webhooks(config, wake.clone()));
     let service = service.with_billing(settings::billing(config));
     let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
     let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
@@ -244,6 +253,8 @@ fn assemble(
         progress: Arc::new(ChainProgress::new(config.payments.stalled_after.duration())),
         readers,
         bot_challenge,
+        courier: None,
+        wake_courier: wake,
         pages,
     };
     Ok((app, mail))

@@ -17,7 +17,7 @@ export const keys = {
     const page = await visitor.window({ expected: [401, "ERR_FAILED"] });
     await signIn(page, key);
     await page.focus("#tab-usage");
-    for (let moves = 0; moves < 4; moves += 1) await page.keyboard.press("ArrowRight");
+    for (let moves = 0; moves < 5; moves += 1) await page.keyboard.press("ArrowRight");
     await tabTo(page, "[data-action=replace]");
     await page.keyboard.press("Enter");
     assert.match(await page.innerText("#replace-sure"), /refused until they have the new one/);

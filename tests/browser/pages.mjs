@@ -15,6 +15,7 @@ import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
+import { webhooks } from "./webhooks.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
 const paintAll = ([accents, names]) => {
@@ -57,6 +58,7 @@ const scenes = {
   ...mail,
   ...receipts,
   ...reference,
+  ...webhooks,
 
   /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {

@@ -1,5 +1,6 @@
 //! `metering admin account`: creates, shows and changes accounts.
 
+mod alert;
 mod create;
 pub(super) mod document;
 mod entry;
@@ -36,6 +37,7 @@ enum Command {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Limits(limits::LimitsArgs),
+    Alert(alert::AlertArgs),
     Grant(entry::GrantArgs),
     Adjust(entry::AdjustArgs),
     Revoke(revoke::RevokeArgs),
@@ -49,6 +51,7 @@ impl AccountArgs {
             Command::List(args) => args.run(session, out).await,
             Command::Show(args) => args.run(session, out).await,
             Command::Limits(args) => args.run(session, out).await,
+            Command::Alert(args) => args.run(session, out).await,
             Command::Grant(args) => args.run(session, out).await,
             Command::Adjust(args) => args.run(session, out).await,
             Command::Revoke(args) => args.run(session, out).await,

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
+use metering_core::events::{DeliveryId, DeliveryState};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -15,10 +16,10 @@ use metering_core::wire::admin::{
     CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
 };
 use metering_core::wire::{
-    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
-    RotateKeyRequest, UsageSummary,
+    ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
+    DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest, UsageSummary, WebhooksDocument,
 };
-use metering_core::{AccountId, ApiKey};
+use metering_core::{AccountId, ApiKey, Credits};
 
 use super::payments::chains::Chains;
 use crate::failure::Failure;
@@ -58,6 +59,21 @@ pub(super) trait Administrator: Send + Sync {
     async fn held_requests(&self, id: &AccountId, limit: u32) -> Result<AccountRequestsDocument, Failure>;
     /// A request whose credits are or were held, of any account.
     async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure>;
+    /// The webhooks of an account, oldest first; with `None`, the operator's own.
+    async fn webhooks(&self, id: Option<&AccountId>) -> Result<WebhooksDocument, Failure>;
+    /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first, at most `limit`.
+    async fn deliveries(
+        &self,
+        id: Option<&AccountId>,
+        state: Option<DeliveryState>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, Failure>;
+    /// Sends a delivery of any account again.
+    async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure>;
+    /// Sends a test event to the operator's own webhook.
+    async fn test_webhook(&self) -> Result<DeliveryDocument, Failure>;
+    /// Sets the balance below which an account's webhooks are told; `None` for never.
+    async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure>;
     /// All plans, on sale or not.
     async fn plans(&self) -> Result<Vec<Plan>, Failure>;
     /// Saves plans. A store saves all or none; a server saves them one after the other.

@@ -58,6 +58,10 @@ pub(crate) fn write(out: &mut dyn Write, headline: &str, key: &KeyDocument) -> R
         (Some(left), None) => left.to_string(),
         (None, _) => ABSENT.to_owned(),
     };
+    let alert = match key.alert_below {
+        Some(below) => format!("below {below}"),
+        None => "never".to_owned(),
+    };
     let all_of = |list: &[String]| if list.is_empty() { "any".to_owned() } else { list.join(", ") };
     write_pairs(
         out,
@@ -73,6 +77,7 @@ pub(crate) fn write(out: &mut dyn Write, headline: &str, key: &KeyDocument) -> R
             ("Networks", &all_of(&key.networks)),
             ("Limit", &limit),
             ("Left", &left),
+            ("Alert", &alert),
             ("Requests per minute", &cap(key.requests_per_minute)),
             ("Requests per day", &cap(key.requests_per_day)),
             ("Requests at once", &cap(key.max_in_flight)),

@@ -26,6 +26,9 @@ pub(crate) struct NewTerms {
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC.
     #[arg(long, value_name = "PERIOD", requires = "limit")]
     limit_reset: Option<BudgetReset>,
+    /// Send the event balance.low to webhooks when fewer credits than this are left of the limit.
+    #[arg(long, value_name = "N", requires = "limit", value_parser = threshold, allow_negative_numbers = true)]
+    alert_below: Option<Credits>,
     /// When it expires, such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<Timestamp>,
@@ -62,6 +65,9 @@ pub(crate) struct ChangedTerms {
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC; none for never.
     #[arg(long, value_name = "PERIOD")]
     limit_reset: Option<OrNone<BudgetReset>>,
+    /// Send the event balance.low to webhooks when fewer credits than this are left of the limit; none for never.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    alert_below: Option<OrNone<Threshold>>,
     /// When it expires, such as 2026-12-31T00:00:00Z; none for when the key above it does.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<OrNone<Timestamp>>,
@@ -114,6 +120,24 @@ impl FromStr for Limit {
     }
 }
 
+/// The credits of an alert: above zero.
+#[derive(Debug, Clone, Copy)]
+struct Threshold(Credits);
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        threshold(text).map(Self)
+    }
+}
+
+/// Reads credits above zero.
+pub(crate) fn threshold(text: &str) -> Result<Credits, String> {
+    let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
+    if credits.is_positive() { Ok(credits) } else { Err("must be above zero".to_owned()) }
+}
+
 fn credits(text: &str) -> Result<Credits, String> {
     let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
     if credits.is_negative() { Err("must not be negative".to_owned()) } else { Ok(credits) }
@@ -157,6 +181,7 @@ impl NewTerms {
             name: Some(self.name.to_string()),
             limit: self.limit,
             limit_reset: self.limit_reset.map(|reset| reset.to_string()),
+            alert_below: self.alert_below,
             expires_at: self.expires_at.map(|at| at.to_string()),
             scopes: given(names(self.scopes)),
             routes: given(self.routes),
@@ -175,6 +200,7 @@ impl ChangedTerms {
             name: self.name.map(|name| name.to_string()),
             limit: self.limit.map(|OrNone(limit)| limit.map(|Limit(credits)| credits)),
             limit_reset: self.limit_reset.map(|OrNone(reset)| reset.map(|reset| reset.to_string())),
+            alert_below: self.alert_below.map(|OrNone(below)| below.map(|Threshold(credits)| credits)),
             expires_at: self.expires_at.map(|OrNone(at)| at.map(|at| at.to_string())),
             disabled: None,
             scopes: self.scopes.map(names),
@@ -228,18 +254,19 @@ mod tests {
 
     #[test]
     fn all_terms_are_in_the_request() {
-        let args = "--name b --limit 2.5 --limit-reset daily --expires-at 2030-01-01T00:00:00Z --scopes call,manage \
-                    --route /a/* --route /b --network 10.0.0.0/8 --rpm 1 --rpd 2 --max-in-flight 3";
+        let args = "--name b --limit 2.5 --limit-reset daily --alert-below 0.5 --expires-at 2030-01-01T00:00:00Z \
+                    --scopes call,manage --route /a/* --route /b --network 10.0.0.0/8 --rpm 1 --rpd 2 --max-in-flight 3";
         let args: Vec<_> = args.split(' ').filter(|arg| !arg.is_empty()).collect();
-        let expected = r#"{"name":"b","limit":2.5,"limit_reset":"daily","expires_at":"2030-01-01T00:00:00.000Z","scopes":["call","manage"],"routes":["/a/*","/b"],"networks":["10.0.0.0/8"],"requests_per_minute":1,"requests_per_day":2,"max_in_flight":3}"#;
+        let expected = r#"{"name":"b","limit":2.5,"limit_reset":"daily","alert_below":0.5,"expires_at":"2030-01-01T00:00:00.000Z","scopes":["call","manage"],"routes":["/a/*","/b"],"networks":["10.0.0.0/8"],"requests_per_minute":1,"requests_per_day":2,"max_in_flight":3}"#;
         assert_eq!(new(&args).unwrap(), expected);
         assert_eq!(change(&args).unwrap(), expected);
     }
 
     #[test]
     fn words_remove_restrictions() {
-        let args = ["--limit", "none", "--limit-reset", "none", "--expires-at", "none"];
-        assert_eq!(change(&args).unwrap(), r#"{"limit":null,"limit_reset":null,"expires_at":null}"#);
+        let args = ["--limit", "none", "--limit-reset", "none", "--alert-below", "none", "--expires-at", "none"];
+        let expected = r#"{"limit":null,"limit_reset":null,"alert_below":null,"expires_at":null}"#;
+        assert_eq!(change(&args).unwrap(), expected);
         assert_eq!(change(&["--route", "any", "--network", "any"]).unwrap(), r#"{"routes":null,"networks":null}"#);
     }
 
@@ -249,6 +276,8 @@ mod tests {
             &["--limit", "1"][..],
             &["--name", "b", "--limit", "-1"],
             &["--name", "b", "--limit-reset", "daily"],
+            &["--name", "b", "--alert-below", "1"],
+            &["--name", "b", "--limit", "1", "--alert-below", "0"],
             &["--name", "b", "--scopes", "admin"],
             &["--name", "b", "--route", "any"],
             &["--name", "b", "--network", "here"],
@@ -256,7 +285,9 @@ mod tests {
         ] {
             assert!(new(args).is_err(), "{args:?}");
         }
-        for args in [&[][..], &["--limit", "much"], &["--limit", "-1"], &["--limit-reset", "hourly"]] {
+        for args in
+            [&[][..], &["--limit", "much"], &["--limit", "-1"], &["--limit-reset", "hourly"], &["--alert-below", "0"]]
+        {
             assert!(change(args).is_err(), "{args:?}");
         }
     }

@@ -18,3 +18,4 @@ mod routes;
 mod signup;
 mod stand_in;
 mod usage;
+mod webhooks;

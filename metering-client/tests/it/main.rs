@@ -10,3 +10,4 @@ mod requests;
 mod script;
 mod session;
 mod streams;
+mod webhooks;

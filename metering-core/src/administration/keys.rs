@@ -229,7 +229,8 @@ fn conflict(conflict: KeyConflict) -> AdminError {
 }
 
 /// The problems of a request, as a sentence.
-fn invalid(error: Error) -> AdminError {
+/// The error for a request that is not valid.
+pub(super) fn invalid(error: Error) -> AdminError {
     let Error::ValidationFailed(problems) = error else { return AdminError::Invalid(error.to_string()) };
     AdminError::Invalid(sentence(&problems))
 }

@@ -22,7 +22,7 @@ macro_rules! store_conformance {
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
         $crate::events_conformance!($fresh);
-        // Sales and refills are in the report of one trait and written by another; so are payments and their events.
+        // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             event_payments::a_claim_is_told,
             event_payments::a_refill_lowers_the_alert,

@@ -138,6 +138,28 @@ pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
 }
 
+impl AttemptOutcome {
+    /// What a response with this HTTP status means. `retry_after` is how long it asks to wait.
+    ///
+    /// ```
+    /// use metering_core::events::AttemptOutcome;
+    ///
+    /// assert_eq!(AttemptOutcome::of_response(204, None), AttemptOutcome::Delivered { status: 204 });
+    /// assert_eq!(AttemptOutcome::of_response(410, None), AttemptOutcome::Gone);
+    /// assert!(matches!(AttemptOutcome::of_response(302, None), AttemptOutcome::Failed { .. }));
+    /// ```
+    #[must_use]
+    pub fn of_response(status: u16, retry_after: Option<Duration>) -> Self {
+        let error = match status {
+            200..=299 => return Self::Delivered { status },
+            410 => return Self::Gone,
+            300..=399 => "it responded with a redirect, which is not followed",
+            _ => "it did not respond with a status of 200 to 299",
+        };
+        Self::Failed { status: Some(status), error: error.to_owned(), retry_after }
+    }
+}
+
 impl Delivery {
     /// For how long a delivery that fails is sent again.
     pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);

@@ -37,6 +37,9 @@ pub struct BalanceDocument {
     /// Credits used in total, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_used: Credits,
+    /// The event `balance.low` is sent when the balance falls below this; null for never.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub alert_below: Option<Credits>,
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
 }
@@ -54,6 +57,7 @@ impl From<&Account> for BalanceDocument {
             total_credits_purchased: account.totals.purchased,
             total_credits_granted: account.totals.granted,
             total_credits_used: account.totals.used,
+            alert_below: account.alert.threshold,
             rate_limits: account.limits,
         }
     }

@@ -13,6 +13,7 @@ mod report;
 mod requests;
 mod usage;
 mod verification;
+mod webhooks;
 
 pub use accounts::{
     AccountDocument, AccountsDocument, CreateAccountRequest, CreatedAccountDocument, EntryRequest, LimitsRequest,
@@ -29,3 +30,4 @@ pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow}
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
 pub use verification::{DiscrepancyDocument, VerificationDocument};
+pub use webhooks::AccountAlertRequest;

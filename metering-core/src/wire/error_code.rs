@@ -70,6 +70,10 @@ pub enum ErrorCode {
     TxNotFound,
     /// This wallet did not pay for any account.
     NoLinkedWallet,
+    /// The account has no such webhook.
+    WebhookNotFound,
+    /// The webhook has no such delivery.
+    DeliveryNotFound,
     /// The path does not have this method.
     MethodNotAllowed,
     /// The client accepts none of the response types on offer.
@@ -82,7 +86,9 @@ pub enum ErrorCode {
     NoEmailAddress,
     /// The wallet already has an account: top up or rotate its key instead.
     PayerAlreadyRegistered,
-    /// The state of what an operator wants to change does not allow it.
+    /// The account has as many webhooks as it may have.
+    TooManyWebhooks,
+    /// The state of what is to be changed does not allow it.
     Conflict,
     /// The quote was already claimed; rotate the key if it is lost.
     AlreadyClaimed,
@@ -152,7 +158,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 70] = [
+    pub const ALL: [Self; 73] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -184,12 +190,15 @@ impl ErrorCode {
         Self::UnknownRoute,
         Self::TxNotFound,
         Self::NoLinkedWallet,
+        Self::WebhookNotFound,
+        Self::DeliveryNotFound,
         Self::MethodNotAllowed,
         Self::NotAcceptable,
         Self::RequestTimeout,
         Self::EmailAlreadyRegistered,
         Self::NoEmailAddress,
         Self::PayerAlreadyRegistered,
+        Self::TooManyWebhooks,
         Self::Conflict,
         Self::AlreadyClaimed,
         Self::TxAlreadyUsed,
@@ -259,12 +268,15 @@ impl ErrorCode {
             Self::UnknownRoute => ("unknown_route", 404),
             Self::TxNotFound => ("tx_not_found", 404),
             Self::NoLinkedWallet => ("no_linked_wallet", 404),
+            Self::WebhookNotFound => ("webhook_not_found", 404),
+            Self::DeliveryNotFound => ("delivery_not_found", 404),
             Self::MethodNotAllowed => ("method_not_allowed", 405),
             Self::NotAcceptable => ("not_acceptable", 406),
             Self::RequestTimeout => ("request_timeout", 408),
             Self::EmailAlreadyRegistered => ("email_already_registered", 409),
             Self::NoEmailAddress => ("no_email_address", 409),
             Self::PayerAlreadyRegistered => ("payer_already_registered", 409),
+            Self::TooManyWebhooks => ("too_many_webhooks", 409),
             Self::Conflict => ("conflict", 409),
             Self::AlreadyClaimed => ("already_claimed", 409),
             Self::TxAlreadyUsed => ("tx_already_used", 409),

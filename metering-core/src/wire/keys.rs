@@ -190,7 +190,7 @@ pub struct KeyDocument {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub limit_resets_at: Option<Timestamp>,
     /// The event `balance.low` is sent when less than this remains of the limit; null for never.
-    #[serde(deserialize_with = "printed_if_any")]
+    #[serde(default, deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub alert_below: Option<Credits>,
     /// Credits used with the key itself, minus refunds.
@@ -340,7 +340,7 @@ impl KeyDocument {
 }
 
 /// A field that is there, even if it is null.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 

@@ -47,6 +47,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     top_up_polls: Limiter<AccountId, C>,
     leak_reports: Limiter<Network, C>,
     key_changes: Limiter<KeyId, C>,
+    webhook_tests: Limiter<AccountId, C>,
 }
 
 impl Limits {
@@ -80,7 +81,8 @@ impl<C: Clock + Clone> Limits<C> {
             top_up_quotes: Limiter::new(config.topup_quotes_per_account, clock.clone()),
             top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
             leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
-            key_changes: Limiter::new(config.key_changes_per_key, clock),
+            key_changes: Limiter::new(config.key_changes_per_key, clock.clone()),
+            webhook_tests: Limiter::new(config.webhook_tests_per_account, clock),
         }
     }
 
@@ -230,6 +232,16 @@ impl<C: Clock + Clone> Limits<C> {
         self.key_changes.check(actor).map_err(refused)
     }
 
+    /// Counts a test of a webhook, or a delivery that an account has sent again. Each is a request to a URL that the account
+    /// chose.
+    ///
+    /// # Errors
+    /// 429 when the limit is reached.
+    pub(crate) fn webhook_test(&self, account: &AccountId) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many tests and repeated deliveries of webhooks by this account", seconds);
+        self.webhook_tests.check(account).map_err(refused)
+    }
+
     /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
     /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
@@ -256,6 +268,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.top_up_polls.forget_idle();
         self.leak_reports.forget_idle();
         self.key_changes.forget_idle();
+        self.webhook_tests.forget_idle();
     }
 }
 

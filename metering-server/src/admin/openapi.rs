@@ -24,6 +24,7 @@ use super::routes::ENDPOINTS;
         (name = "plans", description = "Plans"),
         (name = "catalogue", description = "The catalogue of metered routes"),
         (name = "payments", description = "Payments on chains"),
+        (name = "webhooks", description = "Webhooks and their deliveries"),
         (name = "reports", description = "The business, and the server's health"),
         (name = "audit", description = "Who did what, when and why"),
         (name = "operators", description = "Who may administer the service"),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::app::AdminApp;
 use super::{
-    accounts, audit, documents, health, keys, operators, payments, plans, refills, reports, requests, session,
+    accounts, audit, documents, health, keys, operators, payments, plans, refills, reports, requests, session, webhooks,
 };
 use crate::endpoints::{Table, endpoint};
 
@@ -24,6 +24,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(accounts::grant),
         endpoint!(accounts::adjust),
         endpoint!(accounts::limits),
+        endpoint!(webhooks::set_alert),
         endpoint!(accounts::revoke),
         endpoint!(accounts::rotate_key),
         endpoint!(keys::keys).compressed(),
@@ -47,6 +48,10 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(payments::payments).compressed(),
         endpoint!(payments::arrivals).compressed(),
         endpoint!(payments::assign),
+        endpoint!(webhooks::webhooks).compressed(),
+        endpoint!(webhooks::deliveries).compressed(),
+        endpoint!(webhooks::resend),
+        endpoint!(webhooks::test),
         endpoint!(reports::report).compressed(),
         endpoint!(reports::usage).compressed(),
         endpoint!(reports::verify),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metering_core::events::{CourierStats, Wake};
 use metering_core::{Clock, Meter, Service, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
 use sha3::{Digest, Sha3_256};
@@ -38,6 +39,10 @@ pub(crate) struct App {
     pub(crate) progress: Arc<ChainProgress>,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,
+    /// What became of the webhooks that this process sent; `None` if it sends none.
+    pub(crate) courier: Option<Arc<CourierStats>>,
+    /// Has webhooks sent at once, if this process sends any.
+    pub(crate) wake_courier: Wake,
     pub(crate) pages: Pages,
 }
 

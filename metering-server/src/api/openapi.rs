@@ -27,6 +27,7 @@ use crate::config::{Config, Surface};
         (name = "metered", description = "Metered routes: each accepted request is charged"),
         (name = "account", description = "Balance and usage of the caller's account"),
         (name = "keys", description = "Keys of the account, with scopes, limits and budgets"),
+        (name = "webhooks", description = "Events of the account, and where they are sent"),
         (name = "plans", description = "Plans on sale"),
         (name = "payments", description = "Buying credits on a chain: a new account, or a top-up"),
         (name = "signup", description = "Signing up without paying, as a device flow (RFC 8628)"),

@@ -124,7 +124,7 @@ impl Documents {
 
 /// The metrics, for both addresses that may serve them.
 pub(crate) fn metrics_reply(app: &App) -> Reply {
-    let text = metrics::render(&app.metrics, &app.meter, app.gateway.streams().count());
+    let text = metrics::render(&app.metrics, &app.meter, app.gateway.streams().count(), app.courier.as_deref());
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }
 

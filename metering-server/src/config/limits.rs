@@ -46,6 +46,8 @@ pub struct LimitsConfig {
     pub leak_reports_per_ip: Quota,
     /// Keys created, changed, rotated and deleted by each key, from all clients together.
     pub key_changes_per_key: Quota,
+    /// Tests of webhooks, and deliveries sent again, per account, from all clients together.
+    pub webhook_tests_per_account: Quota,
     /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
     pub max_keys_per_account: NonZeroU32,
 }
@@ -84,6 +86,7 @@ impl Default for LimitsConfig {
             leak_reports_per_ip: quota(60, minute),
             // Deleted keys stay in the database, so this bounds how fast an account can fill it.
             key_changes_per_key: quota(300, minute),
+            webhook_tests_per_account: quota(10, minute),
             max_keys_per_account: NonZeroU32::new(1_000).expect("not zero"),
         }
     }

@@ -111,6 +111,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mcp(config)?;
     check_signup(&config.signup)?;
     check_mail(config)?;
+    config.webhooks.check()?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {

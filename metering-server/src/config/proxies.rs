@@ -25,7 +25,7 @@ impl TrustedProxies {
 
 /// A network in CIDR notation; a single address is a network of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network(IpNet);
+pub struct Network(pub(super) IpNet);
 
 /// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

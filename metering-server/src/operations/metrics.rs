@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metering_core::charging::MeterStats;
+use metering_core::events::CourierStats;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
 use metering_core::{Error, Meter};
@@ -54,6 +55,11 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     );
     describe_counter!("metering_refilled_accounts_total", "Accounts that got recurring credits");
     describe_counter!("metering_refilled_atoms_total", "Recurring credits that accounts got, in atoms");
+    describe_counter!("metering_webhook_attempts_total", "Webhooks that this node sent, by outcome");
+    describe_counter!(
+        "metering_webhook_deliveries_parked_total",
+        "Deliveries that this node gave up, because the webhook does not take them"
+    );
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
@@ -127,7 +133,12 @@ pub(crate) fn refilled(batch: &Refilled) {
 }
 
 /// All metrics in the Prometheus text format.
-pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: usize) -> String {
+pub(crate) fn render(
+    recorder: &PrometheusHandle,
+    meter: &Meter,
+    streams_open: usize,
+    courier: Option<&CourierStats>,
+) -> String {
     let stats = meter.stats();
     let charges = |outcome: &'static str, count: &AtomicU64| {
         counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
@@ -151,8 +162,16 @@ pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: u
     counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
     gauge!("metering_queue_length").set(as_gauge(meter.queued()));
     gauge!("metering_streams_open").set(as_gauge(streams_open));
+    courier.into_iter().for_each(render_webhooks);
     recorder.run_upkeep();
     recorder.render()
+}
+
+fn render_webhooks(courier: &CourierStats) {
+    for (outcome, count) in [("delivered", courier.delivered()), ("failed", courier.failed())] {
+        counter!("metering_webhook_attempts_total", "outcome" => outcome).absolute(count);
+    }
+    counter!("metering_webhook_deliveries_parked_total").absolute(courier.parked());
 }
 
 fn render_holds(meter: &Meter) {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use metering_core::ServiceConfig;
-use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings};
+use metering_core::events::Wake;
+use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings, WebhookSettings};
 
 use crate::config::Config;
 use crate::signups::bot::BotChallenge;
@@ -83,6 +84,13 @@ pub(super) fn billing(config: &Config) -> BillingSettings {
     settings.default_weight = config.billing.default_weight.weight();
     settings.templates_per_account = config.billing.templates_per_account.get();
     settings
+}
+
+pub(super) fn webhooks(config: &Config, wake: Wake) -> WebhookSettings {
+    let config = &config.webhooks;
+    // Without a process that sends them, customers cannot have any. Events and alerts are there all the same.
+    let max_per_account = if config.enabled { config.max_per_account } else { 0 };
+    WebhookSettings { max_per_account, addresses: config.addresses(), wake }
 }
 
 pub(super) fn signup(config: &Config, urls: &Urls, bot_challenge: &BotChallenge) -> SignupSettings {

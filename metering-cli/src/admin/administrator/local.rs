@@ -6,6 +6,7 @@ use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::charging::HoldId;
+use metering_core::events::{DeliveryFilter, DeliveryId, DeliveryState};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -15,10 +16,11 @@ use metering_core::wire::admin::{
     CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
 };
 use metering_core::wire::{
-    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
-    RotateKeyRequest, UsageSummary,
+    ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, BalanceAlertRequest, ChangeKeyRequest,
+    CreateKeyRequest, DeliveriesDocument, DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest,
+    UsageSummary, WebhooksDocument,
 };
-use metering_core::{Account, AccountId, ApiKey, PaymentStore};
+use metering_core::{Account, AccountId, ApiKey, Credits, PaymentStore};
 
 use super::Administrator;
 use crate::admin::failures::{no_account, no_plan, out_of_range};
@@ -154,6 +156,33 @@ impl Administrator for Local {
 
     async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure> {
         Ok(self.administration.request(id).await?)
+    }
+
+    async fn webhooks(&self, id: Option<&AccountId>) -> Result<WebhooksDocument, Failure> {
+        Ok(self.administration.webhooks(id).await?)
+    }
+
+    async fn deliveries(
+        &self,
+        id: Option<&AccountId>,
+        state: Option<DeliveryState>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, Failure> {
+        let filter = DeliveryFilter { state, ..DeliveryFilter::default() };
+        Ok(self.administration.deliveries(id, filter, None, limit).await?)
+    }
+
+    async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure> {
+        Ok(self.administration.resend_delivery(&self.action, id).await?)
+    }
+
+    async fn test_webhook(&self) -> Result<DeliveryDocument, Failure> {
+        Ok(self.administration.test_webhook(&self.action).await?)
+    }
+
+    async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure> {
+        let request = BalanceAlertRequest { below: Some(below) };
+        Ok(self.administration.set_balance_alert(&self.action, id, &request).await?)
     }
 
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {

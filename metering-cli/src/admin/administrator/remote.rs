@@ -3,6 +3,7 @@
 mod keys;
 mod payments;
 mod requests;
+mod webhooks;
 
 use async_trait::async_trait;
 use http::Method;
@@ -10,6 +11,7 @@ use metering_client::{Client, ClientError, Response};
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
+use metering_core::events::{DeliveryId, DeliveryState};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -20,10 +22,10 @@ use metering_core::wire::admin::{
     VerificationDocument,
 };
 use metering_core::wire::{
-    ArrivalsDocument, AssignmentDocument, ChangeKeyRequest, CreateKeyRequest, KeyDocument, PaymentRecordsDocument,
-    RotateKeyRequest, UsageSummary,
+    ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
+    DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest, UsageSummary, WebhooksDocument,
 };
-use metering_core::{AccountId, ApiKey};
+use metering_core::{AccountId, ApiKey, Credits};
 use serde::{Deserialize, Serialize};
 
 use super::Administrator;
@@ -246,6 +248,31 @@ impl Administrator for Remote {
 
     async fn request(&self, id: &HoldId) -> Result<AccountRequestDocument, Failure> {
         self.request_by_id(id).await
+    }
+
+    async fn webhooks(&self, id: Option<&AccountId>) -> Result<WebhooksDocument, Failure> {
+        self.webhooks_of(id).await
+    }
+
+    async fn deliveries(
+        &self,
+        id: Option<&AccountId>,
+        state: Option<DeliveryState>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, Failure> {
+        self.deliveries_of(id, state, limit).await
+    }
+
+    async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure> {
+        self.resend(id).await
+    }
+
+    async fn test_webhook(&self) -> Result<DeliveryDocument, Failure> {
+        self.test().await
+    }
+
+    async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure> {
+        self.set_alert(id, below).await
     }
 
     async fn plans(&self) -> Result<Vec<Plan>, Failure> {

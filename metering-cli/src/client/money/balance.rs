@@ -42,6 +42,8 @@ struct Balance {
     total_credits_purchased: Amount,
     total_credits_granted: Amount,
     total_credits_used: Amount,
+    /// Services without webhooks leave it out.
+    alert_below: Option<Amount>,
     rate_limits: Caps,
 }
 
@@ -70,6 +72,9 @@ impl Balance {
         let mut pairs: Vec<(&str, &dyn Display)> = vec![("balance", &self.credit_balance)];
         if let Some(held) = &held {
             pairs.push(("held", held));
+        }
+        if let Some(below) = &self.alert_below {
+            pairs.push(("alert below", below));
         }
         let email = self.email.as_deref().unwrap_or(none);
         let payer = self.payer_address.as_deref().unwrap_or(none);

@@ -15,6 +15,7 @@ import { forgetEverything, forgetKey, forgetRotation, rememberKey, rememberName,
 import { startTabs } from "/assets/tabs.js";
 import { TopUp } from "/assets/topup.js";
 import { resetView, showUsage, view } from "/assets/usage.js";
+import { WebhooksTab } from "/assets/webhooks.js";
 
 const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
@@ -23,6 +24,7 @@ const PACE_DAYS = 30;
 const status = byId("account-status");
 let topUp = null;
 let keys = null;
+let webhooks = null;
 let tabs = null;
 
 async function load(key) {
@@ -55,7 +57,7 @@ function show(key, data) {
   byId("dashboard").hidden = false;
   byId("tabs").hidden = false;
   if (topUp) {
-    loadKeys();
+    loadOpened();
     return;
   }
   topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
@@ -73,13 +75,15 @@ function show(key, data) {
   showConnect(byId("panel-connect"), () => current);
   showReplace(byId("rotate"), { account: balance, key: () => current, here, rotated });
   keys = new KeysTab(byId("panel-keys"), { secret: () => current, here, rotated, ended: leaveKey });
-  tabs ??= startTabs(byId("tabs"), { opened: loadKeys });
+  webhooks = new WebhooksTab(byId("panel-webhooks"), { secret: () => current, here, ended: leaveKey });
+  tabs ??= startTabs(byId("tabs"), { opened: loadOpened });
   tabs.openNamed();
 }
 
-/** Loads the keys while their tab is open. */
-function loadKeys() {
+/** Loads the keys or the webhooks while their tab is open. */
+function loadOpened() {
   if (!byId("panel-keys").hidden) keys?.load();
+  if (!byId("panel-webhooks").hidden) webhooks?.load();
 }
 
 function outOfCredits(balance) {
@@ -137,7 +141,7 @@ function finishRotation(key) {
   byId("sign-in").hidden = true;
   byId("tabs").hidden = true;
   byId("dashboard").hidden = false;
-  for (const id of ["panel-usage", "panel-keys", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
+  for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect"]) byId(id).hidden = true;
   byId("panel-rotate").hidden = false;
   showReplace(byId("rotate"), {
     account: {},
@@ -175,9 +179,11 @@ function close() {
   topUp?.end();
   topUp = null;
   keys = null;
+  webhooks?.end();
+  webhooks = null;
   forgetKey();
   resetView();
-  for (const id of ["panel-usage", "panel-keys", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  for (const id of ["panel-usage", "panel-keys", "panel-webhooks", "panel-top-up", "panel-connect", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
   byId("account-name").textContent = "Account";
   byId("tabs").hidden = true;
   byId("after-rotation")?.remove();

@@ -45,24 +45,24 @@ export function field({ name, label, hint, check = () => "", value = "", options
 }
 
 /**
- * A group of checkboxes: `options` are values with their labels and hints, `value` lists those that are checked, and
+ * A group of checkboxes, with a `hint` about all of them: `options` are values with their labels and hints, `value` lists those that are checked, and
  * `closed` those that cannot be.
  */
-export function boxes({ name, label, options, value = [], closed = [], check = () => "" }) {
+export function boxes({ name, label, hint, options, value = [], closed = [], check = () => "" }) {
   const id = `field-${name}`;
   const inputs = options.map(([option]) => {
     const [checked, disabled] = [value.includes(option), closed.includes(option) && !value.includes(option)];
     return h("input", { type: "checkbox", id: `${id}-${option}`, value: option, checked, disabled, "aria-describedby": `${id}-${option}-hint ${id}-error` });
   });
-  const rows = options.map(([option, title, hint], place) =>
-    h("div", { class: "box" }, h("label", { class: "check" }, inputs[place], title), h("p", { class: "hint", id: `${id}-${option}-hint` }, hint)),
+  const rows = options.map(([option, title, about], place) =>
+    h("div", { class: "box" }, h("label", { class: "check" }, inputs[place], title), h("p", { class: "hint", id: `${id}-${option}-hint` }, about)),
   );
   const error = h("p", { class: "field-error", id: `${id}-error`, role: "alert", hidden: true });
   const read = () => inputs.filter((input) => input.checked).map((input) => input.value);
   return {
     name,
     label,
-    element: h("fieldset", { class: "field", id }, h("legend", {}, label), ...rows, error),
+    element: h("fieldset", { class: "field", id, "aria-describedby": hint && `${id}-hint` }, h("legend", {}, label), hint && h("p", { class: "hint", id: `${id}-hint` }, hint), ...rows, error),
     input: inputs.find((input) => !input.disabled) ?? inputs[0],
     value: read,
     complain: (text) => say(error, text),

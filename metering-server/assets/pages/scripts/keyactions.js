@@ -1,17 +1,16 @@
 // What the holder of a key can do with it and with the keys below it, each in a dialog.
 
-import { callApi, sentence } from "/assets/api.js";
+import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
 import { field } from "/assets/field.js";
 import { keyForm } from "/assets/keyform.js";
-import { rotateKey, secretText } from "/assets/rotation.js";
+import { rotateKey } from "/assets/rotation.js";
 import { forgetRotation } from "/assets/session.js";
 import { firstCall } from "/assets/secret.js";
+import { Tries, problem } from "/assets/tries.js";
 
 const GRACE = [["0", "Not at all"], ["3600", "1 hour"], ["86400", "1 day"]];
-/** After these errors, the service may have done what was asked. */
-const UNKNOWN = ["network", "timeout", "unreadable", "outcome_unknown"];
 
 /**
  * The actions of `tab`: `secret()` is the secret of this visit, `own` its key, `now()` the service's time, and
@@ -130,9 +129,6 @@ export class KeyActions {
 
 const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
 
-/** What went wrong; `unknown` is added if the service may have done it all the same. */
-const problem = (error, unknown) => (UNKNOWN.includes(error.code) ? `${sentence(error)} ${unknown}` : sentence(error));
-
 /** All keys below a key. */
 export function keysBelow(key, keys) {
   const found = new Set([key.id]);
@@ -144,17 +140,6 @@ export function keysBelow(key, keys) {
 function showSecret(title, secret, { scopes }, done) {
   const words = [h("strong", {}, "Save it now: it is shown only once. "), "Programs send it in the header Authorization."];
   issued({ title, words, text: secret, more: scopes.includes("call") ? [firstCall(secret)] : [], done });
-}
-
-/** The idempotency keys of the tries to do something: one for each body. */
-class Tries {
-  #keys = new Map();
-
-  keyOf(body) {
-    const text = JSON.stringify(body);
-    if (!this.#keys.has(text)) this.#keys.set(text, secretText());
-    return this.#keys.get(text);
-  }
 }
 
 /** The first result of a function, each time: "in 1 hour" is the same time in every try. */

@@ -57,9 +57,12 @@ function budgetOf(key) {
   return [
     field({ name: "name", label: "Name", value: key?.name, maxlength: "100", hint: "What or whom it is for.", check: (text) => (text ? "" : "Give the key a name.") }),
     field({ name: "limit", label: "Budget in credits", value: key?.limit ?? "", inputmode: "decimal", hint: "Counts calls with it and with the keys below it. Empty for no limit.", check: optional(checks.credit) }),
-    field({ name: "limit_reset", label: "Budget period", value: key?.limit_reset ?? "", options: PERIODS, hint: "Days begin at 00:00 UTC, weeks on Monday.", when: (other) => other("limit").trim() !== "" }),
+    field({ name: "limit_reset", label: "Budget period", value: key?.limit_reset ?? "", options: PERIODS, hint: "Days begin at 00:00 UTC, weeks on Monday.", when: hasBudget }),
+    field({ name: "alert_below", label: "Alert when less is left", value: key?.alert_below ?? "", inputmode: "decimal", hint: "In credits. Webhooks get the event balance.low. Empty for no alert.", check: optional(checks.credits), when: hasBudget }),
   ];
 }
+
+const hasBudget = (other) => other("limit").trim() !== "";
 
 function expiryOf(key, own) {
   return [
@@ -152,6 +155,7 @@ function parts(values, now) {
     name,
     limit: limit || null,
     limit_reset: (limit && values.limit_reset) || null,
+    alert_below: (limit && values.alert_below) || null,
     ...("expires_at" in values && { expires_at: expiry(values, now) }),
     ...(scopes && { scopes }),
     routes: lines(routes),

@@ -1,5 +1,6 @@
 // The tiles above the chart: balance, lifetime use and rate limits.
 
+import { alertLine } from "/assets/balancealert.js";
 import { drums, group, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { isPending } from "/assets/email.js";
@@ -7,8 +8,8 @@ import { figure } from "/assets/figure.js";
 import { heldLine, isHolding } from "/assets/held.js";
 import { runway } from "/assets/runway.js";
 
-/** The tiles of an account. `recent` is a summary of at least the last eight days. */
-export function tiles(balance, recent, now) {
+/** The tiles of an account. `recent` is a summary of at least the last eight days. `key` and `reload` change its alert. */
+export function tiles(balance, recent, now, { key, reload }) {
   const meter = h("p", { class: "drums", id: "balance", tabindex: "0" });
   const unit = drums(meter, balance.credit_balance, 4);
   const { requests_per_minute: minute, requests_per_day: day } = balance.rate_limits;
@@ -23,6 +24,7 @@ export function tiles(balance, recent, now) {
       h("p", { class: "meter-line" }, meter, h("span", { class: "soft" }, `${unit} ${plural(balance.credit_balance, "credit")}`.trim())),
       h("p", { class: "soft", id: "runway" }, isPending(balance) && toUnits(balance.credit_balance) === 0n ? "Nothing yet." : runway(balance.credit_balance, recent.by_day, now)),
       isHolding(balance) && heldLine(balance),
+      "alert_below" in balance && alertLine(balance, { key, reload }),
     ),
     tile(
       "Lifetime used",

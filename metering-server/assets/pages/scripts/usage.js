@@ -23,7 +23,7 @@ export const resetView = () => Object.assign(view, DEFAULT_VIEW);
 export function showUsage(panel, { key, balance, summary, recent, activity, receipts, held, now }, reload) {
   const names = keyNames([recent, summary], activity);
   panel.replaceChildren(
-    tiles(balance, recent, now),
+    tiles(balance, recent, now, { key, reload }),
     trend({ key, summary, now, view, reload }),
     byEndpoint(summary),
     names ? byKey(summary) : h("span", { hidden: true }),

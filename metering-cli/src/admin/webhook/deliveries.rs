@@ -1,0 +1,51 @@
+//! `webhook deliveries`: what was sent to webhooks of all accounts.
+
+use std::io::Write;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use metering_core::AccountId;
+use metering_core::events::DeliveryState;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line, notice};
+use crate::webhooks::delivery::{self, state};
+
+/// List deliveries to all webhooks, of the operator and of accounts, newest first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A delivery that fails for three days is parked: it is sent again only with `metering admin webhook resend`.
+
+Examples:
+  metering admin webhook deliveries --state parked
+  metering admin webhook deliveries --account org_0123456789abcdefghij --limit 20 --json")]
+pub(crate) struct DeliveriesArgs {
+    /// Only those of this account.
+    #[arg(long, value_name = "ORG")]
+    account: Option<AccountId>,
+    /// Only those in this state: pending, delivered or parked.
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<DeliveryState>,
+    /// How many deliveries to list: 1 to 1000.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    limit: u32,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl DeliveriesArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let administrator = session.administrator().await?;
+        let deliveries = administrator.deliveries(self.account.as_ref(), self.state, self.limit).await?;
+        if self.format.json {
+            return json_line(out, &deliveries);
+        }
+        delivery::write_list_of_all(out, &deliveries.data)?;
+        out.flush()?;
+        if deliveries.next.is_some() {
+            notice(&format!("These are the newest {}; there are more.", deliveries.data.len()));
+        }
+        Ok(())
+    }
+}

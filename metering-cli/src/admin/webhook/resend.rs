@@ -1,0 +1,33 @@
+//! `webhook resend`: sends a delivery of any account again.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::events::DeliveryId;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::webhooks::delivery::{self, number};
+
+/// Send a delivery of any account again, whatever came of it before.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A running server sends it. The event keeps its id, so a receiver that has it already can tell.
+
+Example:
+  metering admin webhook resend 42")]
+pub(crate) struct ResendArgs {
+    /// The number of the delivery.
+    #[arg(value_name = "DELIVERY", value_parser = number)]
+    delivery: DeliveryId,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ResendArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let resent = session.administrator().await?.resend_delivery(self.delivery).await?;
+        if self.format.json { json_line(out, &resent) } else { delivery::write(out, delivery::RESENT, &resent) }
+    }
+}

@@ -1,0 +1,33 @@
+//! `webhook test`: sends a test event to the operator's own webhook.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::webhooks::delivery;
+
+/// Send a test event to the operator's own webhook, which is in the server's configuration.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A running server sends it. `metering admin webhook deliveries` shows what came of it.
+
+Example:
+  metering admin webhook test")]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+impl TestArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let sent = session.administrator().await?.test_webhook().await?;
+        if self.format.json {
+            json_line(out, &sent)
+        } else {
+            delivery::write(out, "The test event is on its way.", &sent)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `metering events`: the account's events.
+
+use std::io::Write;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use metering_core::wire::EventsDocument;
+
+use crate::client::session::ProfileArgs;
+use crate::client::session::documents::Document;
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+use crate::table::{Column, Table};
+
+/// Show what happened to the account, newest first: low balances, payments, keys.
+///
+/// Events are kept for 30 days. `metering webhooks` has them sent to a server.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering events
+  metering events --limit 20 --json")]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// How many events to show: 1 to 1000.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    limit: u32,
+    /// Show the events that follow; the value is `next` of the JSON output before.
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl EventsArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        let response = client.account_events(Some(self.limit), self.after.as_deref()).await?;
+        let document: Document<EventsDocument> = Document::of(response)?;
+        if self.format.json {
+            return document.write_json(out);
+        }
+        let mut table = Table::new(&[Column::Text("TIME"), Column::Text("TYPE"), Column::Text("DATA")]);
+        for event in &document.content.data {
+            table.row([&event.timestamp, &event.kind, &event.data.get()]);
+        }
+        table.write(out)?;
+        out.flush()?;
+        if document.content.next.is_some() {
+            notice(&format!("These are the newest {}; there are more.", document.content.data.len()));
+        }
+        Ok(())
+    }
+}

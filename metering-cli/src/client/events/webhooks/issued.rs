@@ -1,0 +1,47 @@
+//! A new secret: prints it, once.
+
+use std::io::Write;
+
+use metering_client::{ClientError, Response};
+use metering_core::wire::IssuedWebhookResponse;
+
+use crate::client::session::documents::Document;
+use crate::failure::Failure;
+use crate::output::notice;
+use crate::table::write_pairs;
+
+/// The failure of a request that issues a secret. If its response was lost, the service may have issued one; `then` says
+/// what to do in that case.
+pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
+    match error {
+        ClientError::Refused(refusal) if !refusal.status.is_server_error() => ClientError::Refused(refusal).into(),
+        error => Failure::TryLater(format!("the response was lost ({error}): there may be a new secret; {then}")),
+    }
+}
+
+/// Writes the webhook and the secret of a response. The secret can never be printed again, so even a closed pipe is a
+/// failure here, and the error says what to do.
+pub(super) fn write(response: &Response, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let document: Document<IssuedWebhookResponse> = Document::of(response.clone())?;
+    let IssuedWebhookResponse { secret, data } = &document.content;
+    let lost = |failure: Failure| {
+        Failure::Failed(format!(
+            "could not write the new secret of webhook {id} ({failure}), so it is lost; get another with \
+             `metering webhooks rotate {id}`",
+            id = data.id
+        ))
+    };
+    if json {
+        return document.write_json(out).and_then(|()| Ok(out.flush()?)).map_err(lost);
+    }
+    let secret = secret.secret().expose();
+    let pairs: [(&str, &dyn std::fmt::Display); 3] =
+        [("Webhook", &data.id), ("URL", &data.url), ("Secret", &secret.as_str())];
+    write_pairs(out, &pairs).and_then(|()| Ok(out.flush()?)).map_err(lost)?;
+    notice(&format!(
+        "The secret is shown only once; save it now, where your server can read it to check signatures. If it is lost, \
+         replace it with\n  metering webhooks rotate {}",
+        data.id
+    ));
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Webhooks and their deliveries: lists them, and sends a delivery again; and balance alerts of accounts.
+
+use super::action::{Action, NOTHING, Target, json, requested};
+use super::keys::invalid;
+use super::{AdminError, Administration, no_account};
+use crate::access::account::AccountId;
+use crate::events::{Delivery, DeliveryFilter, DeliveryId, WebhookId};
+use crate::service::webhooks::{find_delivery, read_threshold};
+use crate::store::{Cursor, Page, StoreError};
+use crate::wire::{
+    BalanceAlertDocument, BalanceAlertRequest, DeliveriesDocument, DeliveryDocument, WebhookDocument, WebhooksDocument,
+};
+
+impl Administration {
+    /// The webhooks of an account, oldest first; with `None`, the operator's own.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn webhooks(&self, account: Option<&AccountId>) -> Result<WebhooksDocument, AdminError> {
+        if let Some(id) = account {
+            self.account(id).await?;
+        }
+        let (webhooks, now) = (self.store.webhooks(account).await?, self.clock.now());
+        Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
+    }
+
+    /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first: at most `limit` after
+    /// `after`.
+    ///
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is no cursor of this list.
+    pub async fn deliveries(
+        &self,
+        account: Option<&AccountId>,
+        filter: DeliveryFilter,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, AdminError> {
+        if let Some(id) = account {
+            self.account(id).await?;
+        }
+        let Page { items, next } = self.store.deliveries(account, filter, after, limit).await?;
+        let data = items.into_iter().map(document).collect::<Result<_, _>>()?;
+        Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
+    }
+
+    /// Sends a delivery of any account again, whatever came of it before.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], or when the store fails.
+    pub async fn resend_delivery(&self, action: &Action, id: DeliveryId) -> Result<DeliveryDocument, AdminError> {
+        let missing = || AdminError::NotFound(format!("no delivery {}; deliveries are kept for 30 days", id.get()));
+        let found = find_delivery(&*self.store, None, DeliveryFilter::default(), id).await?.ok_or_else(missing)?;
+        let subject = found.event.account.as_ref().map_or_else(|| found.webhook.to_string(), ToString::to_string);
+        let before = json(&document(found)?);
+        let target = Target { name: "webhook.resend", subject, request: NOTHING.to_owned(), before, action };
+        let taken = async {
+            let resent = self.store.resend(None, id, self.clock.now()).await?;
+            document(resent.ok_or_else(missing)?)
+        };
+        self.audited(target, taken, json).await
+    }
+
+    /// Sends a test event to the operator's own webhook.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] when there is none, or when the store fails.
+    pub async fn test_webhook(&self, action: &Action) -> Result<DeliveryDocument, AdminError> {
+        let subject = WebhookId::OPERATOR.to_string();
+        let target = Target { name: "webhook.test", subject, request: NOTHING.to_owned(), before: None, action };
+        let taken = async {
+            let sent = self.store.test_webhook(None, &WebhookId::OPERATOR, self.clock.now()).await?;
+            let missing = || AdminError::NotFound("the operator has no webhook; configure webhooks.url".to_owned());
+            document(sent.ok_or_else(missing)?)
+        };
+        self.audited(target, taken, json).await
+    }
+
+    /// Sets the balance below which the event `balance.low` of an account is sent.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`], [`AdminError::NoSuchAccount`], or when the store fails.
+    pub async fn set_balance_alert(
+        &self,
+        action: &Action,
+        id: &AccountId,
+        request: &BalanceAlertRequest,
+    ) -> Result<BalanceAlertDocument, AdminError> {
+        let below = read_threshold(request).map_err(invalid)?;
+        let before = json(&BalanceAlertDocument::new(id, self.account(id).await?.alert));
+        let target =
+            Target { name: "account.alert", subject: id.to_string(), request: requested(request), before, action };
+        let taken = async {
+            let changed = self.store.set_balance_alert(id, below).await?.ok_or_else(|| no_account(id))?;
+            Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
+        };
+        self.audited(target, taken, json).await
+    }
+}
+
+fn document(delivery: Delivery) -> Result<DeliveryDocument, AdminError> {
+    let number = delivery.event.number;
+    let corrupt = || StoreError::Corrupt(format!("the data of event {number} is not JSON"));
+    Ok(DeliveryDocument::new(delivery).ok_or_else(corrupt)?)
+}

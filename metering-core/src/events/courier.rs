@@ -1,0 +1,275 @@
+//! Delivers events to webhooks: claims what is due, has it sent, and records how that ended.
+//!
+//! Any number of processes may run a courier on one store. If one ends in the middle of an attempt, its claim runs out,
+//! and another one sends the event again: receivers must expect an event more than once, always with the same id.
+
+mod attempt;
+mod stats;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+
+use crate::clock::{Clock, Timestamp};
+use crate::events::delivery::AttemptOutcome;
+use crate::events::secret::WebhookSecret;
+use crate::events::webhook::Webhook;
+use crate::retry::{Retries, RetryPolicy};
+use crate::store::{EventStore, StoreError};
+
+use attempt::Attempts;
+pub use stats::CourierStats;
+
+/// How long to wait before claiming again after the store failed.
+const STORE_RETRY: RetryPolicy = RetryPolicy::exponential(Duration::from_secs(1), Duration::from_secs(30));
+
+/// Sends webhooks, over HTTP or otherwise.
+#[async_trait]
+pub trait WebhookSender: Send + Sync + fmt::Debug {
+    /// Sends one webhook: a `POST` to the URL, with the headers `webhook-id`, `webhook-timestamp` and
+    /// `webhook-signature`. [`AttemptOutcome::of_response`] says what a response means.
+    ///
+    /// A customer chose the URL. So a sender must connect only to addresses that an
+    /// [`AddressPolicy`](crate::events::AddressPolicy) allows, and must not follow redirects.
+    async fn send(&self, message: WebhookMessage<'_>) -> AttemptOutcome;
+}
+
+/// One attempt to deliver an event.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookMessage<'a> {
+    /// Where to. The operator's own webhook has no account.
+    pub webhook: &'a Webhook,
+    /// The value of `webhook-id`, the same for every attempt.
+    pub id: &'a str,
+    /// The time of this attempt; its whole Unix seconds are the value of `webhook-timestamp`.
+    pub timestamp: Timestamp,
+    /// The value of `webhook-signature`.
+    pub signature: &'a str,
+    /// The body, of type `application/json`, which is signed byte for byte.
+    pub body: &'a [u8],
+}
+
+/// Wakes a [`Courier`] before its next poll. Clones wake the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Has the courier look for deliveries at once.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// How a [`Courier`] works.
+#[derive(Debug, Clone)]
+pub struct CourierSettings {
+    /// What webhooks to the operator are signed with, newest first. If there is none, they are left to other processes.
+    pub operator_secrets: Vec<WebhookSecret>,
+    /// How many webhooks are sent at a time. 64 by default.
+    pub max_in_flight: usize,
+    /// How often to look for deliveries. Two seconds by default.
+    pub poll: Duration,
+    /// How long an attempt may take. 30 seconds by default.
+    pub timeout: Duration,
+    /// Wakes it in between.
+    pub wake: Wake,
+}
+
+impl Default for CourierSettings {
+    fn default() -> Self {
+        Self {
+            operator_secrets: Vec::new(),
+            max_in_flight: 64,
+            poll: Duration::from_secs(2),
+            timeout: Duration::from_secs(30),
+            wake: Wake::default(),
+        }
+    }
+}
+
+/// Delivers the events of a store.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::events::{AttemptOutcome, Courier, CourierSettings, WebhookMessage, WebhookSender};
+/// use metering_core::service::WebhookSettings;
+/// use metering_core::{MemoryStore, Service, SystemClock};
+///
+/// /// Prints webhooks. A real one sends them over HTTP.
+/// #[derive(Debug)]
+/// struct Printer;
+///
+/// #[async_trait::async_trait]
+/// impl WebhookSender for Printer {
+///     async fn send(&self, message: WebhookMessage<'_>) -> AttemptOutcome {
+///         println!("{}: {}", message.id, String::from_utf8_lossy(message.body));
+///         AttemptOutcome::of_response(204, None)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new());
+/// let webhooks = WebhookSettings::default();
+/// let settings = CourierSettings { wake: webhooks.wake.clone(), ..CourierSettings::default() };
+/// let service = Service::with_defaults(store.clone()).with_webhooks(store.clone(), webhooks);
+/// let courier = Courier::new(store, Arc::new(Printer), Arc::new(SystemClock), settings);
+/// let stats = courier.stats();
+/// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+/// let delivering = tokio::spawn(async move { courier.run(async { drop(stopped.await) }).await });
+///
+/// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+/// let request = serde_json::from_str(r#"{"url": "https://hooks.example.com/"}"#)?;
+/// let webhook = service.create_webhook(Some(&key), &request).await?.data;
+/// service.test_webhook(Some(&key), &webhook.id).await?;
+/// # while stats.delivered() == 0 { tokio::task::yield_now().await; }
+///
+/// // When the program ends: no more attempts begin, and those under way end.
+/// drop(stop);
+/// delivering.await?;
+/// assert_eq!(stats.delivered(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Courier {
+    store: Arc<dyn EventStore>,
+    attempts: Arc<Attempts>,
+    clock: Arc<dyn Clock>,
+    settings: CourierSettings,
+    /// Set while the store fails, so that this is logged once.
+    store_retries: Option<Retries>,
+}
+
+impl Courier {
+    /// A courier that does nothing until it [runs](Self::run).
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn EventStore>,
+        sender: Arc<dyn WebhookSender>,
+        clock: Arc<dyn Clock>,
+        settings: CourierSettings,
+    ) -> Self {
+        let attempts = Attempts {
+            store: Arc::clone(&store),
+            sender,
+            clock: Arc::clone(&clock),
+            operator_secrets: settings.operator_secrets.clone(),
+            timeout: settings.timeout,
+            stats: Arc::default(),
+        };
+        Self { store, attempts: Arc::new(attempts), clock, settings, store_retries: None }
+    }
+
+    /// What its attempts came to.
+    #[must_use]
+    pub fn stats(&self) -> Arc<CourierStats> {
+        Arc::clone(&self.attempts.stats)
+    }
+
+    /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those under way have ended. Dropping
+    /// the future gives them up; they are made again when their claims have run out.
+    ///
+    /// A store or a sender that fails never ends it.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        let mut under_way = JoinSet::new();
+        loop {
+            let claimed = self.claim(&mut under_way).await;
+            let ended = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                ended = wait(claimed, &mut under_way, &self.settings) => ended,
+            };
+            ended.into_iter().for_each(log_panic);
+            // Those that ended in the meantime make room too.
+            while let Some(ended) = under_way.try_join_next() {
+                log_panic(ended);
+            }
+        }
+        while let Some(ended) = under_way.join_next().await {
+            log_panic(ended);
+        }
+    }
+
+    /// Claims as many deliveries as there is room for, and begins to send them. If the store fails, returns how long to
+    /// leave it alone.
+    async fn claim(&mut self, under_way: &mut JoinSet<()>) -> Claimed {
+        let room = self.settings.max_in_flight.saturating_sub(under_way.len());
+        if room == 0 {
+            return Claimed::Full;
+        }
+        let (now, limit) = (self.clock.now(), u32::try_from(room).unwrap_or(u32::MAX));
+        let for_operator = !self.settings.operator_secrets.is_empty();
+        // Twice the time of an attempt, so that there is time to record how it ended.
+        let lease = self.settings.timeout.saturating_mul(2);
+        let due = match self.store.claim_deliveries(now, lease, limit, for_operator).await {
+            Ok(due) => due,
+            Err(error) => return Claimed::StoreFailed(self.next_wait(&error)),
+        };
+        if self.store_retries.take().is_some() {
+            tracing::info!("webhooks are delivered again");
+        }
+        for due in due {
+            under_way.spawn(Arc::clone(&self.attempts).make(due));
+        }
+        Claimed::Some
+    }
+
+    fn next_wait(&mut self, error: &StoreError) -> Duration {
+        if self.store_retries.is_none() {
+            tracing::warn!(%error, "no webhooks are delivered while the store fails");
+        }
+        let retries = self.store_retries.get_or_insert_with(|| STORE_RETRY.start());
+        retries.next_wait(None, Duration::ZERO).unwrap_or(STORE_RETRY.longest_wait)
+    }
+}
+
+fn log_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "sending a webhook panicked; it is sent again when its claim has run out");
+    }
+}
+
+/// What a look for deliveries came to.
+enum Claimed {
+    /// There may be more soon.
+    Some,
+    /// As many as possible are under way.
+    Full,
+    /// The store is left alone for this long.
+    StoreFailed(Duration),
+}
+
+/// Waits until there may be something to claim. Returns how an attempt ended, if one did.
+async fn wait(
+    claimed: Claimed,
+    under_way: &mut JoinSet<()>,
+    settings: &CourierSettings,
+) -> Option<Result<(), JoinError>> {
+    match claimed {
+        Claimed::StoreFailed(wait) => {
+            tokio::time::sleep(wait).await;
+            None
+        }
+        Claimed::Full => under_way.join_next().await,
+        Claimed::Some => tokio::select! {
+            // The next event of the same account can be sent now.
+            Some(ended) = under_way.join_next() => Some(ended),
+            () = settings.wake.0.notified() => None,
+            () = tokio::time::sleep(settings.poll) => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! One attempt to deliver an event: signs it, has it sent, and records how that ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::clock::{Clock, Timestamp};
+use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryState, DueDelivery};
+use crate::events::event::{Event, EventKind};
+use crate::events::secret::WebhookSecret;
+use crate::events::signature::signature;
+use crate::retry::RetryPolicy;
+use crate::store::EventStore;
+
+use super::{CourierStats, WebhookMessage, WebhookSender};
+
+/// How long to wait before recording the end of an attempt again, if the store failed. Until the claim has run out, no
+/// other process sends the event again.
+const RECORD_RETRY: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(250), Duration::from_secs(5));
+
+/// Makes attempts.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    pub(super) store: Arc<dyn EventStore>,
+    pub(super) sender: Arc<dyn WebhookSender>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) operator_secrets: Vec<WebhookSecret>,
+    pub(super) timeout: Duration,
+    pub(super) stats: Arc<CourierStats>,
+}
+
+impl Attempts {
+    /// Sends what was claimed, and records how that ended.
+    pub(super) async fn make(self: Arc<Self>, due: DueDelivery) {
+        let sent = tokio::time::timeout(self.timeout, self.send(&due)).await;
+        let outcome = sent.unwrap_or_else(|_| failed("there was no response in time"));
+        self.record(&due.delivery, outcome).await;
+    }
+
+    async fn send(&self, due: &DueDelivery) -> AttemptOutcome {
+        let DueDelivery { delivery, webhook } = due;
+        let Some(body) = body(&delivery.event) else {
+            tracing::error!(event = %delivery.event.id(), "the data of an event in the store is not JSON");
+            return failed("the event cannot be read");
+        };
+        let (timestamp, id) = (self.clock.now(), delivery.event.id());
+        let secrets: Vec<_> = match &webhook.account {
+            Some(_) => webhook.signing_secrets(timestamp).collect(),
+            None => self.operator_secrets.iter().collect(),
+        };
+        let signature = signature(&secrets, id.as_str(), timestamp, &body);
+        let message = WebhookMessage { webhook, id: id.as_str(), timestamp, signature: &signature, body: &body };
+        self.sender.send(message).await
+    }
+
+    /// Records how an attempt ended, if need be again until its claim has run out.
+    async fn record(&self, delivery: &Delivery, outcome: AttemptOutcome) {
+        let (id, attempt) = (delivery.id, delivery.progress.attempts);
+        let mut retries = RECORD_RETRY.start();
+        loop {
+            let now = self.clock.now();
+            match self.store.finish_delivery(id, attempt, outcome.clone(), now).await {
+                Ok(finished) => {
+                    self.stats.count(&outcome, finished.as_ref());
+                    finished.iter().for_each(log_parked);
+                    return;
+                }
+                Err(error) if now >= delivery.progress.next_at => {
+                    self.stats.count(&outcome, None);
+                    let event = delivery.event.id();
+                    tracing::warn!(%error, %event, "could not record how a webhook was sent; it is sent again");
+                    return;
+                }
+                Err(_) => {
+                    let wait = retries.next_wait(None, Duration::ZERO);
+                    tokio::time::sleep(wait.unwrap_or(RECORD_RETRY.longest_wait)).await;
+                }
+            }
+        }
+    }
+}
+
+fn failed(error: &str) -> AttemptOutcome {
+    AttemptOutcome::Failed { status: None, error: error.to_owned(), retry_after: None }
+}
+
+fn log_parked(delivery: &Delivery) {
+    let Delivery { id, webhook, event, progress } = delivery;
+    if progress.state == DeliveryState::Parked {
+        let account = event.account.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (delivery, event) = (id.get(), event.id());
+        tracing::warn!(delivery, %webhook, account, %event, "a webhook does not take an event; its delivery is parked");
+    }
+}
+
+/// What is sent, as the specification recommends it.
+fn body(event: &Event) -> Option<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Payload<'a> {
+        #[serde(rename = "type")]
+        kind: EventKind,
+        timestamp: Timestamp,
+        data: &'a RawValue,
+    }
+    let data: &RawValue = serde_json::from_str(&event.data).ok()?;
+    serde_json::to_vec(&Payload { kind: event.kind, timestamp: event.created_at, data }).ok()
+}

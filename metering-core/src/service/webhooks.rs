@@ -1,0 +1,388 @@
+//! Webhooks of an account, their deliveries, and the account's events.
+
+use std::sync::Arc;
+
+use crate::access::account::AccountId;
+use crate::access::credentials::Caller;
+use crate::access::scope::Scope;
+use crate::error::Error;
+use crate::events::{
+    AddressPolicy, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventKind, EventKinds, NewWebhook, Wake,
+    Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
+};
+use crate::money::credits::Credits;
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::service::key_terms::end_of_grace;
+use crate::service::reports::within;
+use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
+use crate::wire::{
+    BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
+    DeliveriesDocument, DeliveryDocument, DeliveryResponse, EventDocument, EventsDocument, IssuedWebhookResponse,
+    RotateWebhookRequest, WebhookDocument, WebhookResponse, WebhooksDocument,
+};
+
+/// The most events or deliveries in one response.
+const MAX_ENTRIES: u32 = 100;
+
+/// For how long webhooks are signed with the old secret too, unless the rotation says otherwise: a day.
+const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
+
+/// A script whose list came out empty must not subscribe to everything.
+const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
+
+/// What webhooks customers may have.
+#[derive(Debug, Clone)]
+pub struct WebhookSettings {
+    /// How many webhooks an account may have; 0 for none. 10 by default.
+    pub max_per_account: u32,
+    /// Which addresses a URL may name. Only public ones by default. Whoever sends webhooks must ask the policy again,
+    /// about the addresses that a host's name resolves to.
+    pub addresses: AddressPolicy,
+    /// Wakes the process that delivers, when a webhook is tested or a delivery is sent again.
+    pub wake: Wake,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self { max_per_account: 10, addresses: AddressPolicy::default(), wake: Wake::default() }
+    }
+}
+
+impl Service {
+    /// Offers webhooks, events and balance alerts. Without this, the service refuses them.
+    ///
+    /// `store` must be the service's own store. To deliver the events, run a
+    /// [`Courier`](crate::events::Courier); [`Service::create_webhook`] has an example.
+    #[must_use]
+    pub fn with_webhooks(mut self, store: Arc<dyn EventStore>, settings: WebhookSettings) -> Self {
+        self.event_store = Some(store);
+        self.webhooks = settings;
+        self
+    }
+
+    /// Creates a webhook of the caller's account. The response is the only one with its secret.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::service::WebhookSettings;
+    /// use metering_core::{MemoryStore, Service};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(MemoryStore::new());
+    /// let service = Service::with_defaults(store.clone()).with_webhooks(store, WebhookSettings::default());
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let request = serde_json::from_str(r#"{"url": "https://hooks.example.com/", "events": ["balance.low"]}"#)?;
+    /// let issued = service.create_webhook(Some(&key), &request).await?;
+    /// assert!(issued.secret.secret().expose().starts_with("whsec_"));
+    ///
+    /// // A test is an event too. A courier delivers both: see `metering_core::events::Courier`.
+    /// let test = service.test_webhook(Some(&key), &issued.data.id).await?;
+    /// assert_eq!(test.data.event.kind, "webhook.test");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not manage the account,
+    /// [`Error::ValidationFailed`], [`Error::TooManyWebhooks`], [`Error::WebhooksNotOffered`], or when the store fails.
+    pub async fn create_webhook(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        request: &CreateWebhookRequest,
+    ) -> Result<IssuedWebhookResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        if self.webhooks.max_per_account == 0 {
+            return Err(Error::WebhooksNotOffered);
+        }
+        let mut fields = Fields::default();
+        let url = fields.required("url", request.url.as_deref());
+        let url = url.and_then(|text| self.read_url(&mut fields, text));
+        let kinds = request.events.as_deref().map(|events| read_kinds(&mut fields, events));
+        let Some(url) = url.filter(|_| fields.is_empty()) else { return Err(fields.into_error()) };
+        let secret = WebhookSecret::generate(&*self.payments.randomness);
+        let now = self.clock.now();
+        let new = NewWebhook {
+            id: WebhookId::generate(&*self.payments.randomness),
+            account: account.id,
+            terms: WebhookTerms { url, kinds: kinds.unwrap_or_default() },
+            secret: secret.clone(),
+            max_webhooks: self.webhooks.max_per_account,
+            created_at: now,
+        };
+        match self.event_store()?.create_webhook(new).await? {
+            WebhookCreated::Webhook(webhook) => {
+                Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
+            }
+            WebhookCreated::NoSuchAccount => Err(Error::Unauthorized),
+            WebhookCreated::TooMany => Err(Error::TooManyWebhooks),
+        }
+    }
+
+    /// The webhooks of the caller's account, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not read, or when the store
+    /// fails.
+    pub async fn webhooks(&self, caller: impl Into<Caller<'_>>) -> Result<WebhooksDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        let (webhooks, now) = (self.event_store()?.webhooks(Some(&account.id)).await?, self.clock.now());
+        Ok(WebhooksDocument { data: webhooks.iter().map(|webhook| WebhookDocument::new(webhook, now)).collect() })
+    }
+
+    /// One webhook of the caller's account.
+    ///
+    /// # Errors
+    /// As [`Service::webhooks`], and [`Error::NoSuchWebhook`].
+    pub async fn webhook(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<WebhookResponse, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        let webhook = self.find_webhook(&account.id, id).await?;
+        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.clock.now()) })
+    }
+
+    /// Changes a webhook of the caller's account.
+    ///
+    /// # Errors
+    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
+    pub async fn change_webhook(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+        request: &ChangeWebhookRequest,
+    ) -> Result<WebhookResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let mut fields = Fields::default();
+        let url = request.url.as_deref().and_then(|text| self.read_url(&mut fields, text));
+        let kinds = request.events.as_ref().map(|events| match events {
+            Some(events) => read_kinds(&mut fields, events),
+            None => EventKinds::default(),
+        });
+        if !fields.is_empty() {
+            return Err(fields.into_error());
+        }
+        let change = WebhookChange::Terms { url, kinds, disabled: request.disabled };
+        let webhook = self.changed_webhook(&account.id, id, change).await?;
+        self.webhooks.wake.wake();
+        Ok(WebhookResponse { data: WebhookDocument::new(&webhook, self.clock.now()) })
+    }
+
+    /// Deletes a webhook of the caller's account, with its deliveries.
+    ///
+    /// # Errors
+    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
+    pub async fn delete_webhook(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+    ) -> Result<DeletedWebhookResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let deleted = self.event_store()?.delete_webhook(&account.id, &read_id(id)?).await?;
+        if deleted { Ok(DeletedWebhookResponse { deleted }) } else { Err(Error::NoSuchWebhook) }
+    }
+
+    /// Replaces the secret of a webhook of the caller's account. For a while, webhooks are signed with both secrets. The
+    /// response is the only one with the new secret.
+    ///
+    /// # Errors
+    /// As [`Service::create_webhook`], and [`Error::NoSuchWebhook`].
+    pub async fn rotate_webhook(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+        request: &RotateWebhookRequest,
+    ) -> Result<IssuedWebhookResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let now = self.clock.now();
+        let old_until = end_of_grace(request.grace_seconds.or(Some(DEFAULT_GRACE_SECONDS)), now)?;
+        let secret = WebhookSecret::generate(&*self.payments.randomness);
+        let change = WebhookChange::Rotate { secret: secret.clone(), old_until };
+        let webhook = self.changed_webhook(&account.id, id, change).await?;
+        Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
+    }
+
+    /// Sends a test event to one webhook of the caller's account, whichever events it asks for.
+    ///
+    /// # Errors
+    /// As [`Service::create_webhook`]; [`Error::NoSuchWebhook`], and [`Error::WebhookInactive`].
+    pub async fn test_webhook(&self, caller: impl Into<Caller<'_>>, id: &str) -> Result<DeliveryResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let webhook = self.find_active(&account.id, id).await?;
+        let now = self.clock.now();
+        let delivery = self.event_store()?.test_webhook(Some(&account.id), &webhook.id, now).await?;
+        self.webhooks.wake.wake();
+        delivery_response(delivery.ok_or(Error::NoSuchWebhook)?)
+    }
+
+    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in the
+    /// state with this name if one is given.
+    ///
+    /// # Errors
+    /// As [`Service::webhooks`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].
+    pub async fn deliveries(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+        state: Option<&str>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<DeliveriesDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        let limit = within("limit", limit, MAX_ENTRIES)?;
+        let state = state.map(read_delivery_state).transpose()?;
+        let webhook = self.find_webhook(&account.id, id).await?;
+        let filter = DeliveryFilter { webhook: Some(webhook.id), state };
+        let after = after.map(Cursor::new);
+        let page = self.event_store()?.deliveries(Some(&account.id), filter, after.as_ref(), limit).await;
+        let Page { items, next } = known_cursor(page)?;
+        let data = items.into_iter().map(DeliveryDocument::new).collect::<Option<_>>().ok_or(Error::Internal)?;
+        Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
+    }
+
+    /// Sends a delivery of a webhook of the caller's account again, whatever came of it before.
+    ///
+    /// # Errors
+    /// As [`Service::test_webhook`], and [`Error::NoSuchDelivery`].
+    pub async fn resend_delivery(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        id: &str,
+        delivery: &str,
+    ) -> Result<DeliveryResponse, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let webhook = self.find_active(&account.id, id).await?;
+        let number: i64 = delivery.parse().map_err(|_| Error::NoSuchDelivery)?;
+        let (store, delivery) = (self.event_store()?, DeliveryId::new(number));
+        let filter = DeliveryFilter { webhook: Some(webhook.id), state: None };
+        find_delivery(store, Some(&account.id), filter, delivery).await?.ok_or(Error::NoSuchDelivery)?;
+        let resent = store.resend(Some(&account.id), delivery, self.clock.now()).await?;
+        self.webhooks.wake.wake();
+        delivery_response(resent.ok_or(Error::NoSuchDelivery)?)
+    }
+
+    /// The events of the caller's account, newest first: at most `limit` (1 to 100) after `after`.
+    ///
+    /// # Errors
+    /// As [`Service::webhooks`], and [`Error::ValidationFailed`].
+    pub async fn events(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<EventsDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        let limit = within("limit", limit, MAX_ENTRIES)?;
+        let after = after.map(Cursor::new);
+        let page = self.event_store()?.events(&account.id, after.as_ref(), limit).await;
+        let Page { items, next } = known_cursor(page)?;
+        let data = items.iter().map(EventDocument::new).collect::<Option<_>>().ok_or(Error::Internal)?;
+        Ok(EventsDocument { org_id: account.id.to_string(), data, next: next.map(|next| next.as_str().to_owned()) })
+    }
+
+    /// When the owner of the caller's account is told about its balance.
+    ///
+    /// # Errors
+    /// As [`Service::webhooks`].
+    pub async fn balance_alert(&self, caller: impl Into<Caller<'_>>) -> Result<BalanceAlertDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        Ok(BalanceAlertDocument::new(&account.id, account.alert))
+    }
+
+    /// Sets the balance below which the event `balance.low` is sent.
+    ///
+    /// # Errors
+    /// As [`Service::webhooks`], but the key must be allowed to manage; and [`Error::ValidationFailed`].
+    pub async fn set_balance_alert(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        request: &BalanceAlertRequest,
+    ) -> Result<BalanceAlertDocument, Error> {
+        let account = self.authorize(caller, Scope::Manage).await?;
+        let below = read_threshold(request)?;
+        let changed = self.event_store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
+        Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
+    }
+
+    fn event_store(&self) -> Result<&dyn EventStore, Error> {
+        self.event_store.as_deref().ok_or(Error::WebhooksNotOffered)
+    }
+
+    async fn find_webhook(&self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
+        let id = read_id(id)?;
+        let webhooks = self.event_store()?.webhooks(Some(account)).await?;
+        webhooks.into_iter().find(|webhook| webhook.id == id).ok_or(Error::NoSuchWebhook)
+    }
+
+    async fn find_active(&self, account: &AccountId, id: &str) -> Result<Webhook, Error> {
+        let webhook = self.find_webhook(account, id).await?;
+        if webhook.state == WebhookState::Active { Ok(webhook) } else { Err(Error::WebhookInactive) }
+    }
+
+    async fn changed_webhook(&self, account: &AccountId, id: &str, change: WebhookChange) -> Result<Webhook, Error> {
+        let now = self.clock.now();
+        let changed = self.event_store()?.change_webhook(account, &read_id(id)?, change, now).await?;
+        changed.ok_or(Error::NoSuchWebhook)
+    }
+
+    fn read_url(&self, fields: &mut Fields, text: &str) -> Option<WebhookUrl> {
+        WebhookUrl::parse(text, &self.webhooks.addresses).map_err(|problem| fields.wrong("url", problem)).ok()
+    }
+}
+
+fn read_id(id: &str) -> Result<WebhookId, Error> {
+    id.parse().map_err(|_| Error::NoSuchWebhook)
+}
+
+fn read_kinds(fields: &mut Fields, events: &[String]) -> EventKinds {
+    if events.is_empty() {
+        fields.wrong("events", NO_EVENTS);
+    }
+    let kinds = events.iter().map(|name| name.parse::<EventKind>()).collect::<Result<_, _>>();
+    kinds.unwrap_or_else(|problem| {
+        fields.wrong("events", format_args!("has {problem}"));
+        EventKinds::default()
+    })
+}
+
+/// The state of deliveries with this name.
+pub(crate) fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
+    let names = || DeliveryState::ALL.map(DeliveryState::as_str).join(", ");
+    DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
+}
+
+/// The delivery with this number, if the filter finds it.
+pub(crate) async fn find_delivery(
+    store: &dyn EventStore,
+    account: Option<&AccountId>,
+    filter: DeliveryFilter,
+    id: DeliveryId,
+) -> Result<Option<Delivery>, StoreError> {
+    // The newest one before the next number.
+    let after = Cursor::new(id.get().saturating_add(1).to_string());
+    let found = store.deliveries(account, filter, Some(&after), 1).await?;
+    Ok(found.items.into_iter().next().filter(|found| found.id == id))
+}
+
+/// The balance below which an account's owner is told.
+///
+/// # Errors
+/// [`Error::ValidationFailed`].
+pub(crate) fn read_threshold(request: &BalanceAlertRequest) -> Result<Option<Credits>, Error> {
+    let below = request.below.ok_or_else(|| Error::field("below", "is required; send null for never"))?;
+    if below.is_some_and(|below| !below.is_positive()) {
+        return Err(Error::field("below", "must be above 0, or null for never"));
+    }
+    Ok(below)
+}
+
+fn known_cursor<T>(page: Result<Page<T>, StoreError>) -> Result<Page<T>, Error> {
+    match page {
+        Err(StoreError::UnknownCursor) => Err(Error::field("after", "is not a value of next")),
+        page => Ok(page?),
+    }
+}
+
+fn delivery_response(delivery: Delivery) -> Result<DeliveryResponse, Error> {
+    Ok(DeliveryResponse { data: DeliveryDocument::new(delivery).ok_or(Error::Internal)? })
+}

@@ -1,0 +1,391 @@
+//! Webhooks, their deliveries, and events, as the owners of accounts see them.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::access::account::AccountId;
+use crate::clock::Timestamp;
+use crate::events::{Delivery, DeliveryState, Event, Webhook, WebhookSecret, WebhookState};
+use crate::money::alert::BalanceAlert;
+use crate::money::credits::{Credits, printed_if_any};
+
+use super::keys::{amount, present};
+
+/// The body of `POST /webhooks`.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CreateWebhookRequest {
+    /// Where to send events: an https URL with a public host.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub url: Option<String>,
+    /// The events to send, such as `balance.low`; all of them if omitted or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+}
+
+/// The body of `PATCH /webhooks/{id}`. Omitted fields are unchanged.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChangeWebhookRequest {
+    /// Where to send events: an https URL with a public host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The events to send; null for all of them.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    pub events: Option<Option<Vec<String>>>,
+    /// Whether it is switched off. Events that happen while it is off are never sent to it. False switches on a webhook
+    /// that is gone, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+/// The body of `POST /webhooks/{id}/rotate`.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RotateWebhookRequest {
+    /// For how many more seconds webhooks are also signed with the old secret, at most a week. A day by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<u32>,
+}
+
+/// The secret of a webhook, in the response that gives it to its owner. Its debug output does not show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedWebhookSecret(WebhookSecret);
+
+/// The response to `POST /webhooks` and `POST /webhooks/{id}/rotate`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct IssuedWebhookResponse {
+    /// The secret to verify signatures with, shown only once: `whsec_` and base64.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub secret: IssuedWebhookSecret,
+    /// The webhook.
+    pub data: WebhookDocument,
+}
+
+/// Whether events are sent to a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookStatus {
+    /// They are.
+    Active,
+    /// It was switched off.
+    Disabled,
+    /// Its URL responded 410 Gone, which switched it off.
+    Gone,
+}
+
+/// A webhook, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WebhookDocument {
+    /// Its id.
+    pub id: String,
+    /// Where events are sent.
+    pub url: String,
+    /// The events that are sent; empty for all of them.
+    pub events: Vec<String>,
+    /// Whether events are sent to it.
+    pub state: WebhookStatus,
+    /// Until when webhooks are also signed with the secret before this one, as RFC 3339; null if they are not.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub old_secret_expires_at: Option<Timestamp>,
+    /// When it was created, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+}
+
+/// The response to `GET /webhooks/{id}` and `PATCH /webhooks/{id}`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WebhookResponse {
+    /// The webhook.
+    pub data: WebhookDocument,
+}
+
+/// The response to `GET /webhooks`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WebhooksDocument {
+    /// The account's webhooks, oldest first.
+    pub data: Vec<WebhookDocument>,
+}
+
+/// The response to `DELETE /webhooks/{id}`.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeletedWebhookResponse {
+    /// Always true.
+    pub deleted: bool,
+}
+
+/// An event. Webhooks receive the same, but for the id, which is in the header `webhook-id`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EventDocument {
+    /// Its id, which never changes.
+    pub id: String,
+    /// What happened, such as `balance.low`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// When it happened, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub timestamp: Timestamp,
+    /// To what. The fields depend on the type.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub data: Box<RawValue>,
+}
+
+/// The response to `GET /events`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EventsDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// The events, newest first.
+    pub data: Vec<EventDocument>,
+    /// The value of `after` for the events that follow; null when there are none.
+    pub next: Option<String>,
+}
+
+/// Whether an event has reached a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    /// Not yet: it is being sent, or will be sent again.
+    Pending,
+    /// It has.
+    Delivered,
+    /// It was given up after three days of retries, or because the webhook is gone. It can be sent again.
+    Parked,
+}
+
+/// An event on its way to a webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveryDocument {
+    /// Its number.
+    pub id: i64,
+    /// The webhook.
+    pub webhook_id: String,
+    /// Whether the event has reached it.
+    pub state: DeliveryStatus,
+    /// How often it was sent.
+    pub attempts: u32,
+    /// When it is sent next, as RFC 3339, or when its current attempt is given up; null unless it is pending.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub next_attempt_at: Option<Timestamp>,
+    /// When the last attempt ended, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub last_attempt_at: Option<Timestamp>,
+    /// The HTTP status that the webhook last responded with.
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+    /// The event.
+    pub event: EventDocument,
+}
+
+/// The response to `POST /webhooks/{id}/test` and `POST /webhooks/{id}/deliveries/{delivery}/resend`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveryResponse {
+    /// The delivery, which is sent soon.
+    pub data: DeliveryDocument,
+}
+
+/// The response to `GET /webhooks/{id}/deliveries`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveriesDocument {
+    /// The deliveries, newest first.
+    pub data: Vec<DeliveryDocument>,
+    /// The value of `after` for the deliveries that follow; null when there are none.
+    pub next: Option<String>,
+}
+
+/// The body of `PUT /credits/alert`.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BalanceAlertRequest {
+    /// The event `balance.low` is sent when the balance falls below this, in credits above 0, as text or as a number;
+    /// null for never. Required.
+    #[serde(default, deserialize_with = "present_amount", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required))]
+    pub below: Option<Option<Credits>>,
+}
+
+/// The response to `GET /credits/alert` and `PUT /credits/alert`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct BalanceAlertDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// The event `balance.low` is sent when the balance falls below this; null for never.
+    #[serde(deserialize_with = "printed_if_any")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub below: Option<Credits>,
+}
+
+impl IssuedWebhookSecret {
+    /// The secret.
+    #[must_use]
+    pub const fn secret(&self) -> &WebhookSecret {
+        &self.0
+    }
+}
+
+impl From<WebhookSecret> for IssuedWebhookSecret {
+    fn from(secret: WebhookSecret) -> Self {
+        Self(secret)
+    }
+}
+
+impl Serialize for IssuedWebhookSecret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.expose())
+    }
+}
+
+impl<'de> Deserialize<'de> for IssuedWebhookSecret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = zeroize::Zeroizing::new(String::deserialize(deserializer)?);
+        WebhookSecret::parse(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Without the URL, which may have a secret in it.
+impl fmt::Debug for CreateWebhookRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateWebhookRequest").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+/// Without the URL, which may have a secret in it.
+impl fmt::Debug for ChangeWebhookRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url: _, events, disabled } = self;
+        f.debug_struct("ChangeWebhookRequest")
+            .field("events", events)
+            .field("disabled", disabled)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WebhookDocument {
+    /// The webhook as it is at `now`.
+    #[must_use]
+    pub fn new(webhook: &Webhook, now: Timestamp) -> Self {
+        let old = webhook.secrets.iter().filter_map(|secret| secret.expires_at).filter(|at| now < *at);
+        Self {
+            id: webhook.id.to_string(),
+            url: webhook.terms.url.to_string(),
+            events: webhook.terms.kinds.iter().map(|kind| kind.to_string()).collect(),
+            state: webhook.state.into(),
+            old_secret_expires_at: old.max(),
+            created_at: webhook.created_at,
+        }
+    }
+}
+
+impl From<WebhookState> for WebhookStatus {
+    fn from(state: WebhookState) -> Self {
+        match state {
+            WebhookState::Active => Self::Active,
+            WebhookState::Disabled => Self::Disabled,
+            WebhookState::Gone => Self::Gone,
+        }
+    }
+}
+
+impl WebhookStatus {
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => WebhookState::Active.as_str(),
+            Self::Disabled => WebhookState::Disabled.as_str(),
+            Self::Gone => WebhookState::Gone.as_str(),
+        }
+    }
+}
+
+impl EventDocument {
+    /// The event. `None` if its data is not JSON, which stores never hold.
+    #[must_use]
+    pub fn new(event: &Event) -> Option<Self> {
+        Some(Self {
+            id: event.id().to_string(),
+            kind: event.kind.to_string(),
+            timestamp: event.created_at,
+            data: RawValue::from_string(event.data.clone()).ok()?,
+        })
+    }
+}
+
+impl From<DeliveryState> for DeliveryStatus {
+    fn from(state: DeliveryState) -> Self {
+        match state {
+            DeliveryState::Pending => Self::Pending,
+            DeliveryState::Delivered => Self::Delivered,
+            DeliveryState::Parked => Self::Parked,
+        }
+    }
+}
+
+impl DeliveryStatus {
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => DeliveryState::Pending.as_str(),
+            Self::Delivered => DeliveryState::Delivered.as_str(),
+            Self::Parked => DeliveryState::Parked.as_str(),
+        }
+    }
+}
+
+impl DeliveryDocument {
+    /// The delivery. `None` if the data of its event is not JSON, which stores never hold.
+    #[must_use]
+    pub fn new(delivery: Delivery) -> Option<Self> {
+        let Delivery { id, webhook, event, progress } = delivery;
+        let (at, status, error) =
+            progress.last.map_or((None, None, None), |last| (Some(last.at), last.status, last.error));
+        Some(Self {
+            id: id.get(),
+            webhook_id: webhook.to_string(),
+            state: progress.state.into(),
+            attempts: progress.attempts,
+            next_attempt_at: (progress.state == DeliveryState::Pending).then_some(progress.next_at),
+            last_attempt_at: at,
+            last_status: status,
+            last_error: error,
+            event: EventDocument::new(&event)?,
+        })
+    }
+}
+
+impl BalanceAlertDocument {
+    /// The alert of an account.
+    #[must_use]
+    pub fn new(account: &AccountId, alert: BalanceAlert) -> Self {
+        Self { org_id: account.to_string(), below: alert.threshold }
+    }
+}
+
+pub(super) fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
+    amount(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests;

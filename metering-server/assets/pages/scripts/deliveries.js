@@ -1,0 +1,158 @@
+// The deliveries to a webhook, newest first: what was sent, how often, and what the webhook responded.
+
+import { callApi, sentence } from "/assets/api.js";
+import { choice } from "/assets/choice.js";
+import { busy, h, wait } from "/assets/dom.js";
+import { table } from "/assets/table.js";
+
+/** How many deliveries are asked for at once. */
+const PAGE = 25;
+/** How often, and how many times, to look whether a delivery has arrived. */
+const PAUSE = 1_000;
+const LOOKS = 10;
+const FILTERS = [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["parked", "Parked"]];
+const STATES = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag-good"], parked: ["Parked", "tag-bad"] };
+const COLUMNS = [{ name: "Event", head: true }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt" }];
+
+/** A time to the second, in UTC. */
+const second = (text) => h("time", { datetime: text, title: text, class: "whole" }, text.slice(0, 19).replace("T", " "));
+
+/**
+ * Shows the deliveries to `webhook` in `place`. `key` is the key of the visit, `here()` whether its user is still on the
+ * page, and `manages` whether the key may send deliveries again. `state` is the state that is shown first; empty for all.
+ */
+export class Deliveries {
+  #place;
+  #visit;
+  #rows = [];
+  #next = null;
+  #over = new AbortController();
+
+  constructor(place, webhook, { key, here, manages, state = "" }) {
+    this.#place = place;
+    this.#visit = { key, here, manages };
+    this.webhook = webhook;
+    this.state = state;
+    this.list = h("div", { id: "deliveries-list" }, h("p", { class: "status", role: "status" }, "Loading …"));
+    this.problem = h("div", { role: "alert" });
+    const filter = choice("State", FILTERS, state, (chosen) => {
+      this.state = chosen;
+      this.#rows = [];
+      this.load();
+    });
+    place.replaceChildren(
+      h(
+        "section",
+        { "aria-labelledby": "deliveries-title", class: "stack-gap", id: "deliveries" },
+        h("div", { class: "section-head" }, h("h2", { id: "deliveries-title", tabindex: "-1" }, "Deliveries"), h("p", { class: "soft" }, "Times are UTC")),
+        h("p", { class: "soft webhook-url" }, "To ", webhook.url),
+        filter,
+        this.problem,
+        this.list,
+        h("p", { class: "soft hint" }, "Deliveries are kept for 30 days. One that fails for three days is parked: it is sent again only if you resend it."),
+      ),
+    );
+    this.loaded = this.load();
+  }
+
+  /** Stops what still loads. */
+  end() {
+    this.#over.abort();
+  }
+
+  get #isLate() {
+    return this.#over.signal.aborted || !this.#visit.here();
+  }
+
+  /** Loads and shows the deliveries: at least as many as were shown. */
+  load() {
+    return this.#try(async () => {
+      const { state } = this;
+      const shown = this.#rows.length;
+      let [rows, next] = await this.#part(null);
+      while (next && rows.length < shown) [rows, next] = await this.#part(next, rows);
+      if (this.#isLate || this.state !== state) return;
+      [this.#rows, this.#next] = [rows, next];
+      this.#draw();
+    });
+  }
+
+  /** Shows all deliveries, and looks again until the newest was sent once. */
+  async follow() {
+    await this.loaded;
+    for (let looks = 0; looks < LOOKS && !this.#isLate; looks += 1) {
+      const [newest] = this.#rows;
+      if (newest && (newest.state !== "pending" || newest.last_attempt_at)) return;
+      await wait(PAUSE, this.#over.signal);
+      if (!this.#isLate) await this.load();
+    }
+  }
+
+  async #try(work) {
+    this.problem.replaceChildren();
+    try {
+      await work();
+    } catch (error) {
+      if (this.#isLate) return;
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => this.load() } }, "Try again");
+      this.problem.replaceChildren(h("div", { class: "notice notice-bad" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
+    }
+  }
+
+  #draw() {
+    const { manages } = this.#visit;
+    const rows = this.#rows.map((delivery) => this.#row(delivery));
+    const empty = this.state ? "No deliveries are in this state." : "Nothing was sent to it yet.";
+    this.list.replaceChildren(rows.length === 0 ? h("p", { class: "soft", id: "no-deliveries" }, empty) : table("Deliveries", manages ? [...COLUMNS, { name: "Actions" }] : COLUMNS, rows), ...(this.#next ? [this.#more()] : []));
+  }
+
+  #row(delivery) {
+    const { id, event, state, attempts, last_attempt_at: last, next_attempt_at: next, last_status: status, last_error: error } = delivery;
+    const [words, kind] = STATES[state] ?? [state, ""];
+    const response = error ?? (status ? `Status ${status}` : "");
+    const result = last ? h("span", { class: "cell" }, second(last), h("span", { class: error ? "under break bad" : "under" }, response)) : h("span", { class: "soft" }, "None yet");
+    const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
+    resend.addEventListener("click", () => busy(resend, () => this.#resend(delivery)));
+    return [
+      [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
+      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && next && h("span", { class: "under" }, "Next ", second(next))),
+      attempts,
+      result,
+      ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" ? "" : resend)] : []),
+    ];
+  }
+
+  async #resend({ id }) {
+    await this.#try(async () => {
+      await callApi(`/webhooks/${this.webhook.id}/deliveries/${id}/resend`, { method: "POST", key: this.#visit.key });
+      await this.load();
+    });
+    if (!this.#isLate) (this.list.querySelector(`[data-resend="${id}"] button`) ?? this.#place.querySelector("h2"))?.focus();
+  }
+
+  #more() {
+    const more = h("button", { class: "button button-quiet button-small table-more", type: "button", id: "more-deliveries" }, "Show more deliveries");
+    more.addEventListener("click", () =>
+      busy(more, () =>
+        this.#try(async () => {
+          const [rows, next] = await this.#part(this.#next, this.#rows);
+          if (this.#isLate) return;
+          [this.#rows, this.#next] = [rows, next];
+          this.#draw();
+          const grown = this.list.querySelector("table");
+          grown.tabIndex = -1;
+          grown.focus();
+        }),
+      ),
+    );
+    return more;
+  }
+
+  /** A part of the list, after those that are known, and where the next part begins. */
+  async #part(after, known = []) {
+    const from = after ? `&after=${encodeURIComponent(after)}` : "";
+    const state = this.state ? `&state=${this.state}` : "";
+    const { data, next } = await callApi(`/webhooks/${this.webhook.id}/deliveries?limit=${PAGE}${state}${from}`, { key: this.#visit.key });
+    return [[...known, ...data], next];
+  }
+}

@@ -1,0 +1,137 @@
+// The WEBHOOKS tab: where the account's events are sent, and what became of them.
+
+import { callApi, sentence } from "/assets/api.js";
+import { Deliveries } from "/assets/deliveries.js";
+import { busy, h } from "/assets/dom.js";
+import { minute } from "/assets/keyrow.js";
+import { table } from "/assets/table.js";
+import { WebhookActions } from "/assets/webhookactions.js";
+
+const STATES = { active: ["Active", "tag-good"], disabled: ["Off", ""], gone: ["Gone", "tag-bad"] };
+const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Actions" }];
+
+/** Fills a panel. `secret()` is the key of this visit, and `here()` says whether its user is still on the page. `ended()` is called when the key no longer works. */
+export class WebhooksTab {
+  #panel;
+  #visit;
+  #webhooks = null;
+  #manages = false;
+  #deliveries = null;
+
+  constructor(panel, visit) {
+    this.#panel = panel;
+    this.#visit = visit;
+    this.actions = new WebhookActions(this);
+    this.secret = () => visit.secret();
+  }
+
+  /** Loads and shows the webhooks, and the deliveries that were open. */
+  async load() {
+    const secret = this.secret();
+    const late = () => !this.#visit.here() || this.secret() !== secret;
+    if (!this.#webhooks) this.#panel.replaceChildren(h("p", { class: "status", role: "status" }, "Loading …"));
+    try {
+      const [{ data: own }, { data }] = await Promise.all([callApi("/keys/current", { key: secret }), callApi("/webhooks", { key: secret })]);
+      if (late()) return;
+      this.#manages = own.scopes.includes("manage");
+      this.#webhooks = data;
+      this.#draw();
+      const shown = this.#deliveries && data.find(({ id }) => id === this.#deliveries.webhook.id);
+      if (shown) this.#openDeliveries(shown);
+      else this.end();
+    } catch (error) {
+      if (late()) return;
+      if (error.code === "unauthorized") {
+        this.#visit.ended();
+        return;
+      }
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => this.load() } }, "Try again");
+      this.#panel.replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
+    }
+  }
+
+  /** Shows the webhooks after a change. The focus goes to the first button of the webhook with this id. */
+  async changed(id) {
+    if (!this.#visit.here()) return;
+    await this.load();
+    const button = id && this.#panel.querySelector(`[data-actions="${id}"] button`);
+    (button || this.#panel.querySelector("#new-webhook"))?.focus();
+  }
+
+  /** Shows the deliveries to a webhook; with `follow`, until the newest has arrived. The focus goes to their heading. */
+  async show(webhook, { follow = false } = {}) {
+    if (!this.#visit.here()) return;
+    this.#openDeliveries(webhook);
+    this.#place.querySelector("h2").focus();
+    await (follow ? this.#deliveries.follow() : this.#deliveries.loaded);
+  }
+
+  /** Stops what still loads. */
+  end() {
+    this.#deliveries?.end();
+    this.#deliveries = null;
+  }
+
+  get #place() {
+    return this.#panel.querySelector("#deliveries-place");
+  }
+
+  #openDeliveries(webhook) {
+    const { state } = this.#deliveries ?? {};
+    this.end();
+    this.#deliveries = new Deliveries(this.#place, webhook, { key: this.secret(), here: () => this.#visit.here(), manages: this.#manages, state });
+  }
+
+  #draw() {
+    const create = h("button", { class: "button", type: "button", id: "new-webhook", on: { click: () => this.actions.create() } }, "New webhook");
+    const none = h("p", { class: "soft", id: "no-webhooks" }, this.#manages ? "None yet." : "The account has none.");
+    this.#panel.replaceChildren(
+      h(
+        "section",
+        { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
+        h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), this.#manages ? create : ""),
+        h("p", { class: "soft" }, "Your server is told when the balance runs low, a payment arrives or a key changes. Requests are signed as ", h("a", { href: "https://www.standardwebhooks.com", rel: "noreferrer" }, "Standard Webhooks"), ", and sent again for three days until it responds with a status from 200 to 299."),
+        this.#manages ? "" : h("p", { class: "notice", id: "webhooks-no-scope" }, "The key that you signed in with does not have the scope manage. Sign in with one that has it to create and change webhooks."),
+        this.status = h("div", { role: "alert" }),
+        this.#webhooks.length === 0 ? none : table("Webhooks", COLUMNS, this.#webhooks.map((webhook) => this.#row(webhook))),
+      ),
+      h("div", { id: "deliveries-place" }),
+    );
+  }
+
+  #row(webhook) {
+    const { id, url, state, events, created_at: created, old_secret_expires_at: old } = webhook;
+    const [words, kind] = STATES[state] ?? [state, ""];
+    const notes = [state === "gone" && "It responded 410.", old && `Old secret until ${minute(old)}`].filter(Boolean);
+    return [
+      [h("span", { class: "webhook-url", "data-webhook": id }, url), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${minute(created)}`)],
+      h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), ...notes.map((note) => h("span", { class: "under" }, note))),
+      events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
+      this.#buttons(webhook),
+    ];
+  }
+
+  #buttons(webhook) {
+    const { actions } = this;
+    const button = (action, label, work, kind = "") =>
+      h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(webhook))) } }, label, h("span", { class: "quietly-there" }, ` ${webhook.url}`));
+    const isOn = webhook.state === "active";
+    const manage = [
+      isOn && button("test", "Test", (one) => actions.test(one)),
+      button("change", "Change", (one) => actions.change(one)),
+      button("rotate", "Rotate secret", (one) => actions.rotate(one)),
+      isOn ? button("disable", "Switch off", (one) => actions.disable(one)) : button("enable", "Switch on", (one) => actions.enable(one)),
+      button("delete", "Delete", (one) => actions.remove(one), "danger"),
+    ];
+    return h("span", { class: "row-actions", "data-actions": webhook.id }, button("deliveries", "Deliveries", (one) => this.show(one)), ...(this.#manages ? manage : []));
+  }
+
+  async #try(work) {
+    this.status.replaceChildren();
+    try {
+      await work();
+    } catch (error) {
+      this.status.replaceChildren(h("p", { class: "notice notice-bad" }, sentence(error)));
+    }
+  }
+}

@@ -1,0 +1,40 @@
+//! Sends the courier's messages over HTTP.
+
+use std::error::Error;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use metering_core::events::{AttemptOutcome, WebhookMessage, WebhookSender};
+
+use super::client::{WebhookClient, WebhookRequest, WebhookResponse};
+use crate::config::WebhooksConfig;
+
+/// Sends webhooks to customers and to the operator, who need not have a public address.
+#[derive(Debug)]
+pub(super) struct HttpSender {
+    customers: WebhookClient,
+    operator: WebhookClient,
+}
+
+impl HttpSender {
+    /// # Errors
+    /// When the certificates cannot be used.
+    pub(super) fn new(config: &WebhooksConfig) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let ca_file = config.ca_file.as_deref();
+        let customers = WebhookClient::for_customers(config.addresses(), ca_file)?;
+        Ok(Self { customers, operator: WebhookClient::for_operator(ca_file)? })
+    }
+}
+
+#[async_trait]
+impl WebhookSender for HttpSender {
+    async fn send(&self, message: WebhookMessage<'_>) -> AttemptOutcome {
+        let WebhookMessage { webhook, id, timestamp, signature, body } = message;
+        let client = if webhook.account.is_some() { &self.customers } else { &self.operator };
+        let (url, body) = (&webhook.terms.url, Bytes::copy_from_slice(body));
+        match client.send(WebhookRequest { url, id, timestamp, signature, body }).await {
+            Ok(WebhookResponse { status, retry_after }) => AttemptOutcome::of_response(status.as_u16(), retry_after),
+            Err(failure) => AttemptOutcome::Failed { status: None, error: failure.to_string(), retry_after: None },
+        }
+    }
+}

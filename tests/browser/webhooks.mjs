@@ -1,0 +1,351 @@
+// Scenes of the Webhooks tab, with a server that receives what is sent to it.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import https from "node:https";
+import { createRequire } from "node:module";
+import { checkPage, shows, storedData } from "./browser.mjs";
+import { LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
+
+// The packages of all clients are installed in tests/clients.
+const { Webhook } = createRequire(new URL("../clients/package.json", import.meta.url))("standardwebhooks");
+const SECRET = /whsec_[A-Za-z0-9+/]+=*/;
+/** A port that nothing listens on. */
+const CLOSED = "https://127.0.0.1:1/closed";
+
+/** A server that remembers requests. It responds with `status`, or with what the test sets it to. */
+async function receiver({ certificate, key }) {
+  const got = [];
+  const state = { status: 204, got };
+  const server = https.createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    got.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
+    response.writeHead(state.status).end();
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  return Object.assign(state, { url: `https://127.0.0.1:${port}/hooks`, close: () => server.close() });
+}
+
+/** Runs a scene with a receiver, which is closed after it. */
+const withReceiver = (work) => async (visitor, settings) => {
+  const hooks = await receiver(settings.identity);
+  try {
+    await work(visitor, settings, hooks);
+  } finally {
+    hooks.close();
+  }
+};
+
+/** Sends a request past the page. */
+async function api(page, key, method, path, body) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(page.base + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`);
+  return response.json();
+}
+
+const row = (page, url) => page.locator("#webhooks tbody tr", { has: page.getByText(url, { exact: true }) });
+const act = (page, url, action) => row(page, url).locator(`[data-action=${action}]`).click();
+const sent = (page) => page.locator("#deliveries tbody tr");
+const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);
+
+/** Refreshes the page until its newest delivery has this text and state. */
+async function refreshUntil(page, text, state) {
+  for (let tries = 0; tries < 40; tries += 1) {
+    const loaded = page.waitForResponse((response) => response.url().includes("/deliveries?"));
+    await page.click("#refresh");
+    await loaded;
+    await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
+    await page.waitForSelector("#deliveries table");
+    if ((await sent(page).first().innerText()).includes(text) && (await sent(page).first().locator(`[data-state=${state}]`).count()) === 1) return;
+  }
+  assert.fail(`no ${text} is ${state}`);
+}
+
+async function openWebhooks(page) {
+  await page.click("#tab-webhooks");
+  await page.waitForSelector("#webhooks");
+}
+
+/** Sends the open dialog, and waits until it is closed. */
+async function submit(page) {
+  await page.click("dialog [type=submit]");
+  await page.waitForSelector("dialog", { state: "detached" });
+}
+
+/** The secret in the dialog, which is then closed. It is nowhere on the page after that. */
+async function secretOf(page) {
+  await page.waitForSelector("#secret-kept");
+  const secret = (await page.innerText("dialog #api-key")).match(SECRET)[0];
+  await page.keyboard.press("Escape");
+  assert.ok(await page.isVisible("#secret-kept"), "Escape does not lose the secret");
+  await page.click("#secret-kept");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.ok(!(await shows(page, secret)) && !(await storedData(page)).includes(secret), "the secret is shown once");
+  return secret;
+}
+
+export const webhooks = {
+  /** A webhook is created, tested, rotated, refused by its server, switched on again, changed and deleted. */
+  manageWebhooks: withReceiver(async (visitor, { key }, hooks) => {
+    const page = await visitor.window({ expected: [400] });
+    await watchClipboard(page);
+    await signIn(page, key);
+    await openWebhooks(page);
+    assert.equal(await page.innerText("#no-webhooks"), "None yet.");
+
+    // Errors are beside the field.
+    await page.click("#new-webhook");
+    await page.click("dialog [type=submit]");
+    assert.match(await page.innerText("#field-url-error"), /starts with https/);
+    await page.fill("#field-url", "https://10.0.0.1/");
+    await page.click("dialog [type=submit]");
+    await page.waitForFunction(() => document.querySelector("#field-url-error").textContent.includes("public"));
+    assert.ok(await page.evaluate(() => document.activeElement.id === "field-url"));
+    await checkPage(page, null);
+    await page.fill("#field-url", hooks.url);
+    await page.check("#field-events input[value='balance.low']");
+    await page.check("#field-events input[value='key.created']");
+    await page.click("dialog [type=submit]");
+    await page.waitForSelector("#secret-kept");
+    await page.click(".secret button");
+    const clipboard = await copied(page);
+    const secret = await secretOf(page);
+    assert.equal(clipboard, secret);
+    assert.match(await row(page, hooks.url).innerText(), /Active[\s\S]*balance\.low[\s\S]*key\.created/);
+
+    // A test arrives, and the official library accepts it.
+    await act(page, hooks.url, "test");
+    await firstIs(page, "delivered");
+    assert.match(await sent(page).first().innerText(), /webhook\.test[\s\S]*Delivered[\s\S]*1[\s\S]*Status 204/);
+    const [test] = hooks.got;
+    assert.equal(new Webhook(secret).verify(test.text, test.headers).type, "webhook.test");
+
+    // So does an event.
+    await api(page, key, "POST", "/keys", { name: "crawler" });
+    await refreshUntil(page, "key.created", "delivered");
+    const made = hooks.got.at(-1);
+    assert.equal(new Webhook(secret).verify(made.text, made.headers).data.key_name, "crawler");
+
+    // For a day, requests are signed with both secrets.
+    await act(page, hooks.url, "rotate");
+    await page.click("dialog [type=submit]");
+    const second = await secretOf(page);
+    await row(page, hooks.url).getByText("Old secret until").waitFor();
+    await act(page, hooks.url, "test");
+    await page.waitForFunction(() => document.querySelectorAll("#deliveries tbody tr").length === 3);
+    await firstIs(page, "delivered");
+    const signed = hooks.got.at(-1);
+    for (const one of [secret, second]) assert.equal(new Webhook(one).verify(signed.text, signed.headers).type, "webhook.test");
+
+    // The server wants no more: the delivery is parked, and resent once the webhook is on again.
+    hooks.status = 410;
+    await act(page, hooks.url, "test");
+    await firstIs(page, "parked");
+    await page.click("#refresh");
+    await row(page, hooks.url).locator("[data-state=gone]").waitFor();
+    assert.equal(await row(page, hooks.url).locator("[data-action=test]").count(), 0);
+    hooks.status = 200;
+    await act(page, hooks.url, "enable");
+    await row(page, hooks.url).locator("[data-state=active]").waitFor();
+    await page.click("#deliveries [data-choice=parked]");
+    await page.waitForFunction(() => document.querySelectorAll("#deliveries tbody tr").length === 1);
+    await page.click("#deliveries [data-action=resend]");
+    await page.waitForSelector("#no-deliveries");
+    await page.click("#deliveries [data-choice='']");
+    await refreshUntil(page, "webhook.test", "delivered");
+    assert.equal(hooks.got.at(-1).headers["webhook-id"], hooks.got.at(-2).headers["webhook-id"], "the id stays");
+
+    // Changed, switched off, on again and deleted.
+    await act(page, hooks.url, "change");
+    await page.uncheck("#field-events input[value='balance.low']");
+    await page.uncheck("#field-events input[value='key.created']");
+    await page.fill("#field-url", `${hooks.url}/other`);
+    await submit(page);
+    const other = `${hooks.url}/other`;
+    await row(page, other).waitFor();
+    assert.equal(await row(page, other).locator("td[data-label=Events]").innerText(), "All");
+    await act(page, other, "disable");
+    await submit(page);
+    await row(page, other).locator("[data-state=disabled]").waitFor();
+    await act(page, other, "enable");
+    await row(page, other).locator("[data-state=active]").waitFor();
+    await act(page, other, "delete");
+    await submit(page);
+    await page.waitForSelector("#no-webhooks");
+    assert.equal(await page.locator("#deliveries").count(), 0);
+    await checkPage(page, null);
+  }),
+
+  /** The threshold of the balance, and of a key's budget. */
+  async balanceAlert(visitor, { key }) {
+    const page = await visitor.window();
+    await signIn(page, key);
+    assert.match(await page.innerText("#balance-alert"), /No alert when it runs low/);
+    await page.click("#change-alert");
+    await page.fill("#field-below", "0");
+    await page.click("dialog [type=submit]");
+    assert.match(await page.innerText("#field-below-error"), /above zero/);
+    await page.fill("#field-below", "1.5");
+    await checkPage(page, null);
+    await submit(page);
+    await page.waitForFunction(() => document.querySelector("#balance-alert").innerText.includes("Alert below 1.5 credits."));
+    await page.waitForFunction(() => document.activeElement.id === "change-alert");
+    assert.equal((await api(page, key, "GET", "/credits/alert")).below, 1.5);
+    await page.click("#change-alert");
+    await page.fill("#field-below", "");
+    await submit(page);
+    await page.waitForFunction(() => document.querySelector("#balance-alert").innerText.includes("No alert"));
+    assert.equal((await api(page, key, "GET", "/credits/alert")).below, null);
+
+    await page.click("#tab-keys");
+    await page.click("#new-key");
+    await page.fill("#field-name", "crawler");
+    assert.ok(await page.isHidden("#field-alert_below"), "without a budget there is nothing to alert about");
+    await page.fill("#field-limit", "2");
+    await page.fill("#field-alert_below", "0.5");
+    await page.click("dialog [type=submit]");
+    await page.click("#secret-kept");
+    const made = (await api(page, key, "GET", "/keys")).data.find(({ name }) => name === "crawler");
+    assert.equal(made.alert_below, 0.5);
+  },
+
+  /** All of it with the keyboard: the focus goes on where the work is. */
+  webhooksByKeyboard: withReceiver(async (visitor, { key }, hooks) => {
+    const page = await visitor.window();
+    const press = (name) => page.keyboard.press(name);
+    await signIn(page, key);
+    await page.focus("#tab-usage");
+    await press("ArrowRight");
+    await press("ArrowRight");
+    await page.waitForSelector("#new-webhook");
+    await tabTo(page, "#new-webhook");
+    await press("Enter");
+    await tabTo(page, "#field-url");
+    await page.keyboard.type(hooks.url);
+    await tabTo(page, "#field-events input[value='key.leaked']");
+    await press("Space");
+    await press("Enter");
+    await page.waitForSelector("#secret-kept");
+    await tabTo(page, "#secret-kept");
+    await press("Enter");
+    await page.waitForFunction(() => document.activeElement.dataset.action === "deliveries");
+    await tabTo(page, "[data-action=test]");
+    await press("Enter");
+    await firstIs(page, "delivered");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
+    await tabTo(page, "[data-action=resend]");
+    await press("Enter");
+    await page.waitForFunction(() => document.activeElement.id === "deliveries-title" || document.activeElement.dataset.action === "resend");
+    await page.focus("#tab-webhooks");
+    await tabTo(page, "[data-action=delete]");
+    await press("Enter");
+    await page.waitForSelector("dialog");
+    await press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "delete");
+    await press("Enter");
+    await tabTo(page, "dialog [type=submit]");
+    await press("Enter");
+    await page.waitForSelector("#no-webhooks");
+    await page.waitForFunction(() => document.activeElement.id === "new-webhook");
+  }),
+
+  /** A key that may only read sees and does nothing else; lists that fail say so; long ones come in parts. */
+  async webhookFailures(visitor, { key }) {
+    const page = await visitor.window({ expected: [503, "ERR_FAILED"] });
+    const { data: webhook } = await api(page, key, "POST", "/webhooks", { url: CLOSED });
+    const { key: reader } = await api(page, key, "POST", "/keys", { name: "reader", scopes: ["read"] });
+    await signIn(page, reader);
+    await openWebhooks(page);
+    assert.match(await page.innerText("#webhooks-no-scope"), /scope manage/);
+    assert.deepEqual(await page.locator("#webhooks button").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries"]);
+    await page.click("[data-action=deliveries]");
+    await page.waitForSelector("#deliveries table, #no-deliveries");
+    assert.equal(await page.locator("[data-action=resend]").count(), 0);
+
+    const other = await visitor.window({ expected: [503, "ERR_FAILED"] });
+    await signIn(other, key);
+    const broken = { status: 503, json: { error: "storage_unavailable", message: "The database is busy." } };
+    await other.route("**/webhooks", (route) => route.fulfill(broken), { times: 1 });
+    await openWebhooks(other).catch(() => {});
+    await other.waitForSelector("#panel-webhooks [role=alert]");
+    assert.match(await other.innerText("#panel-webhooks [role=alert]"), /The database is busy\./);
+    await other.click("#panel-webhooks [role=alert] button");
+    await other.waitForSelector("#webhooks table");
+    await other.route("**/deliveries?*", (route) => route.fulfill(broken), { times: 1 });
+    await other.click("[data-action=deliveries]");
+    await other.waitForSelector("#deliveries [role=alert] button");
+    await other.click("#deliveries [role=alert] button");
+    await other.waitForSelector("#deliveries table, #no-deliveries");
+    // A lost response: the webhook may be there.
+    await other.click("#new-webhook");
+    await other.fill("#field-url", CLOSED);
+    await other.route("**/webhooks", (route) => route.abort(), { times: 1 });
+    await other.click("dialog [type=submit]");
+    await other.waitForSelector("#dialog-error:not([hidden])");
+    assert.match(await other.innerText("#dialog-error"), /may have been created/);
+    await other.keyboard.press("Escape");
+    // Parts of a long list.
+    const item = (id) => ({ id, webhook_id: webhook.id, state: "parked", attempts: 12, next_attempt_at: null, last_attempt_at: "2026-11-21T08:00:00.000Z", last_status: null, last_error: "connection refused", event: { id: `evt_${id}`, type: "balance.low", timestamp: "2026-11-18T08:00:00.000Z", data: {} } });
+    await other.route("**/deliveries?*", (route) => {
+      const after = Number(new URL(route.request().url()).searchParams.get("after") ?? 0);
+      return route.fulfill({ json: { data: Array.from({ length: 25 }, (_, place) => item(100 - after - place)), next: after < 25 ? String(after + 25) : null } });
+    });
+    await other.click("[data-action=deliveries]");
+    await other.click("#more-deliveries");
+    await other.waitForFunction(() => document.querySelectorAll("#deliveries tbody tr").length === 50);
+    assert.equal(await other.locator("#more-deliveries").count(), 0);
+    await checkPage(other, null);
+  },
+
+  /** The tab and its dialogs, in both schemes at two widths. */
+  webhookLooks: withReceiver(async (visitor, { key }, hooks) => {
+    const setup = await visitor.window();
+    const { data: good } = await api(setup, key, "POST", "/webhooks", { url: hooks.url });
+    const { data: closed } = await api(setup, key, "POST", "/webhooks", { url: `${CLOSED}/a-team-with-a-long-name/${"path-".repeat(20)}`, events: ["balance.low", "balance.exhausted", "budget.exhausted"] });
+    const { data: off } = await api(setup, key, "POST", "/webhooks", { url: `${hooks.url}/off`, events: ["key.leaked"] });
+    await api(setup, key, "POST", `/webhooks/${good.id}/rotate`, {});
+    await api(setup, key, "PATCH", `/webhooks/${off.id}`, { disabled: true });
+    await api(setup, key, "PUT", "/credits/alert", { below: "1" });
+    for (const name of ["crawler", "laptop"]) await api(setup, key, "POST", "/keys", { name });
+    for (const { id } of [closed, good]) await api(setup, key, "POST", `/webhooks/${id}/test`);
+    for (const options of LOOKS) {
+      const page = await visitor.window({ ...options, expected: [400] });
+      await signIn(page, key);
+      await checkPage(page, `alert-${look(options)}`);
+      await page.click("#change-alert");
+      await checkPage(page, `alert-dialog-${look(options)}`, { top: "dialog" });
+      await page.keyboard.press("Escape");
+      await openWebhooks(page);
+      await page.waitForSelector("#webhooks table");
+      await act(page, hooks.url, "deliveries");
+      await page.waitForSelector("#deliveries table");
+      await checkPage(page, `webhooks-${look(options)}`);
+      await page.locator(`[data-actions="${closed.id}"] [data-action=deliveries]`).click();
+      await page.waitForSelector("#deliveries [data-state=pending]");
+      await checkPage(page, `webhook-pending-${look(options)}`);
+      await page.click("#new-webhook");
+      await checkPage(page, `new-webhook-${look(options)}`, { top: "dialog" });
+      await page.fill("#field-url", "https://10.0.0.1/");
+      await page.click("dialog [type=submit]");
+      await page.waitForSelector("#field-url-error:not([hidden])");
+      await checkPage(page, `new-webhook-error-${look(options)}`, { top: "dialog" });
+      await page.keyboard.press("Escape");
+      for (const action of ["change", "rotate", "disable", "delete"]) {
+        await act(page, hooks.url, action);
+        await page.waitForSelector("dialog");
+        await checkPage(page, `webhook-${action}-${look(options)}`, { top: "dialog" });
+        await page.keyboard.press("Escape");
+        await page.waitForSelector("dialog", { state: "detached" });
+      }
+      await act(page, hooks.url, "rotate");
+      await page.click("dialog [type=submit]");
+      await page.waitForSelector("#secret-kept");
+      await checkPage(page, `webhook-secret-${look(options)}`, { top: "dialog" });
+      await page.click("#secret-kept");
+    }
+  }),
+};
