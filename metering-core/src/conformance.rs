@@ -42,6 +42,8 @@ pub mod charging;
 pub mod claim_refusals;
 pub mod claims;
 mod contracts;
+pub mod deliveries;
+pub mod delivery_claims;
 pub mod email_links;
 pub mod emails;
 pub mod event_alerts;
@@ -97,6 +99,7 @@ pub mod unreadable;
 pub mod usage;
 pub mod verification;
 pub mod wallets;
+pub mod webhooks;
 
 pub use agreement::agrees_with_model;
 pub use operation::{HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations, operations_by_turns};

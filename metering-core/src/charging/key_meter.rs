@@ -256,6 +256,58 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_exhausts_the_period_of_its_time() {
+        use crate::money::alert::AlertLevel::{Exhausted, Low, None as Enough};
+        let atoms = Credits::from_atoms;
+        let budget = Budget { limit: atoms(10), reset: Some(BudgetReset::Daily) };
+        let today = NOW.day();
+        let spent = Spent { since: today, amount: atoms(7) };
+        let state = state(RateLimits::NONE, Some(budget), KeyMeter { spent, raised: Low, ..KeyMeter::default() });
+        let days = |days: i64| Timestamp::from_unix_millis(NOW.unix_millis() + days * 86_400_000);
+        let exhausted =
+            |now| state.exhausted(now).map(|meter| (meter.spent.since, meter.spent.amount.atoms(), meter.raised));
+        assert_eq!(exhausted(NOW), Some((today, 7, Low)), "the caller raises the level");
+        assert_eq!(exhausted(days(1)), Some((days(1).day(), 0, Enough)), "in a new period, nothing was told");
+        assert_eq!(exhausted(days(-1)), Some((today, 7, Low)), "a lagging clock counts in the newest period");
+        assert_eq!(exhausted(days(-3)), None, "a wrong clock");
+        let admitted = state.admit(atoms(3), NOW).unwrap();
+        assert_eq!((admitted.spent.amount, admitted.raised), (atoms(10), Low));
+        assert_eq!(state.admit(atoms(3), days(1)).unwrap().raised, Enough);
+        let unlimited = KeyState { terms: Arc::new(KeyTerms::first()), ..state };
+        assert_eq!(unlimited.exhausted(NOW), None);
+        assert_eq!(Exhausted.number(), 2);
+    }
+
+    #[test]
+    fn a_budget_tells_only_what_is_true_and_each_level_once() {
+        use crate::money::alert::AlertLevel::{Exhausted, Low, None as Enough};
+        let atoms = Credits::from_atoms;
+        let budget = Some(Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) });
+        // threshold, spent, raised before, refused, raised after, kinds told
+        let table: [(Option<i64>, i64, AlertLevel, bool, AlertLevel, &[&str]); 9] = [
+            (Some(50), 50, Enough, false, Enough, &[]),
+            (Some(50), 51, Enough, false, Low, &["balance.low"]),
+            (Some(50), 51, Low, false, Low, &[]),
+            (Some(50), 100, Enough, false, Exhausted, &["balance.low", "budget.exhausted"]),
+            (Some(50), 100, Low, false, Exhausted, &["budget.exhausted"]),
+            (None, 99, Enough, false, Enough, &[]),
+            (None, 120, Enough, false, Exhausted, &["budget.exhausted"]),
+            (Some(50), 40, Enough, true, Exhausted, &["budget.exhausted"]),
+            (Some(50), 60, Enough, true, Exhausted, &["balance.low", "budget.exhausted"]),
+        ];
+        for (threshold, spent, before, refused, after, told) in table {
+            let spent = Spent { since: NOW.day(), amount: atoms(spent) };
+            let mut state = state(RateLimits::NONE, budget, KeyMeter { spent, raised: before, ..KeyMeter::default() });
+            Arc::make_mut(&mut state.terms).alert_below = threshold.map(atoms);
+            let late = NOW.saturating_add(std::time::Duration::from_secs(86_400));
+            assert_eq!(state.raise(refused, late), [], "the period is over");
+            let kinds: Vec<_> = state.raise(refused, NOW).iter().map(|data| data.kind().as_str()).collect();
+            assert_eq!((kinds.as_slice(), state.meter.raised), (told, after), "{threshold:?} {spent:?} {refused}");
+            assert_eq!(state.raise(refused, NOW), [], "only once");
+        }
+    }
+
+    #[test]
     fn what_is_not_counted_does_not_change() {
         let state = state(RateLimits::NONE, None, KeyMeter::default());
         assert_eq!(state.admit(Credits::from_atoms(5), NOW), Ok(KeyMeter::default()));

@@ -97,6 +97,13 @@ impl Pair {
                 self.model.owners[number].limits = limits;
                 assert_eq!(result, Some(self.model.owners[number].account()), "the limits were set");
             }
+            Operation::SetAlert { account, threshold } => {
+                let Some(number) = self.number(account) else { return };
+                let threshold = threshold.map(atoms);
+                let result = self.store.set_balance_alert(&self.model.id(number), threshold).await.unwrap();
+                self.model.owners[number].set_threshold(threshold);
+                assert_eq!(result, Some(self.model.owners[number].account()), "the threshold was set");
+            }
             Operation::Revoke { account } => {
                 let Some(number) = self.number(account) else { return };
                 let result = self.store.revoke_account(&self.model.id(number), self.now).await.unwrap();

@@ -102,6 +102,7 @@ impl Model {
         if !owner.add(std::slice::from_ref(entry), now) {
             return Posted::OutOfRange;
         }
+        owner.tell_entry(now);
         self.ledger.extend(owner.entries.last().map(|entry| (number, entry.clone())));
         Posted::Account(owner.account())
     }
@@ -151,6 +152,7 @@ impl Model {
         });
         if owner.all_fit() {
             owner.refund_keys(refund.key, i128::from(refund.amount.atoms()), refund.day);
+            owner.raise_keys(refund.key, now);
             return Some(credits(owner.balance()));
         }
         owner.usage.pop();

@@ -70,6 +70,13 @@ pub enum Operation {
         /// The new limits.
         limits: RateLimits,
     },
+    /// Set the balance below which an owner is told.
+    SetAlert {
+        /// The number of the account.
+        account: usize,
+        /// The atoms; `None` for never.
+        threshold: Option<i64>,
+    },
     /// Revoke an account.
     Revoke {
         /// The number of the account.
@@ -164,6 +171,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (number(), kind(), amount())
             .prop_map(|(account, kind, atoms)| Operation::Post { account, kind, atoms }),
         2 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
+        3 => (number(), option::weighted(0.8, 0..20 * BASE))
+            .prop_map(|(account, threshold)| Operation::SetAlert { account, threshold }),
         1 => number().prop_map(|account| Operation::Revoke { account }),
         2 => (number(), stale_key()).prop_map(|(account, key)| Operation::ReplaceKey { account, key }),
         12 => key_operation().prop_map(Operation::Keys),

@@ -53,3 +53,41 @@ impl fmt::Display for EventKinds {
         f.write_str(&names.join(" "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_and_written_in_one_order() {
+        let kinds: EventKinds = " key.leaked  balance.low\tkey.leaked ".parse().unwrap();
+        assert_eq!(kinds.to_string(), "balance.low key.leaked");
+        assert_eq!(kinds.to_string().parse(), Ok(kinds.clone()));
+        assert!(kinds.iter().eq([EventKind::BalanceLow, EventKind::KeyLeaked]));
+        assert_eq!(" ".parse(), Ok(EventKinds::default()));
+        assert_eq!(EventKinds::default().to_string(), "");
+    }
+
+    #[test]
+    fn no_kinds_are_all_kinds_and_a_test_reaches_everybody() {
+        let none = EventKinds::default();
+        assert!(EventKind::ALL.into_iter().all(|kind| none.has(kind)));
+        for own in EventKind::ALL {
+            let kinds: EventKinds = [own].into_iter().collect();
+            assert!(EventKind::ALL.into_iter().all(|kind| kinds.has(kind) == (kind == own)), "{own}");
+            assert!(kinds.has(EventKind::WebhookTest), "{own}");
+        }
+    }
+
+    #[test]
+    fn nobody_asks_for_tests_or_for_unknown_kinds() {
+        for text in ["webhook.test", "balance.high", "balance.low,key.leaked", "Balance.low"] {
+            let error = text.parse::<EventKinds>().unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{text:?} is not a kind of event; the kinds are balance.low, ")),
+                "{error}"
+            );
+            assert!(!error.contains(", webhook.test"), "{error}");
+        }
+    }
+}

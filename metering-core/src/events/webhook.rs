@@ -248,3 +248,92 @@ impl Webhook {
         self.state == WebhookState::Active && self.terms.kinds.has(kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::event::EventKind;
+    use crate::random::SystemRandomness;
+
+    const fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_unix_millis(1_795_262_400_000 + seconds * 1_000)
+    }
+
+    fn secret() -> WebhookSecret {
+        WebhookSecret::generate(&SystemRandomness)
+    }
+
+    fn webhook(secret: &WebhookSecret) -> Webhook {
+        let url = WebhookUrl::parse_trusted("https://example.com/").unwrap();
+        let terms = WebhookTerms { url, kinds: [EventKind::KeyLeaked].into_iter().collect() };
+        let (id, account) = (WebhookId::generate(&SystemRandomness), AccountId::generate(&SystemRandomness));
+        NewWebhook { id, account, terms, secret: secret.clone(), max_webhooks: 1, created_at: at(0) }.into_webhook()
+    }
+
+    fn rotated(webhook: Webhook, secret: &WebhookSecret, old_until: Option<i64>, now: i64) -> Webhook {
+        let old_until = old_until.map(at);
+        webhook.after(WebhookChange::Rotate { secret: secret.clone(), old_until }, at(now))
+    }
+
+    fn expiries(webhook: &Webhook) -> Vec<Option<Timestamp>> {
+        webhook.secrets.iter().map(|secret| secret.expires_at).collect()
+    }
+
+    #[test]
+    fn a_webhook_starts_active_with_its_secret() {
+        let secret = secret();
+        let webhook = webhook(&secret);
+        assert_eq!((webhook.state, webhook.created_at), (WebhookState::Active, at(0)));
+        assert!(webhook.signing_secrets(at(9_999_999)).eq([&secret]));
+    }
+
+    #[test]
+    fn only_an_active_webhook_receives_the_kinds_it_asks_for() {
+        for state in WebhookState::ALL {
+            let webhook = Webhook { state, ..webhook(&secret()) };
+            let active = state == WebhookState::Active;
+            assert_eq!(webhook.receives(EventKind::KeyLeaked), active, "{state:?}");
+            assert!(!webhook.receives(EventKind::KeyCreated), "{state:?}");
+            assert_eq!(WebhookState::from_name(state.as_str()), Some(state));
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_what_it_does_not_name() {
+        let before = webhook(&secret());
+        let nothing = WebhookChange::Terms { url: None, kinds: None, disabled: None };
+        for state in WebhookState::ALL {
+            let before = Webhook { state, ..before.clone() };
+            assert_eq!(before.clone().after(nothing.clone(), at(1)), before);
+        }
+        let switch = |state, disabled| {
+            let change = WebhookChange::Terms { url: None, kinds: None, disabled: Some(disabled) };
+            Webhook { state, ..before.clone() }.after(change, at(1)).state
+        };
+        assert_eq!(switch(WebhookState::Gone, false), WebhookState::Active);
+        assert_eq!(switch(WebhookState::Gone, true), WebhookState::Disabled);
+    }
+
+    #[test]
+    fn a_rotation_signs_with_both_secrets_until_the_old_one_ends() {
+        let [first, second, third] = [secret(), secret(), secret()];
+        let with_grace = rotated(webhook(&first), &second, Some(100), 0);
+        assert!(with_grace.signing_secrets(at(99)).eq([&second, &first]));
+        assert!(with_grace.signing_secrets(at(100)).eq([&second]));
+        // until when the second rotation keeps the old secrets, at what time, expiries after it
+        let table = [
+            (Some(50), 10, vec![None, Some(at(50))]),
+            (Some(200), 10, vec![None, Some(at(200))]),
+            (Some(200), 100, vec![None, Some(at(200))]),
+            (Some(10), 10, vec![None]),
+            (Some(9), 10, vec![None]),
+            (None, 10, vec![None]),
+        ];
+        for (old_until, now, expected) in table {
+            let twice = rotated(with_grace.clone(), &third, old_until, now);
+            assert_eq!(expiries(&twice), expected, "{old_until:?} at {now}");
+            assert_eq!(twice.secrets[0].secret, third);
+            assert!(twice.secrets.iter().skip(1).all(|old| old.secret == second), "the oldest one is dropped");
+        }
+    }
+}

@@ -257,6 +257,35 @@ fn positions_round_trip_as_cursors_and_others_are_refused() {
 }
 
 #[test]
+fn webhooks_events_and_deliveries_are_named_without_what_they_contain() {
+    use crate::events::{Event, EventKind, NewWebhook, Progress, WebhookId, WebhookSecret, WebhookTerms, WebhookUrl};
+    let secret = WebhookSecret::generate(&crate::SystemRandomness);
+    let url = WebhookUrl::parse_trusted("https://example.com/?token=hidden").unwrap();
+    let (webhook, terms) = (WebhookId::from_bytes([7; 16]), WebhookTerms { url, kinds: Default::default() });
+    let new =
+        NewWebhook { id: webhook, account: id(1), terms, secret: secret.clone(), max_webhooks: 1, created_at: NOON };
+    let data = r#"{"org_id":"hidden"}"#.to_owned();
+    let event = Event { number: 5, account: Some(id(1)), kind: EventKind::KeyLeaked, data, created_at: NOON };
+    let (event_id, number) = (event.id(), crate::events::DeliveryId::new(9));
+    let delivery = DeliveryRecord { id: number, webhook, event: 5, progress: Progress::new(NOON) };
+    let of = "07".repeat(16);
+    let table = [
+        (Record::Webhook(Box::new(new.into_webhook())), Section::Webhooks, format!("webhook we_{of}")),
+        (Record::Event(Box::new(event)), Section::Events, format!("event {event_id}")),
+        (Record::Delivery(delivery), Section::Deliveries, format!("delivery 9 to we_{of}")),
+    ];
+    for (record, section, subject) in table {
+        assert_eq!((record.section(), record.subject()), (section, subject));
+        assert!(!record.subject().contains("hidden"));
+        let shown = format!("{record:?}");
+        assert!(!shown.contains(secret.expose().trim_start_matches("whsec_")), "{shown}");
+    }
+    let place = |section| Section::ALL.iter().position(|other| *other == section).unwrap();
+    assert!(place(Section::Accounts) < place(Section::Webhooks));
+    assert!(place(Section::Webhooks).max(place(Section::Events)) < place(Section::Deliveries));
+}
+
+#[test]
 fn solutions_are_not_shown_in_full() {
     let record = Record::Solution(SolutionRecord { solution: [0xab; 32], expires_at: NOON });
     let shown = format!("{record:?} {}", record.subject());

@@ -131,3 +131,42 @@ fn a_refund_makes_room_in_every_budget_of_its_batch() {
     let again = tally.charge(1, key, "/a", request(10), None);
     assert!(matches!(again, Decision::Accepted(_)), "{again:?}");
 }
+
+/// The kinds of the events of a batch.
+fn told(changes: &Changes<u8, &'static str>) -> Vec<&'static str> {
+    changes.events.iter().map(|(_, event)| event.data.kind().as_str()).collect()
+}
+
+#[test]
+fn a_refused_batch_writes_only_that_credits_ran_out() {
+    let mut tally = tally(&[None]);
+    let hold = |tally: &mut Tally<u8, &'static str>| {
+        let terms =
+            HoldTerms { id: HoldId::from_bytes([7; 16]), lease: std::time::Duration::ZERO, fallback: Credits::ZERO };
+        tally.charge(1, KeyNumber::FIRST, "/a", Charge { hold: Some(terms), ..request(1_001) }, None)
+    };
+    for _ in 0..2 {
+        let decision = hold(&mut tally);
+        assert!(matches!(decision, Decision::Refused(Refusal::InsufficientCredits { .. })), "{decision:?}");
+    }
+    let changes = tally.finish();
+    assert!(!changes.is_empty());
+    assert_eq!((told(&changes), &changes.alerts), (vec!["balance.exhausted"], &vec![(1, AlertLevel::Exhausted)]));
+    assert_eq!((changes.accounts.len(), changes.accounts[0].1.totals.balance.atoms()), (1, 1_000));
+    assert!(changes.usage.is_empty() && changes.holds.is_empty() && changes.keys.is_empty());
+}
+
+#[test]
+fn keys_tell_before_their_account_and_unchanged_levels_are_not_written() {
+    let mut changed = tally(&[Some(1_000)]);
+    let decision = changed.charge(1, KeyNumber::FIRST, "/a", request(1_000), None);
+    assert!(matches!(decision, Decision::Accepted(_)), "{decision:?}");
+    let changes = changed.finish();
+    assert_eq!(told(&changes), ["budget.exhausted", "balance.exhausted"]);
+    assert_eq!(changes.keys[0].2.raised, AlertLevel::Exhausted);
+    let mut quiet = tally(&[Some(1_000)]);
+    quiet.charge(1, KeyNumber::FIRST, "/a", request(999), None);
+    let changes = quiet.finish();
+    assert!(changes.alerts.is_empty() && changes.events.is_empty());
+    assert_eq!(changes.keys[0].2.raised, AlertLevel::None);
+}

@@ -18,14 +18,15 @@ const MAX_KEYS: u32 = 7;
 impl Pair {
     pub(super) async fn change_keys(&mut self, operation: KeyOperation) {
         match operation {
-            KeyOperation::Create { account, parent, manages, narrow, budget, limits, minutes, secret } => {
+            KeyOperation::Create { account, parent, manages, narrow, budget, alert, limits, minutes, secret } => {
                 let Some(number) = self.number(account) else { return };
                 let scopes = if manages { Scopes::ALL } else { Scopes::default() };
                 let routes = if narrow { "/a".parse().unwrap() } else { Default::default() };
                 let budget = budget.map(|(limit, reset)| Budget { limit: atoms(limit), reset });
                 let name = format!("key-{}", self.made_keys).parse().unwrap();
                 let expires_at = self.in_minutes(minutes);
-                let terms = KeyTerms { routes, budget, limits, expires_at, ..KeyTerms::new(name, scopes) };
+                let alert_below = alert.filter(|_| budget.is_some()).map(atoms);
+                let terms = KeyTerms { routes, budget, alert_below, limits, expires_at, ..KeyTerms::new(name, scopes) };
                 let new = NewKey {
                     account: self.model.id(number),
                     parent: parent.map(|parent| self.key_id(number, parent)),
@@ -40,11 +41,12 @@ impl Pair {
                 }
                 assert_eq!(self.store.create_key(new).await.unwrap(), expected, "whether the key was created");
             }
-            KeyOperation::Change { account, key, actor, disabled, limit, reset, requests_per_day } => {
+            KeyOperation::Change { account, key, actor, disabled, limit, reset, alert, requests_per_day } => {
                 let Some(number) = self.number(account) else { return };
                 let limit = limit.map(|limit| limit.map(atoms));
-                let change =
-                    TermsChange { disabled, limit, limit_reset: reset, requests_per_day, ..TermsChange::default() };
+                let alert_below = alert.map(|alert| alert.map(atoms));
+                let limits = TermsChange { limit, limit_reset: reset, alert_below, ..TermsChange::default() };
+                let change = TermsChange { disabled, requests_per_day, ..limits };
                 let (id, actor) = (self.key_id(number, key), actor.map(|actor| self.key_id(number, actor)));
                 let expected = self.model.change_terms(number, &id, actor.as_ref(), &change, self.now);
                 let change = KeyChange::Terms(Box::new(change));

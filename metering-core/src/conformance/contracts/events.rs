@@ -6,6 +6,22 @@
 macro_rules! events_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            deliveries::a_delivery_is_resent,
+            deliveries::deliveries_are_paged_and_filtered,
+            deliveries::events_go_to_webhooks_that_ask_for_them,
+            deliveries::old_events_are_forgotten,
+            deliveries::the_operator_gets_the_events_of_all_accounts,
+            delivery_claims::a_claim_lasts_as_long_as_its_lease,
+            delivery_claims::a_disabled_webhook_is_not_sent_to,
+            delivery_claims::a_failed_delivery_is_sent_again_later,
+            delivery_claims::a_gone_webhook_is_switched_off,
+            delivery_claims::a_late_end_counts_if_nobody_else_began,
+            delivery_claims::a_resent_delivery_goes_first,
+            delivery_claims::a_stale_end_switches_nothing_off,
+            delivery_claims::claims_are_limited_and_oldest_first,
+            delivery_claims::deliveries_are_in_order_for_each_account,
+            delivery_claims::racing_claims_share_nothing,
+            delivery_claims::the_operators_deliveries_are_left_to_who_can_sign,
             event_alerts::a_batch_tells_each_level_once,
             event_alerts::a_low_balance_is_told_once,
             event_alerts::a_new_threshold_arms_the_alert_again,
@@ -37,6 +53,15 @@ macro_rules! events_conformance {
             event_causes::names_in_events_are_stored_exactly,
             event_causes::refused_changes_are_not_told,
             event_causes::revoked_keys_are_told_with_those_below,
+            webhooks::a_deleted_webhook_takes_its_deliveries_along,
+            webhooks::a_test_goes_to_one_webhook,
+            webhooks::a_webhook_belongs_to_its_account,
+            webhooks::a_webhooks_secret_is_rotated,
+            webhooks::a_webhooks_terms_are_changed,
+            webhooks::racing_webhooks_are_limited,
+            webhooks::the_operators_webhook_is_set_and_removed,
+            webhooks::webhooks_are_stored_unchanged,
+            webhooks::webhooks_of_an_account_are_limited,
         }
     };
 }

@@ -7,6 +7,7 @@ use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::clock::Timestamp;
+use crate::events::event::EventKind;
 use crate::store::{Discrepancy, KeyChanged, KeyCreated, NewKey, TermsChange};
 
 use super::Model;
@@ -60,6 +61,7 @@ impl Model {
             issued.begin(first_day(budget, now), 0);
         }
         owner.issued.push(issued);
+        owner.tell(EventKind::KeyCreated, now);
         KeyCreated::Key(key)
     }
 
@@ -97,6 +99,7 @@ impl Model {
         }
         let mut terms = before.clone();
         terms.budget = limit.map(|limit| Budget { limit, reset });
+        terms.alert_below = change.alert_below.unwrap_or(before.alert_below).filter(|_| limit.is_some());
         terms.disabled = change.disabled.unwrap_or(terms.disabled);
         terms.limits.requests_per_day = change.requests_per_day.unwrap_or(terms.limits.requests_per_day);
         if let Some(parent) = key.parent {
@@ -149,6 +152,7 @@ impl Model {
             return KeyChanged::FirstKey;
         }
         self.owners[number].revoke_below(index, now);
+        self.owners[number].tell(EventKind::KeyRevoked, now);
         let issued = &mut self.owners[number].issued[index];
         issued.key.revoked_at = Some(now);
         issued.replace_secrets(None);
@@ -166,8 +170,14 @@ impl Model {
             if expires_at.is_some() {
                 issued.end_grace();
             } else {
+                let is_new = issued.key.leaked_at.is_none();
                 issued.key.leaked_at.get_or_insert(now);
                 issued.replace_secrets(None);
+                let key = issued.key.clone();
+                if is_new {
+                    owner.tell(EventKind::KeyLeaked, now);
+                }
+                return Some(key);
             }
             return Some(issued.key.clone());
         }

@@ -1,5 +1,6 @@
 //! An account in the model, with every ledger entry and request it ever had.
 
+mod alerts;
 mod holds;
 pub(super) mod keys;
 
@@ -15,7 +16,7 @@ use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
-use crate::money::alert::BalanceAlert;
+use crate::events::event::EventKind;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
@@ -39,6 +40,12 @@ pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) holds: Vec<Hold>,
     /// The day of its last turn to be refilled.
     pub(super) last_turn: Option<Day>,
+    /// Kind and time of every event that a store must still have, in order.
+    pub(in crate::conformance) told: Vec<(EventKind, Timestamp)>,
+    /// The balance below which it is low.
+    threshold: Option<Credits>,
+    /// The level of its balance that was told.
+    level: usize,
     /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
@@ -64,6 +71,17 @@ pub(in crate::conformance) struct Entry {
     pub(in crate::conformance) description: String,
     pub(in crate::conformance) payment: Option<PaymentRef>,
     pub(in crate::conformance) at: Timestamp,
+}
+
+impl Entry {
+    /// The event of an entry that names a payment.
+    fn payment_event(&self) -> Option<EventKind> {
+        self.payment.as_ref()?;
+        match self.kind {
+            LedgerKind::PaymentReversed => Some(EventKind::PaymentReversed),
+            _ => (self.atoms > 0).then_some(EventKind::PaymentCredited),
+        }
+    }
 }
 
 /// One request, one refund, or one settled hold.
@@ -111,13 +129,21 @@ impl Owner {
             usage: Vec::new(),
             holds: Vec::new(),
             last_turn: None,
+            told: vec![(EventKind::KeyCreated, made.created_at)],
+            threshold: None,
+            level: 0,
             minute: Window::default(),
             day: Window::default(),
             results: BTreeMap::new(),
             made,
         };
         let (entries, at) = (owner.made.entries.clone(), owner.made.created_at);
-        owner.add(&entries, at).then_some(owner)
+        if !owner.add(&entries, at) {
+            return None;
+        }
+        let payments: Vec<_> = owner.entries.iter().filter_map(Entry::payment_event).collect();
+        owner.told.extend(payments.into_iter().map(|kind| (kind, at)));
+        Some(owner)
     }
 
     pub(in crate::conformance) fn key(&self) -> KeyHash {
@@ -165,7 +191,7 @@ impl Owner {
                 used: credits(self.used()),
                 held: credits(self.held()),
             },
-            alert: BalanceAlert::default(),
+            alert: self.alert(),
             created_at: made.created_at,
             revoked_at: self.revoked_at,
         }
@@ -232,18 +258,23 @@ impl Owner {
         let (before, used, price) = (self.balance(), self.used(), i128::from(charge.price.atoms()));
         let is_covered = before > 0 && (charge.hold.is_none() || before >= price);
         if !is_covered || !fits(before - price) || !fits(used + self.held() + price) {
+            self.raise_balance(true, now);
             let (balance, required) = (credits(before), charge.price);
             return Decision::Refused(Refusal::InsufficientCredits { balance, required, rate });
         }
         let count = |window: Window| Window { index: window.index, count: window.count + 1 };
         let rate = RateStatus { minute: count(rate.minute), day: count(rate.day), ..rate };
         if let Err(refusal) = self.key_limits(key, &charge, rate, now) {
+            if matches!(refusal, Refusal::KeyBudget { .. }) {
+                self.raise_refusing(key, price, now);
+            }
             return Decision::Refused(refusal);
         }
         let hold = charge.hold.map(|terms| Held { id: terms.id, amount: charge.price, lease: terms.lease });
         let mut accepted = receipt(rate, charge.price, credits(before - price), None, hold);
         (self.minute, self.day) = (rate.minute, rate.day);
         self.count_for_keys(key, price, now);
+        self.raise_keys(key, now);
         accepted.rate = self.key_rate(key, now).unwrap_or(rate);
         if let Some(id) = charge.request_id.clone() {
             let (charged, balance, hold) = (charge.price, accepted.balance, charge.hold.map(|terms| terms.id));
@@ -256,6 +287,7 @@ impl Owner {
                 self.usage.push(Event { kind, line, key, used: price, booked_on: now.day(), at: now });
             }
         }
+        self.raise_balance(false, now);
         Decision::Accepted(accepted)
     }
 
@@ -263,6 +295,6 @@ impl Owner {
     pub(super) fn forget(&mut self, now: Timestamp) -> usize {
         let before = self.results.len();
         self.results.retain(|_, first| now < first.at.saturating_add(RequestId::RETENTION));
-        before - self.results.len() + self.forget_holds(now)
+        before - self.results.len() + self.forget_holds(now) + self.forget_events(now)
     }
 }

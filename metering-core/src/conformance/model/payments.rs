@@ -88,6 +88,7 @@ impl Model {
             if !self.owners[owner].add(&[entry], *now) {
                 return PaymentSettled::OutOfRange;
             }
+            self.owners[owner].tell_entry(*now);
             self.ledger.extend(self.owners[owner].entries.last().map(|entry| (owner, entry.clone())));
         }
         self.used[number].steps.push((step.clone(), *now));

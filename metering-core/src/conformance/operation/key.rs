@@ -24,6 +24,8 @@ pub enum KeyOperation {
         narrow: bool,
         /// Its budget: atoms, and when it starts again.
         budget: Option<(i64, Option<BudgetReset>)>,
+        /// Below which remainder of its budget its owner is told.
+        alert: Option<i64>,
         /// Its rate limits.
         limits: RateLimits,
         /// In how many minutes it expires.
@@ -45,6 +47,8 @@ pub enum KeyOperation {
         limit: Option<Option<i64>>,
         /// The period of its budget.
         reset: Option<Option<BudgetReset>>,
+        /// Below which remainder of its budget its owner is told.
+        alert: Option<Option<i64>>,
         /// Its requests per day.
         requests_per_day: Option<u32>,
     },
@@ -98,6 +102,7 @@ pub(super) fn key_operation() -> impl Strategy<Value = KeyOperation> {
         option::weighted(0.2, 0..60_u8),
         stale_key(),
         proptest::bool::weighted(0.2),
+        option::of(0..8 * BASE),
     );
     let change = (
         number(),
@@ -107,14 +112,15 @@ pub(super) fn key_operation() -> impl Strategy<Value = KeyOperation> {
         option::of(option::weighted(0.8, credits())),
         option::weighted(0.3, reset()),
         option::weighted(0.3, 0..9_u32),
+        option::weighted(0.4, option::weighted(0.8, 0..8 * BASE)),
     );
     let rotate = (number(), 0..8_usize, option::of(0..60_u8), stale_key());
     prop_oneof![
-        5 => create.prop_map(|(account, parent, manages, budget, limits, minutes, secret, narrow)| {
-            KeyOperation::Create { account, parent, manages, narrow, budget, limits, minutes, secret }
+        5 => create.prop_map(|(account, parent, manages, budget, limits, minutes, secret, narrow, alert)| {
+            KeyOperation::Create { account, parent, manages, narrow, budget, alert, limits, minutes, secret }
         }),
-        5 => change.prop_map(|(account, key, actor, disabled, limit, reset, requests_per_day)| {
-            KeyOperation::Change { account, key, actor, disabled, limit, reset, requests_per_day }
+        5 => change.prop_map(|(account, key, actor, disabled, limit, reset, requests_per_day, alert)| {
+            KeyOperation::Change { account, key, actor, disabled, limit, reset, alert, requests_per_day }
         }),
         2 => rotate.prop_map(|(account, key, minutes, secret)| KeyOperation::Rotate { account, key, minutes, secret }),
         1 => (number(), 0..8_usize).prop_map(|(account, key)| KeyOperation::Revoke { account, key }),

@@ -6,6 +6,7 @@ use crate::charging::hold::{
     Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
 };
 use crate::clock::Timestamp;
+use crate::events::event::EventKind;
 use crate::money::credits::Credits;
 use crate::usage::ActivityKind;
 
@@ -88,6 +89,11 @@ impl Owner {
                 let fits = self.settle(index, reason, kind, captured, now)
                     || self.settle(index, reason, kind, captured.min(atoms(hold.amount)), now);
                 assert!(fits, "what is held always fits");
+                self.raise_keys(hold.key, now);
+                self.raise_balance(false, now);
+                if reason == SettleReason::Expiry {
+                    self.tell(EventKind::HoldExpired, now);
+                }
                 changed = true;
             }
             (None, HoldAction::Renew { until }) if until > hold.expires_at => {

@@ -14,6 +14,7 @@ use crate::charging::charge::{Charge, Refusal};
 use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
+use crate::events::event::EventKind;
 use crate::store::Discrepancy;
 use crate::usage::{ActivityKind, UsageLine};
 
@@ -32,6 +33,8 @@ pub(in crate::conformance) struct Issued {
     since: Day,
     /// The atoms that counted in it since it began, in order.
     counted: Vec<i128>,
+    /// The level of its budget that was told in this period.
+    pub(super) level: usize,
 }
 
 /// A secret that a key has or had.
@@ -45,7 +48,15 @@ pub(in crate::conformance) struct Secret {
 impl Issued {
     pub(in crate::conformance) fn new(key: Key, secret: KeyHash) -> Self {
         let secrets = vec![Secret { hash: secret, revoked: false, expires_at: None }];
-        Self { key, secrets, minute: Window::default(), day: Window::default(), since: EPOCH, counted: Vec::new() }
+        Self {
+            key,
+            secrets,
+            minute: Window::default(),
+            day: Window::default(),
+            since: EPOCH,
+            counted: Vec::new(),
+            level: 0,
+        }
     }
 
     pub(in crate::conformance) fn replace_secrets(&mut self, new: Option<KeyHash>) {
@@ -65,16 +76,20 @@ impl Issued {
 
     /// Makes a period begin, in which this much counted before.
     pub(in crate::conformance) fn begin(&mut self, since: Day, spent: i128) {
-        (self.since, self.counted) = (since, vec![spent]);
+        (self.since, self.counted, self.level) = (since, vec![spent], 0);
     }
 
-    fn spent(&self) -> i128 {
+    pub(super) fn spent(&self) -> i128 {
         self.counted.iter().sum()
+    }
+
+    pub(super) fn since(&self) -> Day {
+        self.since
     }
 
     /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to a day
     /// counts in the newest period.
-    fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
+    pub(super) fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
         let (first, newest) = (first_day(budget, now), self.since);
         let lags = first < newest && now.saturating_add(Duration::from_secs(86_400)) >= newest.start();
         if first == newest || lags { (newest, self.spent()) } else { (first, 0) }
@@ -292,24 +307,34 @@ impl Owner {
         let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;
         if !is_counted(&after) {
             let issued = &mut self.issued[index];
-            (issued.minute, issued.day) = (Window::default(), Window::default());
+            (issued.minute, issued.day, issued.level) = (Window::default(), Window::default(), 0);
         }
         let period = |terms: &KeyTerms| terms.budget.map(|budget| budget.reset);
         if period(before) == period(&after) {
+            self.lower_key(index);
             return;
         }
         if let Some(budget) = after.budget {
             let since = first_day(budget, now);
             let spent = self.spent_since(self.issued[index].key.number, since);
             self.issued[index].begin(since, spent);
+        } else {
+            self.issued[index].level = 0;
         }
+    }
+
+    fn revoke(&mut self, index: usize, now: Timestamp) {
+        if self.issued[index].key.revoked_at.is_none() {
+            self.tell(EventKind::KeyRevoked, now);
+        }
+        self.issued[index].revoke(now);
     }
 
     /// Revokes the keys below one.
     pub(in crate::conformance) fn revoke_below(&mut self, index: usize, now: Timestamp) {
         for below in 0..self.issued.len() {
             if below != index && self.chain(self.issued[below].key.number).contains(&index) {
-                self.issued[below].revoke(now);
+                self.revoke(below, now);
             }
         }
     }
@@ -320,15 +345,15 @@ impl Owner {
         for index in 1..self.issued.len() {
             let manages = self.issued[index].key.terms.scopes.has(Scope::Manage);
             if manages && self.issued[index].key.revoked_at.is_none() {
-                self.issued[index].revoke(now);
+                self.revoke(index, now);
                 self.revoke_below(index, now);
             }
             self.issued[index].end_grace();
         }
         let first = &mut self.issued[0];
         first.replace_secrets(Some(secret));
-        let KeyTerms { name, limits, max_in_flight, budget, .. } = first.key.terms.clone();
-        first.key.terms = KeyTerms { name, limits, max_in_flight, budget, ..KeyTerms::first() };
+        let KeyTerms { name, limits, max_in_flight, budget, alert_below, .. } = first.key.terms.clone();
+        first.key.terms = KeyTerms { name, limits, max_in_flight, budget, alert_below, ..KeyTerms::first() };
         first.key.leaked_at = None;
     }
 }

@@ -50,3 +50,62 @@ fn a_leak_of_a_replaced_secret_ends_that_secret_only() {
     assert_eq!((write.key, write.old_secrets), (key(1), OldSecrets::EndGrace));
     assert_eq!((write.secret, write.meter), (None, MeterWrite::Keep));
 }
+
+fn event(what: impl FnOnce(KeyEvent) -> EventData, number: u32) -> Option<NewEvent> {
+    Some(NewEvent { account: Some(account().id), data: what((&key(number)).into()), created_at: NOW })
+}
+
+#[test]
+fn each_revoked_key_has_its_event() {
+    let facts = KeyChangeFacts { keys: tree(), ..change_facts(chain(1)) };
+    let Decided::Accepted(writes) = change_key(facts, None, KeyChange::Revoke, NOW) else { panic!("it is accepted") };
+    assert_eq!(writes.key.event, event(EventData::KeyRevoked, 1));
+    for write in &writes.below {
+        assert_eq!(write.event, event(EventData::KeyRevoked, write.key.number.get()));
+    }
+    let rotate = KeyChange::Rotate { secret: SECRET, old_until: None };
+    let (write, _) = written(change_key(change_facts(chain(1)), None, rotate, NOW));
+    assert_eq!(write.event, None);
+    let (write, _) = written(changed(change_facts(chain(1)), None, TermsChange::default()));
+    assert_eq!(write.event, None);
+}
+
+#[test]
+fn a_new_leak_and_a_new_key_have_their_events() {
+    assert_eq!(report_leaked(1, key(1), false, NOW).event, event(EventData::KeyLeaked, 1));
+    assert_eq!(report_leaked(1, key(1), true, NOW).event, None, "only an old secret leaked");
+    let known = Key { leaked_at: Some(NOW.saturating_sub(Duration::from_secs(1))), ..key(1) };
+    assert_eq!(report_leaked(1, known, false, NOW).event, None);
+    let Decided::Accepted(write) = create_key(new_key(), new_facts()) else { panic!("it is accepted") };
+    let data = EventData::KeyCreated((&write.key).into());
+    assert_eq!(write.event, Some(NewEvent { account: Some(account().id), data, created_at: NOW }));
+}
+
+#[test]
+fn a_higher_limit_or_lower_threshold_lowers_the_alert() {
+    use AlertLevel::{Exhausted, Low, None as Enough};
+    let spent = Spent { since: Day::from_unix_days(0), amount: atoms(95) };
+    let limit = |limit| TermsChange { limit: Some(Some(atoms(limit))), ..TermsChange::default() };
+    let below = |below: Option<i64>| TermsChange { alert_below: Some(below.map(atoms)), ..TermsChange::default() };
+    // raised before, change, raised after; of a budget of 100 with a threshold of 20
+    let table = [
+        (Exhausted, limit(95), Exhausted),
+        (Exhausted, limit(96), Low),
+        (Exhausted, limit(115), Enough),
+        (Low, limit(114), Low),
+        (Low, below(Some(5)), Enough),
+        (Low, below(Some(6)), Low),
+        (Low, below(None), Enough),
+        (Enough, below(Some(99)), Enough),
+    ];
+    for (raised, change, after) in table {
+        let meter = KeyMeter { spent, raised, ..KeyMeter::default() };
+        let keys =
+            with(chain(1), 0, |key| (key.terms.budget, key.terms.alert_below) = (budget(100, None), Some(atoms(20))));
+        let facts = KeyChangeFacts { meter: Some(meter), ..change_facts(keys) };
+        let (write, _) = written(changed(facts, None, change.clone()));
+        let expected =
+            if after == raised { MeterWrite::Keep } else { MeterWrite::Set(KeyMeter { raised: after, ..meter }) };
+        assert_eq!(write.meter, expected, "{raised:?} {change:?}");
+    }
+}
