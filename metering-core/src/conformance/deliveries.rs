@@ -33,7 +33,8 @@ pub async fn events_go_to_webhooks_that_ask_for_them(store: Arc<dyn EventStore>)
     let of_other = hook(&*store, &other.id, &[]).await;
     let disable = WebhookChange::Terms { url: None, kinds: None, disabled: Some(true) };
     store.change_webhook(&owner.id, &off.id, disable, NOON).await.unwrap();
-    let id = open(&*store, owner.key, 60).await;
+    charge_each(&*store, &owner, &[51]).await;
+    let id = open(&*store, owner.key, 20).await;
     act(&*store, &owner.id, id, HoldAction::Expire, later(60)).await;
     issue(&*store, &owner.id, None, caller()).await;
     assert_eq!(kinds(&*store, Some(&owner.id), &all.id).await, [BalanceLow, HoldExpired, KeyCreated]);
@@ -56,7 +57,8 @@ pub async fn the_operator_gets_the_events_of_all_accounts(store: Arc<dyn EventSt
     operator_hook(&*store, &[KeyCreated, BalanceLow]).await;
     let (first, second) = (watched(&*store, 100, 50).await, watched(&*store, 100, 50).await);
     for customer in [&first, &second] {
-        let id = open(&*store, customer.key, 60).await;
+        charge_each(&*store, customer, &[51]).await;
+        let id = open(&*store, customer.key, 20).await;
         act(&*store, &customer.id, id, HoldAction::Expire, later(60)).await;
     }
     let found = kinds(&*store, None, &WebhookId::OPERATOR).await;

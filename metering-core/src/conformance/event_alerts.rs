@@ -126,17 +126,22 @@ pub async fn only_lack_of_credits_exhausts_a_balance(store: Arc<dyn EventStore>)
     assert_eq!(told(&*store, &limited.id).await, [], "refused because it is revoked");
 }
 
-/// What is held counts as taken; what is captured beyond it makes a debt.
+/// A hold raises nothing, since it may be released; its capture tells what it took, also beyond what was held.
 pub async fn holds_and_captures_are_told(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     let id = open(&*store, customer.key, 60).await;
-    assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 40, 50));
     act(&*store, &customer.id, id, HoldAction::Release, NOON).await;
-    let id = open(&*store, customer.key, 60).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceLow], "a release adds no credits");
+    let ids = [open(&*store, customer.key, 60).await, open(&*store, customer.key, 20).await];
+    refused(&*store, hold(customer.key, 30), NOON).await;
+    assert_eq!(told(&*store, &customer.id).await, [], "what is held would cover it");
+    act(&*store, &customer.id, ids[1], HoldAction::Release, NOON).await;
+    act(&*store, &customer.id, ids[0], capture(60), NOON).await;
+    assert_eq!(newest(&*store, &customer.id).await, low(&customer.id, 40, 50));
+    let id = open(&*store, customer.key, 40).await;
+    assert_eq!(told(&*store, &customer.id).await, [BalanceLow]);
     act(&*store, &customer.id, id, capture_in_full(150), NOON).await;
     assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceExhausted]);
-    assert_eq!(newest(&*store, &customer.id).await, exhausted(&customer.id, -50, None));
+    assert_eq!(newest(&*store, &customer.id).await, exhausted(&customer.id, -110, None));
     assert_verified(&*store).await;
 }
 

@@ -87,7 +87,7 @@ pub async fn a_budget_is_told_low_and_exhausted_once(store: Arc<dyn EventStore>)
     charged(&*store, &key, 1).await;
     let said = |remaining: i64, more: &str| {
         format!(
-            r#"{{"org_id":"{}","key_id":"{}","key_name":"caller","limit":{},"limit_remaining":{},"limit_reset":"monthly","limit_resets_at":"2026-12-01T00:00:00Z"{more}}}"#,
+            r#"{{"org_id":"{}","key_id":"{}","key_name":"caller","limit":{},"limit_remaining":{},"limit_reset":"monthly","limit_resets_at":"2026-12-01T00:00:00.000Z"{more}}}"#,
             customer.id,
             key.id,
             atoms(100),
@@ -221,7 +221,7 @@ pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Arc<dyn Eve
     charged(&*store, &key, 1).await;
     assert_eq!(count(&*store, &customer.id).await, (1, 0));
     let id = open(&*store, key.secret, 29).await;
-    assert_eq!(count(&*store, &customer.id).await, (1, 1), "what is held counts");
+    assert_eq!(count(&*store, &customer.id).await, (1, 0), "most of what is held may return");
     act(&*store, &customer.id, id, HoldAction::Release, NOON).await;
     charged(&*store, &key, 29).await;
     assert_eq!(count(&*store, &customer.id).await, (1, 1));

@@ -36,7 +36,7 @@ pub async fn created_keys_are_told(store: Arc<dyn EventStore>) {
     let all = events(&*store, &id).await;
     assert_eq!(
         all.iter().map(shown).collect::<Vec<_>>(),
-        [(KeyCreated, of_key(&id, &first.id, "default").as_str(), at(5))]
+        [(KeyCreated, of_key(&id, &first.id, "First key").as_str(), at(5))]
     );
     assert_eq!(all[0].id().as_str().len(), 36);
     let new = NewKey { created_at: at(7), ..new_key_of(&id, None, caller()) };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use metering_core::access::{KeyNumber, KeyTerms, Totals};
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::charging::{KeyMeter, KeyState, LimitWindow, MeterState, RateStatus, Tally, UsageKind, Window};
-use metering_core::money::BalanceAlert;
+use metering_core::events::EventKind;
+use metering_core::money::{AlertLevel, BalanceAlert};
 use metering_core::payments::{PaymentKind, PaymentUse, Plan, PlanKey, TagKind, TokenAmount, draw_amount};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Credits, Decision, RateLimits, Receipt, Refusal, RequestId,
@@ -113,7 +114,10 @@ fn batch_writes_only_changed_rows_in_order() {
     let changes = tally.finish();
     let balances: Vec<_> =
         changes.accounts.iter().map(|(account, state)| (*account, state.totals.balance.atoms())).collect();
-    assert_eq!(balances, [(1, 90), (3, 80)]);
+    assert_eq!(balances, [(1, 90), (2, 0), (3, 80)]);
+    let events: Vec<_> = changes.events.iter().map(|(account, event)| (*account, event.data.kind())).collect();
+    assert_eq!(events, [(2, EventKind::BalanceExhausted)], "its owner is told");
+    assert_eq!(changes.alerts, [(2, AlertLevel::Exhausted)]);
     assert!(changes.results.is_empty(), "refusals are not remembered");
     let usage: Vec<_> = changes.usage.iter().map(|usage| (usage.account, usage.calls, usage.amount.atoms())).collect();
     assert_eq!(usage, [(1, 1, 10), (3, 2, 20)]);

@@ -38,14 +38,14 @@ pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) usage: Vec<Event>,
     /// Every hold that a store must still find, in the order opened.
     pub(in crate::conformance) holds: Vec<Hold>,
-    /// The day of its last turn to be refilled.
-    pub(super) last_turn: Option<Day>,
     /// Kind and time of every event that a store must still have, in order.
     pub(in crate::conformance) told: Vec<(EventKind, Timestamp)>,
     /// The balance below which it is low.
     threshold: Option<Credits>,
     /// The level of its balance that was told.
     level: usize,
+    /// The day of its last turn to be refilled.
+    pub(super) last_turn: Option<Day>,
     /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
@@ -128,10 +128,10 @@ impl Owner {
             entries: Vec::new(),
             usage: Vec::new(),
             holds: Vec::new(),
-            last_turn: None,
             told: vec![(EventKind::KeyCreated, made.created_at)],
             threshold: None,
             level: 0,
+            last_turn: None,
             minute: Window::default(),
             day: Window::default(),
             results: BTreeMap::new(),
@@ -258,7 +258,7 @@ impl Owner {
         let (before, used, price) = (self.balance(), self.used(), i128::from(charge.price.atoms()));
         let is_covered = before > 0 && (charge.hold.is_none() || before >= price);
         if !is_covered || !fits(before - price) || !fits(used + self.held() + price) {
-            self.raise_balance(true, now);
+            self.raise_balance(Some(price), now);
             let (balance, required) = (credits(before), charge.price);
             return Decision::Refused(Refusal::InsufficientCredits { balance, required, rate });
         }
@@ -274,7 +274,9 @@ impl Owner {
         let mut accepted = receipt(rate, charge.price, credits(before - price), None, hold);
         (self.minute, self.day) = (rate.minute, rate.day);
         self.count_for_keys(key, price, now);
-        self.raise_keys(key, now);
+        if charge.hold.is_none() {
+            self.raise_keys(key, now);
+        }
         accepted.rate = self.key_rate(key, now).unwrap_or(rate);
         if let Some(id) = charge.request_id.clone() {
             let (charged, balance, hold) = (charge.price, accepted.balance, charge.hold.map(|terms| terms.id));
@@ -287,7 +289,7 @@ impl Owner {
                 self.usage.push(Event { kind, line, key, used: price, booked_on: now.day(), at: now });
             }
         }
-        self.raise_balance(false, now);
+        self.raise_balance(None, now);
         Decision::Accepted(accepted)
     }
 

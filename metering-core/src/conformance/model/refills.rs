@@ -59,6 +59,7 @@ impl Model {
         if !owner.add(&[entry], now) {
             return None;
         }
+        owner.lower_balance();
         self.ledger.extend(owner.entries.last().map(|entry| (number, entry.clone())));
         Some(atoms)
     }

@@ -45,14 +45,19 @@ impl Owner {
         self.lower_balance();
     }
 
-    fn lower_balance(&mut self) {
-        self.level = self.level.min(level_of(self.balance(), self.threshold));
+    fn unspent(&self) -> i128 {
+        self.balance() + self.held()
     }
 
-    /// Raises the level to that of the balance, or to exhausted if it did not cover a request.
-    pub(super) fn raise_balance(&mut self, refused: bool, now: Timestamp) {
-        let balance = self.balance();
-        let level = if refused { EXHAUSTED } else { level_of(balance, self.threshold) };
+    pub(in crate::conformance) fn lower_balance(&mut self) {
+        self.level = self.level.min(level_of(self.unspent(), self.threshold));
+    }
+
+    /// Raises the level to that of what is not spent, or to exhausted if even that did not cover a request with this price.
+    pub(super) fn raise_balance(&mut self, refused: Option<i128>, now: Timestamp) {
+        let (balance, unspent) = (self.balance(), self.unspent());
+        let is_short = refused.is_some_and(|price| unspent <= 0 || unspent < price);
+        let level = if is_short { EXHAUSTED } else { level_of(unspent, self.threshold) };
         if level <= self.level {
             return;
         }
@@ -70,7 +75,7 @@ impl Owner {
         let entry = self.entries.last().expect("an entry was just added");
         let (atoms, payment) = (entry.atoms, entry.payment_event());
         self.told.extend(payment.map(|kind| (kind, now)));
-        if atoms < 0 { self.raise_balance(false, now) } else { self.lower_balance() }
+        if atoms < 0 { self.raise_balance(None, now) } else { self.lower_balance() }
     }
 
     /// Raises the levels of a key and the keys above it, unless their budgets' newest periods are over.

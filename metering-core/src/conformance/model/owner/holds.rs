@@ -90,7 +90,7 @@ impl Owner {
                     || self.settle(index, reason, kind, captured.min(atoms(hold.amount)), now);
                 assert!(fits, "what is held always fits");
                 self.raise_keys(hold.key, now);
-                self.raise_balance(false, now);
+                self.raise_balance(None, now);
                 if reason == SettleReason::Expiry {
                     self.tell(EventKind::HoldExpired, now);
                 }
