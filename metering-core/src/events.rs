@@ -30,5 +30,6 @@ pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;
 pub use url::{WebhookUrl, WebhookUrlError};
 pub use webhook::{
-    NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookState, WebhookTerms,
+    NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookIdError, WebhookOwner, WebhookState,
+    WebhookTerms,
 };

@@ -143,7 +143,8 @@ impl KeyState {
             return Vec::new();
         }
         let remaining = remaining(&budget, self.meter.spent.amount);
-        let level = if refused { AlertLevel::Exhausted } else { AlertLevel::of(remaining, threshold) };
+        let level =
+            AlertLevel::of(remaining, threshold).max(if refused { AlertLevel::Short } else { AlertLevel::None });
         let raised = self.meter.raised.raise(level, threshold);
         let event = |level| {
             let key = KeyEvent { key_id: self.id.clone(), key_name: self.terms.name.clone() };
@@ -284,7 +285,8 @@ mod tests {
         let atoms = Credits::from_atoms;
         let budget = Some(Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) });
         // threshold, spent, raised before, refused, raised after, kinds told
-        let table: [(Option<i64>, i64, AlertLevel, bool, AlertLevel, &[&str]); 9] = [
+        type Row = (Option<i64>, i64, AlertLevel, bool, AlertLevel, &'static [&'static str]);
+        let table: [Row; 9] = [
             (Some(50), 50, Enough, false, Enough, &[]),
             (Some(50), 51, Enough, false, Low, &["balance.low"]),
             (Some(50), 51, Low, false, Low, &[]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::events::delivery::{AttemptOutcome, AttemptResult, DeliveryState, Progress};
-use crate::events::webhook::{Webhook, WebhookChange, WebhookId, WebhookState};
+use crate::events::webhook::{Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState};
 use crate::store::EventStore;
 
 use super::event_scene::{
@@ -138,12 +138,12 @@ pub async fn claims_are_limited_and_oldest_first(store: Arc<dyn EventStore>) {
     sent.sort_unstable();
     let mut claimed = Vec::new();
     for count in [2, 2, 1, 0] {
-        let due = store.claim_deliveries(at(50), LEASE, 2, true).await.unwrap();
+        let due = store.claim_deliveries(at(50), LEASE, 2, WebhookOwner::Customers).await.unwrap();
         assert_eq!(due.len(), count);
         claimed.extend(due.into_iter().map(|due| due.delivery.id));
     }
     assert_eq!(claimed, sent.into_iter().map(|(_, id)| id).collect::<Vec<_>>());
-    assert_eq!(store.claim_deliveries(at(500), LEASE, 0, true).await.unwrap(), []);
+    assert_eq!(store.claim_deliveries(at(500), LEASE, 0, WebhookOwner::Customers).await.unwrap(), []);
 }
 
 /// Callers that claim at the same time share no delivery, and none gets two of one line.
@@ -160,7 +160,7 @@ pub async fn racing_claims_share_nothing(store: Arc<dyn EventStore>) {
         let mut tasks = JoinSet::new();
         for _ in 0..8 {
             let store = Arc::clone(&store);
-            tasks.spawn(async move { store.claim_deliveries(NOON, LEASE, 3, true).await.unwrap() });
+            tasks.spawn(async move { store.claim_deliveries(NOON, LEASE, 3, WebhookOwner::Customers).await.unwrap() });
         }
         let mut claimed = tasks.join_all().await.concat();
         // A caller may leave what another one is about to take.
@@ -179,15 +179,15 @@ pub async fn racing_claims_share_nothing(store: Arc<dyn EventStore>) {
     assert_eq!(claim(&*store, at(9_999)).await, []);
 }
 
-/// A process that does not know the operator's secrets leaves the operator's deliveries to others.
+/// Deliveries to customers and to the operator are claimed apart.
 pub async fn the_operators_deliveries_are_left_to_who_can_sign(store: Arc<dyn EventStore>) {
     operator_hook(&*store, &[]).await;
     let owner = customer(&*store, 1).await;
     let own = hook(&*store, &owner.id, &[]).await;
     send_tests(&*store, &own, 1).await;
-    let due = store.claim_deliveries(NOON, LEASE, MANY, false).await.unwrap();
+    let due = store.claim_deliveries(NOON, LEASE, MANY, WebhookOwner::Customers).await.unwrap();
     assert_eq!(due.iter().map(|due| due.webhook.id).collect::<Vec<_>>(), [own.id]);
-    assert_eq!(store.claim_deliveries(NOON, LEASE, MANY, false).await.unwrap(), []);
+    assert_eq!(store.claim_deliveries(NOON, LEASE, MANY, WebhookOwner::Customers).await.unwrap(), []);
     let operators = claim_one(&*store, NOON).await;
     assert_eq!((operators.webhook.id, operators.webhook.secrets.len()), (WebhookId::OPERATOR, 0));
     assert_eq!(operators.delivery.event.account, Some(owner.id));

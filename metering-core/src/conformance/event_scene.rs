@@ -8,7 +8,7 @@ use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, Delivery
 use crate::events::event::{Event, EventKind};
 use crate::events::secret::WebhookSecret;
 use crate::events::url::WebhookUrl;
-use crate::events::webhook::{NewWebhook, Webhook, WebhookId, WebhookTerms};
+use crate::events::webhook::{NewWebhook, Webhook, WebhookId, WebhookOwner, WebhookTerms};
 use crate::money::alert::{AlertLevel, BalanceAlert};
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
@@ -152,7 +152,9 @@ pub(super) async fn delivery(store: &dyn EventStore, id: DeliveryId) -> Delivery
 
 /// Claims what is due, the operator's too.
 pub(super) async fn claim(store: &dyn EventStore, now: Timestamp) -> Vec<DueDelivery> {
-    store.claim_deliveries(now, LEASE, MANY, true).await.unwrap()
+    let mut due = store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Customers).await.unwrap();
+    due.extend(store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Operator).await.unwrap());
+    due
 }
 
 /// Claims what is due, and expects one delivery.

@@ -183,7 +183,7 @@ pub async fn the_operators_webhook_is_set_and_removed(store: Arc<dyn EventStore>
         secrets: Vec::new(),
         created_at: at(1),
     };
-    assert_eq!(store.webhooks(None).await.unwrap(), [expected.clone()]);
+    assert_eq!(store.webhooks(None).await.unwrap(), std::slice::from_ref(&expected));
     let test = store.test_webhook(None, &WebhookId::OPERATOR, at(2)).await.unwrap().expect("it exists");
     assert_eq!((test.event.account.as_ref(), test.event.created_at), (None, at(2)));
     let after = WebhookTerms { url, kinds: [KeyLeaked].into_iter().collect() };
@@ -205,7 +205,7 @@ pub async fn a_test_goes_to_one_webhook(store: Arc<dyn EventStore>) {
     assert_eq!(test.event.kind.as_str(), "webhook.test");
     let data = format!(r#"{{"org_id":"{}","message":"This is a test. Nothing happened."}}"#, owner.id);
     assert_eq!(test.event.data, data);
-    assert_eq!(deliveries(&*store, None).await, [test.clone()]);
+    assert_eq!(deliveries(&*store, None).await, std::slice::from_ref(&test));
     assert_eq!(super::event_scene::events(&*store, &owner.id).await.pop(), Some(test.event));
     let operators = store.test_webhook(None, &WebhookId::OPERATOR, NOON).await.unwrap().expect("it exists");
     assert_eq!(operators.event.data, r#"{"message":"This is a test. Nothing happened."}"#);

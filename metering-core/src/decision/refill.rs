@@ -12,7 +12,7 @@ pub struct RefillChanges<K> {
     pub row: K,
     /// The day of its turn. Store it, also if the account gets nothing: it has had its turn.
     pub refilled_on: Day,
-    /// The entry to write; `None` for an account at the cap.
+    /// The entry to write; `None` for an account at the cap, or one whose email address is still to be verified.
     pub entry: Option<EntryChanges<K>>,
 }
 
@@ -58,7 +58,10 @@ pub fn is_refill_due(account: &Account, refilled_on: Option<Day>, period: Day) -
 
 /// Decides [`RefillStore::refill_accounts`](crate::store::RefillStore::refill_accounts) for one account that is due.
 pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: Timestamp) -> RefillChanges<K> {
-    let entry = refill.amount(account.totals).map(|amount| refill.entry(amount, refill.period(now.day())));
+    // An address that nobody has verified may be made up, and so may any number of accounts.
+    let may_get = account.email_status.is_holding();
+    let entry =
+        refill.amount(account.totals).filter(|_| may_get).map(|amount| refill.entry(amount, refill.period(now.day())));
     // An amount that does not fit is not given: the account holds more than any cap.
     let entry = entry.and_then(|entry| EntryChanges::of((row.clone(), account), entry, now));
     RefillChanges { row, refilled_on: now.day(), entry }

@@ -8,18 +8,17 @@ mod stats;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::clock::{Clock, Timestamp};
 use crate::events::delivery::AttemptOutcome;
 use crate::events::secret::WebhookSecret;
-use crate::events::webhook::Webhook;
+use crate::events::webhook::{Webhook, WebhookOwner};
 use crate::retry::{Retries, RetryPolicy};
 use crate::store::{EventStore, StoreError};
 
@@ -57,12 +56,16 @@ pub struct WebhookMessage<'a> {
 
 /// Wakes a [`Courier`] before its next poll. Clones wake the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Wake(Arc<Notify>);
+pub struct Wake(Arc<[Notify; 2]>);
 
 impl Wake {
     /// Has the courier look for deliveries at once.
     pub fn wake(&self) {
-        self.0.notify_one();
+        self.0.iter().for_each(Notify::notify_one);
+    }
+
+    fn of(&self, owner: WebhookOwner) -> &Notify {
+        &self.0[usize::from(owner == WebhookOwner::Operator)]
     }
 }
 
@@ -71,11 +74,13 @@ impl Wake {
 pub struct CourierSettings {
     /// What webhooks to the operator are signed with, newest first. If there is none, they are left to other processes.
     pub operator_secrets: Vec<WebhookSecret>,
-    /// How many webhooks are sent at a time. 64 by default.
+    /// How many webhooks are sent to customers at a time. 128 by default.
     pub max_in_flight: usize,
+    /// How many webhooks are sent to the operator at a time. 16 by default.
+    pub max_in_flight_to_operator: usize,
     /// How often to look for deliveries. Two seconds by default.
     pub poll: Duration,
-    /// How long an attempt may take. 30 seconds by default.
+    /// How long an attempt may take. 15 seconds by default.
     pub timeout: Duration,
     /// Wakes it in between.
     pub wake: Wake,
@@ -85,9 +90,10 @@ impl Default for CourierSettings {
     fn default() -> Self {
         Self {
             operator_secrets: Vec::new(),
-            max_in_flight: 64,
+            max_in_flight: 128,
+            max_in_flight_to_operator: 16,
             poll: Duration::from_secs(2),
-            timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(15),
             wake: Wake::default(),
         }
     }
@@ -144,8 +150,6 @@ pub struct Courier {
     attempts: Arc<Attempts>,
     clock: Arc<dyn Clock>,
     settings: CourierSettings,
-    /// Set while the store fails, so that this is logged once.
-    store_retries: Option<Retries>,
 }
 
 impl Courier {
@@ -165,7 +169,7 @@ impl Courier {
             timeout: settings.timeout,
             stats: Arc::default(),
         };
-        Self { store, attempts: Arc::new(attempts), clock, settings, store_retries: None }
+        Self { store, attempts: Arc::new(attempts), clock, settings }
     }
 
     /// What its attempts came to.
@@ -178,15 +182,48 @@ impl Courier {
     /// the future gives them up; they are made again when their claims have run out.
     ///
     /// A store or a sender that fails never ends it.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) {
-        let mut stop = pin!(stop);
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let (ending, ended) = watch::channel(());
+        let customers = self.lane(WebhookOwner::Customers, self.settings.max_in_flight);
+        let operator = self.lane(WebhookOwner::Operator, self.settings.max_in_flight_to_operator);
+        let is_operators = !self.settings.operator_secrets.is_empty();
+        let stop = async {
+            stop.await;
+            drop(ending);
+        };
+        let operator = async {
+            if is_operators {
+                operator.run(ended.clone()).await;
+            }
+        };
+        tokio::join!(stop, customers.run(ended.clone()), operator);
+    }
+
+    fn lane(&self, owner: WebhookOwner, max_in_flight: usize) -> Lane<'_> {
+        Lane { courier: self, owner, max_in_flight, store_retries: None }
+    }
+}
+
+/// The deliveries to webhooks of one owner. Each owner has slots of its own, so that customers whose servers respond
+/// slowly do not hold up what the operator is told.
+struct Lane<'c> {
+    courier: &'c Courier,
+    owner: WebhookOwner,
+    max_in_flight: usize,
+    /// Set while the store fails, so that this is logged once.
+    store_retries: Option<Retries>,
+}
+
+impl Lane<'_> {
+    async fn run(mut self, mut stop: watch::Receiver<()>) {
         let mut under_way = JoinSet::new();
         loop {
             let claimed = self.claim(&mut under_way).await;
             let ended = tokio::select! {
                 biased;
-                () = &mut stop => break,
-                ended = wait(claimed, &mut under_way, &self.settings) => ended,
+                // An error: the sender is dropped.
+                _ = stop.changed() => break,
+                ended = self.wait(claimed, &mut under_way) => ended,
             };
             ended.into_iter().for_each(log_panic);
             // Those that ended in the meantime make room too.
@@ -202,15 +239,14 @@ impl Courier {
     /// Claims as many deliveries as there is room for, and begins to send them. If the store fails, returns how long to
     /// leave it alone.
     async fn claim(&mut self, under_way: &mut JoinSet<()>) -> Claimed {
-        let room = self.settings.max_in_flight.saturating_sub(under_way.len());
+        let room = self.max_in_flight.saturating_sub(under_way.len());
         if room == 0 {
             return Claimed::Full;
         }
-        let (now, limit) = (self.clock.now(), u32::try_from(room).unwrap_or(u32::MAX));
-        let for_operator = !self.settings.operator_secrets.is_empty();
+        let (now, limit) = (self.courier.clock.now(), u32::try_from(room).unwrap_or(u32::MAX));
         // Twice the time of an attempt, so that there is time to record how it ended.
-        let lease = self.settings.timeout.saturating_mul(2);
-        let due = match self.store.claim_deliveries(now, lease, limit, for_operator).await {
+        let lease = self.courier.settings.timeout.saturating_mul(2);
+        let due = match self.courier.store.claim_deliveries(now, lease, limit, self.owner).await {
             Ok(due) => due,
             Err(error) => return Claimed::StoreFailed(self.next_wait(&error)),
         };
@@ -218,7 +254,7 @@ impl Courier {
             tracing::info!("webhooks are delivered again");
         }
         for due in due {
-            under_way.spawn(Arc::clone(&self.attempts).make(due));
+            under_way.spawn(Arc::clone(&self.courier.attempts).make(due));
         }
         Claimed::Some
     }
@@ -230,13 +266,31 @@ impl Courier {
         let retries = self.store_retries.get_or_insert_with(|| STORE_RETRY.start());
         retries.next_wait(None, Duration::ZERO).unwrap_or(STORE_RETRY.longest_wait)
     }
+
+    /// Waits until there may be something to claim. Returns how an attempt ended, if one did.
+    async fn wait(&self, claimed: Claimed, under_way: &mut JoinSet<()>) -> Option<Result<(), JoinError>> {
+        let settings = &self.courier.settings;
+        match claimed {
+            Claimed::StoreFailed(wait) => {
+                tokio::time::sleep(wait).await;
+                None
+            }
+            Claimed::Full => under_way.join_next().await,
+            Claimed::Some => tokio::select! {
+                // The next event of the same account can be sent now.
+                Some(ended) = under_way.join_next() => Some(ended),
+                () = settings.wake.of(self.owner).notified() => None,
+                () = tokio::time::sleep(settings.poll) => None,
+            },
+        }
+    }
 }
 
 fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "sending a webhook panicked; it is sent again when its claim has run out");
+        tracing::error!(%error, "sending a webhook panicked");
     }
 }
 
@@ -248,27 +302,6 @@ enum Claimed {
     Full,
     /// The store is left alone for this long.
     StoreFailed(Duration),
-}
-
-/// Waits until there may be something to claim. Returns how an attempt ended, if one did.
-async fn wait(
-    claimed: Claimed,
-    under_way: &mut JoinSet<()>,
-    settings: &CourierSettings,
-) -> Option<Result<(), JoinError>> {
-    match claimed {
-        Claimed::StoreFailed(wait) => {
-            tokio::time::sleep(wait).await;
-            None
-        }
-        Claimed::Full => under_way.join_next().await,
-        Claimed::Some => tokio::select! {
-            // The next event of the same account can be sent now.
-            Some(ended) = under_way.join_next() => Some(ended),
-            () = settings.wake.0.notified() => None,
-            () = tokio::time::sleep(settings.poll) => None,
-        },
-    }
 }
 
 #[cfg(test)]

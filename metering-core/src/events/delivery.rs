@@ -166,18 +166,8 @@ impl Delivery {
 }
 
 impl Progress {
-    /// How long to wait after each failed attempt. The last one repeats.
-    const BACKOFF: [Duration; 9] = [
-        Duration::from_secs(5),
-        Duration::from_secs(30),
-        Duration::from_secs(2 * 60),
-        Duration::from_secs(10 * 60),
-        Duration::from_secs(30 * 60),
-        Duration::from_secs(60 * 60),
-        Duration::from_secs(2 * 60 * 60),
-        Duration::from_secs(4 * 60 * 60),
-        Duration::from_secs(8 * 60 * 60),
-    ];
+    /// The shortest and the longest wait after a failed attempt.
+    const WAITS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(8 * 60 * 60)];
     /// The longest wait that a webhook may ask for.
     const MAX_RETRY_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
 
@@ -210,7 +200,7 @@ impl Progress {
             }
         };
         let last = Some(AttemptResult { at: now, status, error });
-        let wait = Self::backoff(attempt).max(retry_after.unwrap_or_default().min(Self::MAX_RETRY_AFTER));
+        let wait = self.backoff(now).max(retry_after.unwrap_or_default().min(Self::MAX_RETRY_AFTER));
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
 
@@ -220,9 +210,12 @@ impl Progress {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
     }
 
-    fn backoff(attempt: u32) -> Duration {
-        let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-        Self::BACKOFF[place.min(Self::BACKOFF.len() - 1)]
+    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each wait
+    /// is twice the one before.
+    fn backoff(&self, now: Timestamp) -> Duration {
+        let [shortest, longest] = Self::WAITS;
+        let millis = now.unix_millis().saturating_sub(self.since.unix_millis());
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0)).clamp(shortest, longest)
     }
 }
 
@@ -247,14 +240,19 @@ mod tests {
             waits.push((progress.next_at.unix_millis() - now.unix_millis()) / 1000);
             now = progress.next_at;
         }
-        assert_eq!(waits[..9], [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800]);
-        assert!(waits[9..].iter().all(|wait| *wait == 28_800), "{waits:?}");
+        assert_eq!(waits[..5], [5, 5, 10, 20, 40]);
+        assert!(waits.iter().skip(1).is_sorted() && waits.last() == Some(&28_800), "{waits:?}");
+        assert!((20..30).contains(&waits.len()), "{waits:?}");
         let ended = progress.last.as_ref().unwrap().at;
         assert!(ended >= START.saturating_add(Delivery::GIVE_UP_AFTER));
         assert!(ended < START.saturating_add(Delivery::GIVE_UP_AFTER + Duration::from_secs(28_800)));
         assert_eq!(progress.state, DeliveryState::Parked);
         let again = progress.resent(now);
         assert_eq!((again.state, again.next_at, again.since), (DeliveryState::Pending, now, now));
+        let again = again.claimed(now, Duration::from_secs(60));
+        let attempt = again.attempts;
+        let again = again.finished(attempt, &failed(None, None), now).unwrap();
+        assert_eq!(again.next_at, now.saturating_add(Duration::from_secs(5)), "it begins anew");
     }
 
     #[test]

@@ -267,7 +267,7 @@ impl EventData {
                 let threshold = threshold.filter(|threshold| balance < *threshold)?;
                 Some(Self::BalanceLow { balance, threshold })
             }
-            AlertLevel::Exhausted => Some(Self::BalanceExhausted { balance, required }),
+            AlertLevel::Short | AlertLevel::Exhausted => Some(Self::BalanceExhausted { balance, required }),
         }
     }
 
@@ -279,7 +279,7 @@ impl EventData {
                 let threshold = threshold.filter(|threshold| budget.limit_remaining < *threshold)?;
                 Some(Self::BudgetLow { budget, threshold })
             }
-            AlertLevel::Exhausted => Some(Self::BudgetExhausted(budget)),
+            AlertLevel::Short | AlertLevel::Exhausted => Some(Self::BudgetExhausted(budget)),
         }
     }
 
@@ -328,20 +328,24 @@ impl NewEvent {
     }
 }
 
-/// The id of an event: `evt_` and 32 lower-case hex digits. It follows from the account and the event's number, so that
-/// two services never give two events the same id.
+/// The id of an event: `evt_` and 32 lower-case hex digits. It follows from all that the event says, so that two events
+/// never have the same id, even if a database was restored and counts again from an earlier number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct EventId(String);
 
 impl EventId {
-    fn of(account: Option<&AccountId>, number: i64) -> Self {
-        let account = account.map_or("operator", AccountId::as_str);
-        let digest = Sha3_256::new()
+    fn of(event: &Event) -> Self {
+        let account = event.account.as_ref().map_or("operator", AccountId::as_str);
+        let mut digest = Sha3_256::new()
             .chain_update(b"metering event id\0")
-            .chain_update(account.as_bytes())
-            .chain_update(number.to_be_bytes())
-            .finalize();
+            .chain_update(event.number.to_be_bytes())
+            .chain_update(event.created_at.unix_millis().to_be_bytes());
+        for text in [account, event.kind.as_str(), &event.data] {
+            digest.update(text.as_bytes());
+            digest.update(b"\0");
+        }
+        let digest = digest.finalize();
         Self(format!("evt_{}", hex::encode(&digest[..16])))
     }
 
@@ -387,7 +391,7 @@ impl Event {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> EventId {
-        EventId::of(self.account.as_ref(), self.number)
+        EventId::of(self)
     }
 }
 
@@ -436,13 +440,22 @@ mod tests {
     }
 
     #[test]
-    fn ids_differ_by_account_and_number() {
-        let of = |account: Option<&str>, number| EventId::of(account.map(|id| id.parse().unwrap()).as_ref(), number);
-        let (a, b) = (Some("org_xxxxxxxxxxxxxxxxxxxx"), Some("org_yyyyyyyyyyyyyyyyyyyy"));
-        assert_eq!(of(a, 1), of(a, 1));
-        assert_eq!(of(a, 1).as_str().len(), 36);
-        for other in [of(b, 1), of(a, 2), of(None, 1)] {
-            assert_ne!(of(a, 1), other);
-        }
+    fn two_events_never_have_the_same_id() {
+        let event = |account: &str, number, data, created_at| {
+            Event::of(&NewEvent { account: account.parse().ok(), data, created_at }, number).id()
+        };
+        let exhausted = || EventData::BalanceExhausted { balance: Credits::ZERO, required: None };
+        let (a, b) = ("org_xxxxxxxxxxxxxxxxxxxx", "org_yyyyyyyyyyyyyyyyyyyy");
+        let id = event(a, 1, exhausted(), AT);
+        assert_eq!((event(a, 1, exhausted(), AT), id.as_str().len()), (id.clone(), 36));
+        let later = AT.saturating_add(std::time::Duration::from_millis(1));
+        let others = [
+            event(b, 1, exhausted(), AT),
+            event("", 1, exhausted(), AT),
+            event(a, 2, exhausted(), AT),
+            event(a, 1, EventData::TEST, AT),
+            event(a, 1, exhausted(), later),
+        ];
+        assert!(others.iter().all(|other| *other != id), "{others:?}");
     }
 }

@@ -158,6 +158,23 @@ pub struct SigningSecret {
     pub expires_at: Option<Timestamp>,
 }
 
+/// Whose webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WebhookOwner {
+    /// Those of accounts.
+    Customers,
+    /// The operator's own one.
+    Operator,
+}
+
+impl WebhookOwner {
+    /// Whether a webhook of this account, or with `None` of the operator, is one of them.
+    #[must_use]
+    pub const fn owns(self, account: Option<&AccountId>) -> bool {
+        account.is_none() == matches!(self, Self::Operator)
+    }
+}
+
 /// A webhook to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWebhook {

@@ -13,13 +13,15 @@ pub enum AlertLevel {
     None,
     /// Less than the threshold.
     Low,
-    /// Nothing, or not enough for a request that was refused.
+    /// Not enough for a request that was refused. Cheaper ones are still accepted.
+    Short,
+    /// Nothing.
     Exhausted,
 }
 
 impl AlertLevel {
     /// Every level, from the lowest to the highest.
-    pub const ALL: [Self; 3] = [Self::None, Self::Low, Self::Exhausted];
+    pub const ALL: [Self; 4] = [Self::None, Self::Low, Self::Short, Self::Exhausted];
 
     /// The level's number in stores.
     #[must_use]
@@ -27,7 +29,8 @@ impl AlertLevel {
         match self {
             Self::None => 0,
             Self::Low => 1,
-            Self::Exhausted => 2,
+            Self::Short => 2,
+            Self::Exhausted => 3,
         }
     }
 
@@ -49,8 +52,8 @@ impl AlertLevel {
         }
     }
 
-    /// Raises the level to `to`, and returns the levels that were not raised before. [`Low`](Self::Low) is among them
-    /// only with a threshold.
+    /// Raises the level to `to`, and returns the levels to tell that were not raised before: [`Low`](Self::Low) only with
+    /// a threshold, and [`Short`](Self::Short) only if there is nothing worse.
     #[must_use]
     pub(crate) fn raise(&mut self, to: Self, threshold: Option<Credits>) -> Vec<Self> {
         let before = *self;
@@ -59,7 +62,11 @@ impl AlertLevel {
         }
         *self = before.max(to);
         let is_new = |level: &Self| before < *level && *level <= to;
-        let is_told = |level: &Self| *level != Self::Low || threshold.is_some();
+        let is_told = |level: &Self| match level {
+            Self::Low => threshold.is_some(),
+            Self::Short => to == Self::Short,
+            Self::None | Self::Exhausted => true,
+        };
         Self::ALL.into_iter().filter(|level| is_new(level) && is_told(level)).collect()
     }
 
@@ -113,18 +120,23 @@ mod tests {
             assert_eq!(AlertLevel::of(atoms(remaining), threshold.map(atoms)), level, "{remaining} {threshold:?}");
             assert_eq!(AlertLevel::from_number(level.number()), Some(level));
         }
-        assert_eq!(AlertLevel::from_number(3), None);
+        assert_eq!(AlertLevel::from_number(4), None);
     }
 
     #[test]
     fn each_level_is_raised_once() {
-        use AlertLevel::{Exhausted, Low, None as Enough};
+        use AlertLevel::{Exhausted, Low, None as Enough, Short};
         let ten = Some(atoms(10));
         // before, to, threshold, told
         let table = [
             (Enough, Low, ten, vec![Low]),
             (Enough, Exhausted, ten, vec![Low, Exhausted]),
             (Enough, Exhausted, None, vec![Exhausted]),
+            (Enough, Short, None, vec![Short]),
+            (Enough, Short, ten, vec![Low, Short]),
+            (Short, Low, ten, vec![]),
+            (Short, Short, ten, vec![]),
+            (Short, Exhausted, ten, vec![Exhausted]),
             (Low, Exhausted, ten, vec![Exhausted]),
             (Low, Low, ten, vec![]),
             (Exhausted, Low, ten, vec![]),

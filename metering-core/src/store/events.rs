@@ -8,7 +8,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::Event;
-use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookTerms};
+use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, Store, StoreError};
 
@@ -46,7 +46,8 @@ pub trait EventStore: Store {
         now: Timestamp,
     ) -> Result<Option<Webhook>, StoreError>;
 
-    /// Deletes a webhook of an account, and its deliveries. Whether there was one.
+    /// Deletes a webhook of an account, and its deliveries. Whether there was one. Not one transaction, because it may have
+    /// many deliveries: it is switched off first, and if the process ends, the rest is there to be deleted again.
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError>;
 
     /// Writes a test event for one webhook only, whatever events it asks for. It belongs to the webhook's account. `None` when the account, or with `None` the operator, has no such webhook.
@@ -71,11 +72,12 @@ pub trait EventStore: Store {
     ) -> Result<Page<Delivery>, StoreError>;
 
     /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process that
-    /// sends them within `lease`. Of several callers, one gets each. With `for_operator`, those to the operator's own
-    /// webhook are among them: a process that does not know its secrets leaves them to others.
+    /// sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up the
+    /// operator's. Of several callers, one gets each.
     ///
     /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending delivery
-    /// precedes: an earlier event of the same account to the same webhook.
+    /// precedes: an earlier event of the same account to the same webhook. One that cannot be read is logged and put off
+    /// for an hour, so that it does not stop the others.
     ///
     /// [`Progress::claimed`]: crate::events::Progress::claimed
     /// [`Progress::next_at`]: crate::events::Progress::next_at
@@ -84,7 +86,7 @@ pub trait EventStore: Store {
         now: Timestamp,
         lease: Duration,
         limit: u32,
-        for_operator: bool,
+        owner: WebhookOwner,
     ) -> Result<Vec<DueDelivery>, StoreError>;
 
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook

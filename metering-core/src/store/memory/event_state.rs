@@ -9,7 +9,7 @@ use crate::events::delivery::{
     AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
 use crate::events::event::{Event, NewEvent};
-use crate::events::webhook::{Webhook, WebhookId, WebhookState};
+use crate::events::webhook::{Webhook, WebhookId, WebhookOwner, WebhookState};
 
 /// The event state of a store.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl EventState {
         now: Timestamp,
         lease: Duration,
         limit: u32,
-        for_operator: bool,
+        owner: WebhookOwner,
     ) -> Vec<DueDelivery> {
         let pending = |sending: &Sending| sending.progress.state == DeliveryState::Pending;
         let mut waiting: Vec<_> =
@@ -123,7 +123,7 @@ impl EventState {
                 continue;
             }
             begun.push(line);
-            let is_theirs = for_operator || webhook.account.is_some();
+            let is_theirs = owner.owns(webhook.account.as_ref());
             if webhook.state == WebhookState::Active && is_theirs && delivery.progress.next_at <= now {
                 due.push((delivery, webhook.clone()));
             }

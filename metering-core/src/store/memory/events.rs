@@ -8,7 +8,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::{Event, EventData, NewEvent};
-use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookState, WebhookTerms};
+use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState, WebhookTerms};
 use crate::money::credits::Credits;
 use crate::store::backend::{one_more_than, page_of_rows, row_of_cursor};
 use crate::store::{Cursor, EventStore, Page, StoreError, WebhookCreated};
@@ -131,9 +131,9 @@ impl EventStore for MemoryStore {
         now: Timestamp,
         lease: Duration,
         limit: u32,
-        for_operator: bool,
+        owner: WebhookOwner,
     ) -> Result<Vec<DueDelivery>, StoreError> {
-        Ok(self.state()?.events.claim(now, lease, limit, for_operator))
+        Ok(self.state()?.events.claim(now, lease, limit, owner))
     }
 
     async fn finish_delivery(

@@ -10,9 +10,10 @@ use crate::money::credits::Credits;
 
 use super::Owner;
 
-/// The levels: enough, low, exhausted.
+/// The levels: enough, low, short of a request, exhausted.
 const LOW: usize = 1;
-const EXHAUSTED: usize = 2;
+const SHORT: usize = 2;
+const EXHAUSTED: usize = 3;
 
 /// The level of what remains.
 fn level_of(remaining: i128, threshold: Option<Credits>) -> usize {
@@ -56,15 +57,15 @@ impl Owner {
     /// Raises the level to that of what is not spent, or to exhausted if even that did not cover a request with this price.
     pub(super) fn raise_balance(&mut self, refused: Option<i128>, now: Timestamp) {
         let (balance, unspent) = (self.balance(), self.unspent());
-        let is_short = refused.is_some_and(|price| unspent <= 0 || unspent < price);
-        let level = if is_short { EXHAUSTED } else { level_of(unspent, self.threshold) };
+        let is_short = refused.is_some_and(|price| unspent < price);
+        let level = level_of(unspent, self.threshold).max(if is_short { SHORT } else { 0 });
         if level <= self.level {
             return;
         }
         if self.level < LOW && is_low(balance, self.threshold) {
             self.tell(BalanceLow, now);
         }
-        if level == EXHAUSTED {
+        if level >= SHORT {
             self.tell(BalanceExhausted, now);
         }
         self.level = level;
@@ -101,7 +102,7 @@ impl Owner {
         if since < issued.since() {
             return;
         }
-        if since > issued.since() && issued.level_in(since) < EXHAUSTED {
+        if since > issued.since() && issued.level_in(since) < SHORT {
             issued.begin(since, spent);
         }
         self.raise_key(index, true, now);
@@ -115,13 +116,13 @@ impl Owner {
             return;
         }
         let remaining = remaining(budget, spent);
-        let level = if refused { EXHAUSTED } else { level_of(remaining, threshold) };
+        let level = level_of(remaining, threshold).max(if refused { SHORT } else { 0 });
         let before = issued.level;
         issued.level = before.max(level);
         if before < LOW && level >= LOW && is_low(remaining, threshold) {
             self.tell(BalanceLow, now);
         }
-        if before < EXHAUSTED && level == EXHAUSTED {
+        if before < level && level >= SHORT {
             self.tell(BudgetExhausted, now);
         }
     }
