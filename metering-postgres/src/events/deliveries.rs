@@ -2,8 +2,8 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent,
-    Progress, WebhookId, WebhookState,
+    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, Progress,
+    WebhookId, WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
@@ -48,7 +48,7 @@ pub(crate) async fn list<C: GenericClient>(
     let (before, limit_and_one) = (before(after)?, one_more_than(limit));
     let account = account.map(AccountId::as_str);
     let webhook = filter.webhook.as_ref().map(|webhook| webhook.as_bytes().as_slice());
-    let mut values: Vec<&(dyn Value)> = vec![&before, &states, &limit_and_one];
+    let mut values: Vec<&dyn Value> = vec![&before, &states, &limit_and_one];
     if let Some(account) = &account {
         values.push(account);
     }
@@ -68,9 +68,7 @@ fn listed(of_account: bool, to_webhook: bool) -> String {
         (false, false) => "",
         (true, false) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4)",
         (false, true) => "JOIN webhook h ON h.public_id = $4",
-        (true, true) => {
-            "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4) AND h.public_id = $5"
-        }
+        (true, true) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4) AND h.public_id = $5",
     };
     let (hooks, of_hook) = if hooks.is_empty() { ("", "") } else { (hooks, "p.webhook = h.id AND") };
     format!(

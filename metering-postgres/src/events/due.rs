@@ -135,7 +135,8 @@ mod tests {
              ANALYZE delivery, event, webhook");
         for (is_operator, found) in [("TRUE", "5\n6"), ("FALSE", "7\n8")] {
             let due = DUE.replace("$1", "30").replace("$2", is_operator).replace("$3", "100");
-            let webhooks = format!("SELECT d.webhook * 2 - d.event % 2 FROM delivery d JOIN ({due}) f USING (id) ORDER BY 1");
+            let webhooks =
+                format!("SELECT d.webhook * 2 - d.event % 2 FROM delivery d JOIN ({due}) f USING (id) ORDER BY 1");
             assert_eq!(run(&webhooks), found);
             let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {due}"));
             let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on delivery")).collect();
