@@ -70,12 +70,16 @@ fn listed(of_account: bool, to_webhook: bool) -> String {
         (false, true) => "JOIN webhook h ON h.public_id = $4",
         (true, true) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4) AND h.public_id = $5",
     };
-    let (hooks, of_hook) = if hooks.is_empty() { ("", "") } else { (hooks, "p.webhook = h.id AND") };
+    // The order is that of an index, and so is each condition: with `=`, the database might also find a page by reading
+    // all deliveries in the order of their ids.
+    let (key, of_state) =
+        if hooks.is_empty() { ("p.state", "s.state") } else { ("p.webhook, p.state", "h.id, s.state") };
+    let order = key.replace(',', " DESC,");
     format!(
         "SELECT {} FROM {TABLES} WHERE d.id = ANY (ARRAY ( \
            SELECT page.id FROM unnest($2::TEXT[]) AS s (state) {hooks} CROSS JOIN LATERAL ( \
-             SELECT p.id FROM delivery p WHERE {of_hook} p.state = s.state AND p.id < $1 \
-             ORDER BY p.id DESC LIMIT $3) page \
+             SELECT p.id FROM delivery p WHERE ({key}) >= ({of_state}) AND ({key}, p.id) < ({of_state}, $1) \
+             ORDER BY {order} DESC, p.id DESC LIMIT $3) page \
            ORDER BY page.id DESC LIMIT $3)) ORDER BY d.id DESC",
         columns()
     )
