@@ -11,8 +11,8 @@ use crate::response::Response;
 /// Webhooks and events. The responses are documents of [`metering_core::wire`], as the service wrote them.
 impl Client {
     /// `POST /webhooks`: makes a webhook of the account. The response is an
-    /// [`IssuedWebhookResponse`](metering_core::wire::IssuedWebhookResponse). If it gets lost, the webhook may be in the
-    /// list all the same, and [`Client::rotate_webhook`] gets another secret.
+    /// [`IssuedWebhookResponse`](metering_core::wire::IssuedWebhookResponse). If it gets lost, the webhook may be in
+    /// the list all the same, and [`Client::rotate_webhook`] gets another secret.
     ///
     /// ```
     /// use metering_client::{Client, ClientError};
@@ -96,8 +96,8 @@ impl Client {
         self.open(Method::POST, &format!("/webhooks/{id}/test"), None).await?.read_to_end().await
     }
 
-    /// `GET /webhooks/{id}/deliveries`: the deliveries to a webhook, newest first, at most `limit` of them; with `state`,
-    /// only those in this state. `after` is the `next` of the page before. The response is a
+    /// `GET /webhooks/{id}/deliveries`: the deliveries to a webhook, newest first, at most `limit` of them; with
+    /// `state`, only those in this state. `after` is the `next` of the page before. The response is a
     /// [`DeliveriesDocument`](metering_core::wire::DeliveriesDocument).
     ///
     /// # Errors

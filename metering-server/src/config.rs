@@ -34,7 +34,7 @@ pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
 pub use operator::{OperatorConfig, PostalAddress};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
-pub use proxies::TrustedProxies;
+pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};

@@ -210,6 +210,8 @@ export const webhooks = {
     await page.click("#secret-kept");
     const made = (await api(page, key, "GET", "/keys")).data.find(({ name }) => name === "crawler");
     assert.equal(made.alert_below, 0.5);
+    await page.locator("#keys tbody tr", { hasText: "crawler" }).getByText("Alert below").waitFor();
+    assert.match(await page.locator("#keys tbody tr", { hasText: "crawler" }).innerText(), /Alert below 0\.5/);
   },
 
   /** All of it with the keyboard: the focus goes on where the work is. */
@@ -280,6 +282,24 @@ export const webhooks = {
     await other.waitForSelector("#deliveries [role=alert] button");
     await other.click("#deliveries [role=alert] button");
     await other.waitForSelector("#deliveries table, #no-deliveries");
+    // A delivery that failed need not wait for its next attempt.
+    const failed = other.locator("#deliveries tbody tr", { has: other.locator("[data-action=resend]") });
+    const again = async () => {
+      await other.click("#deliveries [data-choice='']");
+      await other.waitForTimeout(200);
+    };
+    for (let tries = 0; (await failed.count()) === 0; tries += 1) {
+      assert.ok(tries < 50, "the first attempt fails");
+      await again();
+    }
+    const attempts = async () => Number(await failed.locator("td[data-label=Attempts]").innerText());
+    const before = await attempts();
+    assert.match(await failed.locator("[data-action=resend]").innerText(), /^Send now/);
+    await failed.locator("[data-action=resend]").click();
+    for (let tries = 0; (await attempts()) <= before; tries += 1) {
+      assert.ok(tries < 20, "it is sent again at once");
+      await again();
+    }
     // A lost response: the webhook may be there.
     await other.click("#new-webhook");
     await other.fill("#field-url", CLOSED);

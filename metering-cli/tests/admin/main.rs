@@ -16,3 +16,4 @@ mod request;
 mod running_server;
 mod usage;
 mod verify;
+mod webhook;

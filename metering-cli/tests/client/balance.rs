@@ -5,7 +5,7 @@ use crate::stand_in::{Reply, StandIn};
 
 fn document(balance: &str) -> String {
     format!(
-        r#"{{"org_id":"org_1","agent_name":"bot\u0007","email":null,"payer_address":"0xabc","credit_balance":{balance},"total_credits_purchased":5,"total_credits_granted":2.50,"total_credits_used":0.0000694444,"rate_limits":{{"requests_per_minute":240,"requests_per_day":0}}}}"#
+        r#"{{"org_id":"org_1","agent_name":"bot\u0007","email":null,"payer_address":"0xabc","credit_balance":{balance},"total_credits_purchased":5,"total_credits_granted":2.50,"total_credits_used":0.0000694444,"alert_below":0.5000000001,"rate_limits":{{"requests_per_minute":240,"requests_per_day":0}}}}"#
     )
 }
 
@@ -16,13 +16,14 @@ fn the_balance_is_shown_digit_by_digit() {
     let (home, key) = Home::of(&service);
     let text = home.metering(&["balance"]).success();
     for line in [
-        "balance     7.4999305556",
-        "granted     2.50",
-        "used        0.0000694444",
-        "requests    240 per minute, no limit per day",
-        "agent name  bot\u{fffd}",
-        "email       -",
-        "payer       0xabc",
+        "balance      7.4999305556",
+        "granted      2.50",
+        "used         0.0000694444",
+        "alert below  0.5000000001",
+        "requests     240 per minute, no limit per day",
+        "agent name   bot\u{fffd}",
+        "email        -",
+        "payer        0xabc",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
     }
@@ -55,8 +56,8 @@ fn empty_account_is_not_a_failure_and_gets_advice() {
 #[test]
 fn held_credits_are_shown_when_there_are_any() {
     for (held, line) in [
-        ("0.25", Some("held        0.25 for requests whose cost is not known yet")),
-        ("0.0000000001", Some("held        0.0000000001 for requests whose cost is not known yet")),
+        ("0.25", Some("held         0.25 for requests whose cost is not known yet")),
+        ("0.0000000001", Some("held         0.0000000001 for requests whose cost is not known yet")),
         ("0", None),
     ] {
         let service = StandIn::start();

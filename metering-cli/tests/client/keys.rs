@@ -11,7 +11,7 @@ const ID: &str = "key_0123456789abcdef0123";
 
 fn document(id: &str, name: &str) -> Value {
     json!({"id": id, "name": name, "parent_id": OWN, "state": "active", "disabled": false, "limit": 2.5,
-        "limit_remaining": 1.2500000001, "limit_reset": "daily", "limit_resets_at": "2026-11-24T00:00:00.000Z",
+        "limit_remaining": 1.2500000001, "limit_reset": "daily", "alert_below": 0.25, "limit_resets_at": "2026-11-24T00:00:00.000Z",
         "usage": 7, "usage_daily": 1.2499999999, "usage_weekly": 2, "usage_monthly": 3, "last_used_at": "2026-11-23",
         "created_at": "2026-11-01T00:00:00.000Z", "expires_at": null, "scopes": ["call", "read"], "routes": ["/a/*"],
         "networks": [], "requests_per_minute": 0, "requests_per_day": 5, "max_in_flight": 0})
@@ -130,7 +130,9 @@ fn a_key_is_shown_with_its_limit() {
     let own = home.metering(&["keys", "show"]).success();
     assert!(own.contains(OWN), "{own}");
     let text = home.metering(&["keys", "show", ID]).success();
-    for expected in ["sub-agent", "2.5 daily", "1.2500000001 until 2026-11-24T00:00:00.000Z", "call read", "/a/*"] {
+    for expected in
+        ["sub-agent", "2.5 daily", "1.2500000001 until 2026-11-24T00:00:00.000Z", "below 0.25", "call read", "/a/*"]
+    {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let bytes = json!({ "data": document(ID, "sub-agent") }).to_string();

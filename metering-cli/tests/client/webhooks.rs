@@ -114,7 +114,7 @@ fn changes_of_a_webhook_send_only_what_changes() {
     let (home, _) = Home::of(&service);
     let table = [
         (&["--disable"][..], r#"{"disabled":true}"#),
-        (&["--enable", "--url", "https://c.example/"], r#"{"url":"https://c.example/","disabled":false}"#),
+        (&["--enable", "--to", "https://c.example/"], r#"{"url":"https://c.example/","disabled":false}"#),
         (&["--events", "key.leaked,balance.low"], r#"{"events":["key.leaked","balance.low"]}"#),
         (&["--events", "all"], r#"{"events":null}"#),
         (&["--events", "key.leaked,all"], r#"{"events":null}"#),
@@ -211,10 +211,10 @@ fn events_are_listed_with_their_digits() {
 fn the_alert_is_set_shown_and_removed() {
     let service = StandIn::start();
     let reply = |below: &str| Reply::ok(format!(r#"{{"org_id":"org_0123456789abcdefghij","below":{below}}}"#));
-    service.on("/credits/alert", reply("0.0000000005")).on("/credits/alert", reply("null"));
+    service.on("/credits/alert", reply("0.0000000006")).on("/credits/alert", reply("null"));
     let (home, _) = Home::of(&service);
     let text = home.metering(&["alert", "set", "0.5"]).success();
-    assert_eq!(text, "Webhooks are told when the balance falls below 0.0000000005 credits.\n");
+    assert_eq!(text, "Webhooks are told when the balance falls below 0.0000000006 credits.\n");
     assert!(home.metering(&["alert", "off"]).success().starts_with("No alert"));
     assert!(home.metering(&["alert", "show", "--json"]).json()["below"].is_null());
     let sent: Vec<_> = service.requests();

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::access::account::AccountId;
 use crate::access::budget::BudgetReset;
+use crate::access::email_status::EmailStatus;
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerEntry, LedgerKind};
 use crate::money::refill::Refill;
@@ -218,6 +219,19 @@ pub async fn a_revoked_account_is_not_refilled(store: Arc<dyn RefillStore>) {
     assert_eq!(refill_all(&*store, december(), 10).await, (1, 5));
     assert_eq!(account(&*store, &revoked.id).await, before);
     assert_eq!(refills(&*store, &live.id).await, [5]);
+}
+
+/// Accounts whose email address is still to be verified get nothing: their turn passes.
+pub async fn an_unverified_account_gets_nothing(store: Arc<dyn RefillStore>) {
+    let email_status = EmailStatus::Pending { free_credits: atoms(7) };
+    let pending = NewAccount { email: "a@example.com".parse().ok(), email_status, ..new_account() };
+    let pending = create(&*store, pending).await;
+    let verified = EmailStatus::Verified { at: NOON };
+    let verified = NewAccount { email: "b@example.com".parse().ok(), email_status: verified, ..new_account() };
+    let verified = create(&*store, verified).await;
+    set(&*store, 5, 50, BudgetReset::Monthly).await;
+    assert_eq!(refill_all(&*store, december(), 10).await, (1, 5));
+    assert_eq!((refills(&*store, &pending.id).await, refills(&*store, &verified.id).await), (vec![], vec![5]));
 }
 
 /// An account at the cap, or above it, gets nothing, and not later in the period either: it had its turn.

@@ -58,10 +58,9 @@ pub fn is_refill_due(account: &Account, refilled_on: Option<Day>, period: Day) -
 
 /// Decides [`RefillStore::refill_accounts`](crate::store::RefillStore::refill_accounts) for one account that is due.
 pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: Timestamp) -> RefillChanges<K> {
-    // An address that nobody has verified may be made up, and so may any number of accounts.
-    let may_get = account.email_status.is_holding();
-    let entry =
-        refill.amount(account.totals).filter(|_| may_get).map(|amount| refill.entry(amount, refill.period(now.day())));
+    // Anyone can open accounts for addresses that nobody reads, so these get nothing before they are verified.
+    let amount = refill.amount(account.totals).filter(|_| account.email_status.is_holding());
+    let entry = amount.map(|amount| refill.entry(amount, refill.period(now.day())));
     // An amount that does not fit is not given: the account holds more than any cap.
     let entry = entry.and_then(|entry| EntryChanges::of((row.clone(), account), entry, now));
     RefillChanges { row, refilled_on: now.day(), entry }

@@ -12,7 +12,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 ///
 /// At the beginning of each period, in UTC, every account that is not revoked gets `credits`, but no more than it takes
 /// to reach `cap`. What is held for requests under way counts as there. An account that was created in a period is
-/// refilled from the next one on.
+/// refilled from the next one on, and one whose email address waits for verification gets nothing.
 ///
 /// ```
 /// use metering_core::access::{BudgetReset, Totals};

@@ -30,7 +30,7 @@ pub struct Network(pub(super) IpNet);
 /// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an IP address or a network such as 10.0.0.0/8")]
-struct NetworkError(String);
+pub struct NetworkError(String);
 
 impl FromStr for Network {
     type Err = NetworkError;

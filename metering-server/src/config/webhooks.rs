@@ -7,8 +7,7 @@ use metering_core::events::{AddressPolicy, EventKind, WebhookSecret, WebhookTerm
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use crate::config::proxies::Network;
-use crate::config::{List, Secret};
+use crate::config::{List, Network, Secret};
 
 /// Webhooks: those of customers, and the operator's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,7 +95,10 @@ impl WebhooksConfig {
         let has_secret = self.secret.is_some() || self.secret_file.is_some();
         let has_previous = self.previous_secret.is_some() || self.previous_secret_file.is_some();
         if self.url.is_some() && !has_secret {
-            return invalid("secret", "(or webhooks.secret_file) is required with webhooks.url: whsec_ and base64");
+            return invalid(
+                "secret",
+                "is required with webhooks.url, here or in webhooks.secret_file: whsec_ and base64",
+            );
         }
         if self.url.is_none() && (has_secret || has_previous || !self.events.is_empty()) {
             return invalid("url", "is required: the other keys are about the operator's own webhook");
@@ -158,7 +160,7 @@ mod tests {
         let with = |rest: &str| format!("{url}{rest}");
         // configuration, the key that the error names
         let table = [
-            (with(""), "webhooks.secret "),
+            (with(""), "webhooks.secret:"),
             (with("secret = 'hunter22'"), "webhooks.secret:"),
             (with("secret_file = '/nowhere/at/all'"), "webhooks.secret_file"),
             (with(&format!("secret = '{SECRET}'\nsecret_file = 'f'")), "webhooks.secret_file"),
@@ -171,7 +173,7 @@ mod tests {
         ];
         for (text, key) in table {
             let error = read(&text).check().unwrap_err().to_string();
-            assert!(format!("{error} ").contains(key), "{text}: {error}");
+            assert!(error.contains(key), "{text}: {error}");
             assert!(!error.contains("s3cret") && !error.contains("hunter22"), "{error}");
         }
         for text in ["events = 'balance.lo'", "allowed_networks = '10.0.0.0/33'", "uri = 'x'", "max_per_account = -1"] {

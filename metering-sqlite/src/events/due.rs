@@ -17,13 +17,14 @@ use crate::rows::{all, first};
 /// The first delivery of each line, if it is due. SQLite takes the columns without an aggregate from the row that has
 /// the minimum.
 pub(super) const HEADS: &str = "SELECT d.id FROM \
-     (SELECT id, webhook, next_at, min(event) FROM delivery WHERE state = 'pending' GROUP BY webhook, account) d \
+     (SELECT id, webhook, next_at, min(event) FROM delivery INDEXED BY delivery_line WHERE state = 'pending' \
+       GROUP BY webhook, account) d \
      CROSS JOIN webhook w ON w.id = d.webhook \
      WHERE d.next_at <= ?1 AND w.state = 'active' AND (w.account IS NOT NULL OR ?2) ORDER BY d.next_at, d.id LIMIT ?3";
 
 /// Whether a delivery may be claimed at `?2`.
 const CLAIMABLE: &str = "d.id = ?1 AND d.state = 'pending' AND d.next_at <= ?2 AND w.state = 'active' \
-     AND NOT EXISTS (SELECT 1 FROM delivery p WHERE p.webhook = d.webhook AND p.account IS d.account \
+     AND NOT EXISTS (SELECT 1 FROM delivery p INDEXED BY delivery_line WHERE p.webhook = d.webhook AND p.account IS d.account \
        AND p.event < d.event AND p.state = 'pending')";
 
 /// The deliveries that are due at `now`, oldest first, at most `limit`.
@@ -33,6 +34,15 @@ pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, for_opera
     all(&mut statement, values, |row| Ok(Ok(DeliveryId::new(row.get(0)?))))
 }
 
+/// Reads a delivery that may be claimed, and its webhook.
+pub(super) fn select() -> String {
+    let (columns, tables) = (deliveries::columns(), deliveries::TABLES);
+    format!(
+        "SELECT {columns}, {} FROM {tables} LEFT JOIN account b ON b.id = w.account WHERE {CLAIMABLE}",
+        webhooks::COLUMNS
+    )
+}
+
 /// Claims those of these deliveries that are still due.
 pub(crate) fn claim(
     connection: &Connection,
@@ -40,12 +50,7 @@ pub(crate) fn claim(
     now: Timestamp,
     lease: Duration,
 ) -> Result<Vec<DueDelivery>> {
-    let (columns, tables) = (deliveries::columns(), deliveries::TABLES);
-    let sql = format!(
-        "SELECT {columns}, {} FROM {tables} LEFT JOIN account b ON b.id = w.account WHERE {CLAIMABLE}",
-        webhooks::COLUMNS
-    );
-    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&select()).map_err(store_error)?;
     let mut claimed = Vec::with_capacity(ids.len());
     for id in ids {
         let found = first(&mut statement, params![id.get(), now.unix_millis()], |row| {

@@ -115,6 +115,7 @@ mod tests {
             (RECEIVERS.to_owned(), "SEARCH webhook USING INDEX webhook_owner (<expr>=?)"),
             (select(OF_ACCOUNT), "SEARCH e USING INDEX event_account (account=? AND number<?)"),
             (due::HEADS.to_owned(), "SCAN delivery USING COVERING INDEX delivery_line"),
+            (due::select(), "SEARCH p USING COVERING INDEX delivery_line (webhook=? AND account=? AND event<?)"),
         ];
         queries.extend(webhooks::queries());
         queries.extend(deliveries::queries());

@@ -4,3 +4,4 @@ mod catch_up;
 mod lifecycle;
 mod payments;
 mod requests;
+mod webhooks;

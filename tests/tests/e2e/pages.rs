@@ -5,6 +5,7 @@ mod console;
 mod held;
 mod keys;
 mod reference;
+mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -28,7 +28,12 @@ pub(crate) struct DeliveriesArgs {
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<DeliveryState>,
     /// How many deliveries to list: 1 to 1000.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
+    )]
     limit: u32,
     #[command(flatten)]
     format: Format,

@@ -16,6 +16,7 @@ macro_rules! refills_conformance {
             refills::a_rule_changed_halfway_refills_the_rest,
             refills::an_account_at_the_cap_had_its_turn,
             refills::an_account_is_refilled_once_in_a_period,
+            refills::an_unverified_account_gets_nothing,
             refills::concurrent_refills_are_written_once,
             refills::held_credits_count_up_to_the_cap,
             refills::refills_are_limited_and_continue,

@@ -111,14 +111,14 @@ export class Deliveries {
     const [words, kind] = STATES[state] ?? [state, ""];
     const response = error ?? (status ? `Status ${status}` : "");
     const result = last ? h("span", { class: "cell" }, second(last), h("span", { class: error ? "under break bad" : "under" }, response)) : h("span", { class: "soft" }, "None yet");
-    const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
+    const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, state === "pending" ? "Send now" : "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
     resend.addEventListener("click", () => busy(resend, () => this.#resend(delivery)));
     return [
       [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
       h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && next && h("span", { class: "under" }, "Next ", second(next))),
       attempts,
       result,
-      ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" ? "" : resend)] : []),
+      ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" && !last ? "" : resend)] : []),
     ];
   }
 

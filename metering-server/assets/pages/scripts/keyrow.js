@@ -76,5 +76,6 @@ function budget(key) {
     ` ${plural(key.limit, "credit")} ${period}`,
     limit > 0n ? bar(key.limit_remaining, limit) : "",
     key.limit_resets_at && h("span", { class: "under" }, "Resets ", moment(key.limit_resets_at)),
+    key.alert_below && h("span", { class: "under" }, "Alert below ", figure(key.alert_below)),
   );
 }

@@ -1,7 +1,7 @@
 //! Lines: the deliveries of one account's events to one webhook go out one at a time, whoever claims them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use metering_core::events::DeliveryId;
 use metering_core::store::EventStore;
@@ -25,31 +25,34 @@ async fn two_handles_claim_disjoint_deliveries_and_keep_the_order() {
             expected += send(&stores[1], &hook, each).await.len();
         }
     }
-    let work = |store: Arc<SqliteStore>| async move {
-        let mut sent = Vec::new();
-        let mut idle = 0;
-        while idle < 20 {
-            let due = store.claim_deliveries(NOON, super::LEASE, 3, true).await.unwrap();
-            idle = if due.is_empty() { idle + 1 } else { 0 };
-            for due in due {
-                sent.push((due.webhook.id, due.delivery.event.number, due.delivery.id));
-                let done = finish(&store, &due, NOON).await;
-                assert!(done.is_some(), "nobody else has it");
+    // The next of a line can only be claimed when this one was finished, so this is also the order of claims.
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let work = |store: Arc<SqliteStore>| {
+        let sent = Arc::clone(&sent);
+        async move {
+            let mut idle = 0;
+            while idle < 20 {
+                let due = store.claim_deliveries(NOON, super::LEASE, 3, true).await.unwrap();
+                idle = if due.is_empty() { idle + 1 } else { 0 };
+                for due in due {
+                    sent.lock().unwrap().push((due.webhook.id, due.delivery.event.number, due.delivery.id));
+                    assert!(finish(&store, &due, NOON).await.is_some(), "nobody else has it");
+                }
+                tokio::task::yield_now().await;
             }
-            tokio::task::yield_now().await;
         }
-        sent
     };
     let tasks: Vec<_> = (0..4_usize).map(|task| tokio::spawn(work(stores[task % 2].clone()))).collect();
-    let (mut ids, mut lines) = (HashSet::<DeliveryId>::new(), BTreeMap::new());
     for task in tasks {
-        let sent = task.await.unwrap();
-        for (line, number, id) in sent {
-            assert!(ids.insert(id), "{id:?} was claimed twice");
-            lines.entry(line).or_insert_with(Vec::new).push(number);
-        }
+        task.await.unwrap();
+    }
+    let (mut ids, mut lines) = (HashSet::<DeliveryId>::new(), BTreeMap::<_, Vec<i64>>::new());
+    for (line, number, id) in sent.lock().unwrap().iter() {
+        assert!(ids.insert(*id), "{id:?} was claimed twice");
+        lines.entry(*line).or_default().push(*number);
     }
     assert_eq!((ids.len(), lines.len()), (expected, 2 * accounts));
+    assert!(lines.values().all(|numbers| numbers.is_sorted()), "{lines:?}");
 }
 
 /// A claim in one handle blocks the rest of the line in the other, and only of that line.

@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough.
-const ENDPOINTS: [(&str, &str, &str); 23] = [
+const ENDPOINTS: [(&str, &str, &str); 35] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
@@ -28,6 +28,18 @@ const ENDPOINTS: [(&str, &str, &str); 23] = [
     ("GET", "/requests", "read"),
     ("GET", "/requests/{id}", "call read"),
     ("POST", "/signup/email/send", "manage"),
+    ("GET", "/credits/alert", "read"),
+    ("PUT", "/credits/alert", "manage"),
+    ("GET", "/events", "read"),
+    ("GET", "/webhooks", "read"),
+    ("POST", "/webhooks", "manage"),
+    ("GET", "/webhooks/{id}", "read"),
+    ("PATCH", "/webhooks/{id}", "manage"),
+    ("DELETE", "/webhooks/{id}", "manage"),
+    ("POST", "/webhooks/{id}/rotate", "manage"),
+    ("POST", "/webhooks/{id}/test", "manage"),
+    ("GET", "/webhooks/{id}/deliveries", "read"),
+    ("POST", "/webhooks/{id}/deliveries/{delivery}/resend", "manage"),
     ("GET", "/keys", "manage"),
     ("POST", "/keys", "manage"),
     ("GET", "/keys/{id}", "manage"),
@@ -43,7 +55,7 @@ const SCOPES: [&str; 4] = ["call", "read", "manage", "topup"];
 /// Whether the request is refused because of its key. Its body is wrong for every endpoint: the scope is checked first.
 #[track_caller]
 fn is_refused(client: &Client, method: &str, path: &str) -> bool {
-    let path = path.replace("{id}", "key_0123456789abcdef0123");
+    let path = path.replace("{id}", "key_0123456789abcdef0123").replace("{delivery}", "17");
     let response = client.send(method, &path, Some(b"{\"name\": 1}"));
     assert_ne!(response.status, 401, "{method} {path}: {}", response.text());
     assert_eq!(response.status == 403, response.error() == "key_scope", "{method} {path}: {}", response.text());

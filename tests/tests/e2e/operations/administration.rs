@@ -2,6 +2,7 @@
 
 mod faults;
 mod requests;
+mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
 

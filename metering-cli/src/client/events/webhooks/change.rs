@@ -22,7 +22,7 @@ Events that happen while a webhook is disabled are never sent to it. A webhook w
 on again with --enable.
 
 Examples:
-  metering webhooks set we_0123456789abcdef0123456789abcdef --events all
+  metering webhooks set we_0123456789abcdef0123456789abcdef --to https://hooks.example.com/v2 --events all
   metering webhooks set we_0123456789abcdef0123456789abcdef --disable")]
 pub(super) struct SetArgs {
     #[command(flatten)]
@@ -39,9 +39,9 @@ pub(super) struct SetArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct Change {
-    /// Where events are sent.
+    /// Where events are sent. (--url is the service's URL.)
     #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    to: Option<String>,
     /// The events to send, separated by commas; all for all of them.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = kind)]
     events: Option<Vec<Kind>>,
@@ -71,7 +71,7 @@ impl Change {
             named.map(|kinds| kinds.iter().map(ToString::to_string).collect())
         });
         let disabled = (self.disable || self.enable).then_some(self.disable);
-        ChangeWebhookRequest { url: self.url, events, disabled }
+        ChangeWebhookRequest { url: self.to, events, disabled }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct CreateArgs {
     profile: ProfileArgs,
     /// Where events are sent.
     #[arg(value_name = "URL")]
-    url: String,
+    to: String,
     /// The events to send, separated by commas [default: all, also those that later versions add].
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     events: Vec<EventKind>,
@@ -36,7 +36,7 @@ impl CreateArgs {
     pub(super) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let events: Vec<_> = self.events.iter().map(ToString::to_string).collect();
         let request =
-            CreateWebhookRequest { url: Some(self.url), events: Some(events).filter(|events| !events.is_empty()) };
+            CreateWebhookRequest { url: Some(self.to), events: Some(events).filter(|events| !events.is_empty()) };
         let client = self.profile.open()?.client()?;
         let response = client.create_webhook(&request).await.map_err(|error| {
             issued::unless_lost(
