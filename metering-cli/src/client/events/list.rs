@@ -23,12 +23,12 @@ Examples:
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// How many events to show: 1 to 1000.
+    /// How many events to show: 1 to 100.
     #[arg(
         long,
         value_name = "N",
         default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
     )]
     limit: u32,
     /// Show the events that follow; the value is `next` of the JSON output before.

@@ -31,12 +31,12 @@ pub(super) struct DeliveriesArgs {
     /// Only those in this state: pending, delivered or parked.
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<DeliveryState>,
-    /// How many deliveries to show: 1 to 1000.
+    /// How many deliveries to show: 1 to 100.
     #[arg(
         long,
         value_name = "N",
         default_value_t = 100,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
     )]
     limit: u32,
     /// Show the deliveries that follow; the value is `next` of the JSON output before.
