@@ -152,8 +152,9 @@ pub(crate) async fn delete_some(write: &SerializedWrite<'_>, webhook: i64) -> Re
     if !exists(client, "SELECT FROM webhook WHERE id = $1 AND state = 'disabled'", &[&webhook]).await? {
         return Ok(Deletion::Superseded);
     }
-    // The limit is a literal, as in the deletion of expired rows.
-    let some = format!("SELECT id FROM delivery WHERE webhook = $1 ORDER BY state, id LIMIT {BATCH_DELIVERIES}");
+    // The limit is a literal, as in the deletion of expired rows, and the order is the index's.
+    let order = "ORDER BY state, id DESC NULLS LAST";
+    let some = format!("SELECT id FROM delivery WHERE webhook = $1 {order} LIMIT {BATCH_DELIVERIES}");
     let sql = format!("DELETE FROM delivery WHERE id = ANY (ARRAY ({some}))");
     if execute(client, &sql, &[&webhook]).await? == BATCH_DELIVERIES {
         return Ok(Deletion::Unfinished);

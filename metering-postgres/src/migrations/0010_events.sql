@@ -74,8 +74,9 @@ CREATE TABLE delivery (
 
 CREATE INDEX delivery_pending ON delivery (webhook, account, event, id) WHERE state = 'pending';
 
--- For lists, newest first.
-CREATE INDEX delivery_webhook ON delivery (webhook, state, id);
+-- For lists, newest first. `NULLS LAST` makes this order differ from those of the other indexes, which would be read in
+-- full for a webhook with few deliveries.
+CREATE INDEX delivery_webhook ON delivery (webhook, state, id DESC NULLS LAST);
 
 CREATE INDEX delivery_state ON delivery (state, id);
 
