@@ -123,7 +123,7 @@ pub enum Error {
     /// The account has as many webhooks as it may have.
     #[error("The account has as many webhooks as it may have. Delete one first.")]
     TooManyWebhooks,
-    /// The webhook is switched off, or gone.
+    /// The webhook is disabled or gone.
     #[error("This webhook is not active, so nothing is sent to it. Switch it on first.")]
     WebhookInactive,
     /// The service sends no webhooks to customers ([`Service::with_webhooks`](crate::Service::with_webhooks)).

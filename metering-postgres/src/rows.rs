@@ -118,7 +118,7 @@ pub(crate) fn meter_state(row: &Row, first: usize) -> Result<MeterState> {
     })
 }
 
-/// When the owner of an account is told about its balance: the threshold, and the level raised.
+/// The balance alert of an account: the threshold, and the level raised.
 fn alert(row: &Row, first: usize) -> Result<BalanceAlert> {
     let threshold = row.try_get::<_, Option<i64>>(first)?.map(Credits::from_atoms);
     Ok(BalanceAlert { threshold, raised: alert_level(row, first + 1)? })

@@ -1,4 +1,4 @@
-//! `metering admin webhook`: the webhooks of the operator and of accounts, and what became of their deliveries.
+//! `metering admin webhook`: the webhooks of the operator and of accounts, and their deliveries.
 
 mod deliveries;
 mod list;

@@ -1,4 +1,4 @@
-//! What happened to the account, and the webhooks that are told about it.
+//! The account's events, and the webhooks that receive them.
 
 pub(crate) mod list;
 pub(crate) mod webhooks;

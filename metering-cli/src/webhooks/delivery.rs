@@ -8,8 +8,8 @@ use metering_core::wire::DeliveryDocument;
 use crate::failure::Failure;
 use crate::table::{Column, Table, write_pairs};
 
-/// Above a delivery that is sent again.
-pub(crate) const RESENT: &str = "The delivery is sent again.";
+/// The headline of a delivery that was resent.
+pub(crate) const RESENT: &str = "Queued for delivery.";
 
 const COLUMNS: &[Column] = &[
     Column::Number("DELIVERY"),

@@ -61,7 +61,7 @@ async fn webhook(store: &dyn EventStore, org: &str, now: Timestamp) -> Webhook {
     }
 }
 
-/// Lets a delivery fail for longer than it is sent again.
+/// Fails a delivery for longer than it is retried.
 async fn park(store: &dyn EventStore, id: DeliveryId, now: Timestamp) {
     let due = store
         .claim_deliveries(now, Duration::from_secs(60), 1, metering_core::events::WebhookOwner::Customers)
@@ -95,7 +95,7 @@ fn parked_deliveries_are_found_and_sent_again() {
     assert!(first.code == 0 && first.stderr.contains("newest 1; there are more"), "{first:?}");
 
     let text = scene.fixture.admin(&["webhook", "resend", &number, "--reason", "Ticket 311"]).success().stdout;
-    assert!(text.starts_with("The delivery is sent again.") && text.contains("pending"), "{text}");
+    assert!(text.starts_with("Queued for delivery.") && text.contains("pending"), "{text}");
     assert_eq!(scene.listed(&["--state", "parked"]), []);
     let log: Value = scene.fixture.json(&["audit", "--subject", &scene.account.org_id]);
     let entry = &log["entries"][0];
@@ -143,7 +143,7 @@ fn the_alert_of_an_account_is_set_and_removed() {
     let scene = Scene::new();
     let org = scene.account.org_id.as_str();
     let text = scene.fixture.admin(&["account", "alert", org, "--below", "2.5"]).success().stdout;
-    assert_eq!(text, "Webhooks are told when the balance falls below 2.5 credits.\n");
+    assert_eq!(text, "Webhooks get balance.low when the balance falls below 2.5 credits.\n");
     let stored = block_on(async { scene.fixture.store().account(&org.parse().unwrap()).await.unwrap().unwrap() });
     assert_eq!(stored.alert.threshold, "2.5".parse().ok());
     let document: Value = scene.fixture.json(&["account", "alert", org, "--off"]);

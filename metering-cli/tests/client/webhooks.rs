@@ -172,7 +172,7 @@ fn deliveries_are_tested_listed_and_resent() {
     assert_eq!(home.metering(&["webhooks", "deliveries", ID, "--json"]).success(), format!("{list}\n"));
 
     let text = home.metering(&["webhooks", "resend", ID, "7"]).success();
-    assert!(text.starts_with("The delivery is sent again.") && text.contains("balance.low (evt_1)"), "{text}");
+    assert!(text.starts_with("Queued for delivery.") && text.contains("balance.low (evt_1)"), "{text}");
     let request = service.requests().pop().unwrap();
     assert_eq!((request.method.as_str(), request.body.len()), ("POST", 0));
     for args in [&["resend", ID, "-1"][..], &["resend", ID, "x"], &["deliveries", ID, "--state", "lost"]] {
@@ -214,7 +214,7 @@ fn the_alert_is_set_shown_and_removed() {
     service.on("/credits/alert", reply("0.0000000006")).on("/credits/alert", reply("null"));
     let (home, _) = Home::of(&service);
     let text = home.metering(&["alert", "set", "0.5"]).success();
-    assert_eq!(text, "Webhooks are told when the balance falls below 0.0000000006 credits.\n");
+    assert_eq!(text, "Webhooks get balance.low when the balance falls below 0.0000000006 credits.\n");
     assert!(home.metering(&["alert", "off"]).success().starts_with("No alert"));
     assert!(home.metering(&["alert", "show", "--json"]).json()["below"].is_null());
     let sent: Vec<_> = service.requests();

@@ -108,7 +108,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore, accounts: impl Iterator<Item
     texts
 }
 
-/// What waits is delivered in order, what is told is told once, and numbers go on from those before.
+/// Pending deliveries are sent in order, raised alerts stay raised, and numbers continue.
 pub(crate) async fn work_as_before(store: &dyn FullStore) {
     let (told, key) = (account_id(TOLD), KeyHash::from_bytes([TOLD; 32]));
     let before = store.events(&told, None, 1).await.unwrap().items.remove(0);

@@ -314,7 +314,7 @@ pub struct Account {
     pub limits: RateLimits,
     /// Its balance and totals.
     pub totals: Totals,
-    /// When its owner is told that the balance is low.
+    /// When it gets the event `balance.low`.
     pub alert: BalanceAlert,
     /// When it was created.
     pub created_at: Timestamp,

@@ -87,7 +87,8 @@ pub struct KeyTerms {
     pub max_in_flight: u32,
     /// How many credits may be spent with it and with the keys below it.
     pub budget: Option<Budget>,
-    /// Below which remainder of the budget its owner is told; `None` for never. Without meaning without a budget.
+    /// The event `balance.low` is sent when less than this remains of the budget; `None` for never. Has no effect
+    /// without a budget.
     pub alert_below: Option<Credits>,
 }
 

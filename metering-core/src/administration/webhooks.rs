@@ -44,7 +44,7 @@ impl Administration {
         Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// Sends a delivery of any account again, whatever came of it before.
+    /// Sends a delivery of any account again, regardless of its state.
     ///
     /// # Errors
     /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the webhook is disabled or gone, or when the store fails.

@@ -73,7 +73,7 @@ pub struct MeterState {
     pub totals: Totals,
     /// Its rate limits.
     pub limits: RateLimits,
-    /// When its owner is told that the balance is low.
+    /// When it gets the event `balance.low`.
     pub alert: BalanceAlert,
     /// Accepted requests of the minute.
     pub minute: Window,

@@ -139,7 +139,7 @@ pub async fn deliveries_are_paged_and_filtered(store: Arc<dyn EventStore>) {
     store.deliveries(own, DeliveryFilter::default(), Some(&unknown), 10).await.unwrap_err();
 }
 
-/// A delivery is sent again when somebody asks for it, whether it was delivered or parked, in its old place.
+/// A delivery can be resent, whether it was delivered or parked, and keeps its place.
 pub async fn a_delivery_is_resent(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let webhook = hook(&*store, &owner.id, &[]).await;

@@ -59,7 +59,7 @@ pub async fn a_late_end_counts_if_nobody_else_began(store: Arc<dyn EventStore>) 
     assert_eq!(done.progress.state, DeliveryState::Delivered);
 }
 
-/// What failed is sent again later, and holds up what follows it.
+/// A failed delivery is retried later, and holds up those that follow it.
 pub async fn a_failed_delivery_is_sent_again_later(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

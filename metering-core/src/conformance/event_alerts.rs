@@ -1,4 +1,4 @@
-//! Contracts for alerts: a balance that runs low, or is used up, is told once until credits are added.
+//! Contracts for alerts: one event when a balance is low or exhausted, until credits are added.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub async fn a_threshold_is_stored_with_its_account(store: Arc<dyn EventStore>) 
     assert_eq!(told(&*store, &customer.id).await, []);
 }
 
-/// A balance below its threshold is told once, and once more when it is used up. Refunds make no difference.
+/// A balance below its threshold raises one event, and another one when it is exhausted. Refunds make no difference.
 pub async fn a_low_balance_is_told_once(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     charge_each(&*store, &customer, &[40, 10]).await;
@@ -60,7 +60,7 @@ pub async fn a_low_balance_is_told_once(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// In one batch, each level is told once, with the balance at that moment, in order.
+/// In one batch, each level raises one event, with the balance at that moment, in order.
 pub async fn a_batch_tells_each_level_once(store: Arc<dyn EventStore>) {
     let (first, second) = (watched(&*store, 100, 50).await, watched(&*store, 100, 95).await);
     let charges = (0..8).flat_map(|_| [charge(first.key, 20), charge(second.key, 3)]);
@@ -79,7 +79,7 @@ pub async fn a_batch_tells_each_level_once(store: Arc<dyn EventStore>) {
     assert_eq!(told(&*store, &third.id).await, [BalanceLow, BalanceExhausted], "one request reaches both levels");
 }
 
-/// Without a threshold, only a balance that is used up is told.
+/// Without a threshold, only an exhausted balance raises an event.
 pub async fn without_a_threshold_only_exhaustion_is_told(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, 100).await;
     charge_each(&*store, &customer, &[50, 49]).await;
@@ -88,7 +88,7 @@ pub async fn without_a_threshold_only_exhaustion_is_told(store: Arc<dyn EventSto
     assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted]);
 }
 
-/// A request that the balance does not cover is told once. It costs nothing, and changes nothing else.
+/// Requests that the balance does not cover raise one event. They cost nothing, and change nothing else.
 pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 20).await;
     let before = account(&*store, &customer.id).await;
@@ -111,7 +111,7 @@ pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStor
     assert_verified(&*store).await;
 }
 
-/// An account that never had credits is told by its first refused request. Other refusals tell nothing.
+/// The first refused request of an account that never had credits raises an event. Other refusals raise none.
 pub async fn only_lack_of_credits_exhausts_a_balance(store: Arc<dyn EventStore>) {
     let empty = customer(&*store, 0).await;
     refused(&*store, charge(empty.key, 0), NOON).await;
@@ -126,7 +126,7 @@ pub async fn only_lack_of_credits_exhausts_a_balance(store: Arc<dyn EventStore>)
     assert_eq!(told(&*store, &limited.id).await, [], "refused because it is revoked");
 }
 
-/// A hold raises nothing, since it may be released; its capture tells what it took, also beyond what was held.
+/// A hold raises nothing, since it may be released. Its capture does, also for what exceeds the hold.
 pub async fn holds_and_captures_are_told(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     let id = open(&*store, customer.key, 60).await;
@@ -145,7 +145,7 @@ pub async fn holds_and_captures_are_told(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// A hold that was settled tells what its account's threshold says by then, before it tells that it expired.
+/// A hold that is settled is compared with the threshold as it is then; that event comes before `hold.expired`.
 pub async fn a_settled_hold_tells_the_new_threshold(store: Arc<dyn EventStore>) {
     let (expiring, captured) = (customer(&*store, 100).await, customer(&*store, 100).await);
     let ids = [open(&*store, expiring.key, 30).await, open(&*store, captured.key, 30).await];
@@ -166,7 +166,7 @@ async fn post_atoms(store: &dyn EventStore, id: &AccountId, amount: i64) {
     post(store, id, adjustment(amount), NOON).await;
 }
 
-/// Credits that are added let the alert be told again; credits that are taken away are told as a charge would be.
+/// Added credits arm the alert again; credits that are taken away raise it as a charge would.
 pub async fn entries_raise_and_lower_alerts(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     post_atoms(&*store, &customer.id, -51).await;
@@ -189,7 +189,7 @@ pub async fn entries_raise_and_lower_alerts(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// A threshold below the balance lowers the alert; one above it is told by the next charge.
+/// A threshold below the balance lowers the alert; one above it takes effect with the next charge.
 pub async fn a_new_threshold_arms_the_alert_again(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     charge_each(&*store, &customer, &[60]).await;
@@ -206,7 +206,7 @@ pub async fn a_new_threshold_arms_the_alert_again(store: Arc<dyn EventStore>) {
     assert_eq!(told(&*store, &customer.id).await, [BalanceLow, BalanceLow]);
 }
 
-/// A charge and an alert in one batch with postings of other kinds: only what crosses a level is told.
+/// In a batch with postings of other kinds, only what crosses a level raises an event.
 pub async fn alerts_follow_the_order_of_a_batch(store: Arc<dyn EventStore>) {
     let customer = watched(&*store, 100, 50).await;
     let receipt = accepted(&*store, charge(customer.key, 40), NOON).await;

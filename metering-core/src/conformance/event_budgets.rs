@@ -1,4 +1,4 @@
-//! Contracts for alerts of budgets: each is told once in a period, for the key and for every key above it.
+//! Contracts for alerts of budgets: one event of each level in a period, for the key and for every key above it.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ async fn told(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &'sta
     alerts.collect()
 }
 
-/// How often budgets were told to be low, and to be exhausted.
+/// The number of events for low budgets, and for exhausted ones.
 async fn count(store: &dyn EventStore, account: &AccountId) -> (usize, usize) {
     let told = told(store, account).await;
     let of = |wanted| told.iter().filter(|(_, level)| *level == wanted).count();
@@ -60,7 +60,7 @@ async fn charged(store: &dyn Store, key: &Issued, price: i64) {
     accepted(store, charge(key.secret, price), NOON).await;
 }
 
-/// What remains below is stored with the key when it is created, changed and read, and goes with the budget.
+/// The threshold is stored when a key is created or changed, is read with the key, and is removed with the budget.
 pub async fn a_budgets_threshold_is_stored_with_its_key(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, 10).await;
     let key = issue(&*store, &customer.id, None, terms(100, None, Some(i64::MAX))).await;
@@ -78,7 +78,7 @@ pub async fn a_budgets_threshold_is_stored_with_its_key(store: Arc<dyn EventStor
     assert_eq!(told(&*store, &customer.id).await, []);
 }
 
-/// A budget below its threshold is told once, and once more when nothing remains of it.
+/// A budget below its threshold raises one event, and another one when nothing remains of it.
 pub async fn a_budget_is_told_low_and_exhausted_once(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Monthly), Some(50))).await;
@@ -108,7 +108,7 @@ pub async fn a_budget_is_told_low_and_exhausted_once(store: Arc<dyn EventStore>)
     assert_verified(&*store).await;
 }
 
-/// A request that a budget refuses is told once in a period. It costs nothing, and cheaper ones are still accepted.
+/// Requests that a budget refuses raise one event in a period. They cost nothing, and cheaper ones are still accepted.
 pub async fn a_refusal_by_a_budget_is_told_once(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), Some(20))).await;
@@ -134,7 +134,7 @@ pub async fn a_refusal_by_a_budget_is_told_once(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// In a new period, a budget is told again: after a charge, and after a refusal.
+/// A new period arms the alerts again, for charges and for refusals.
 pub async fn a_new_period_tells_a_budget_again(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), Some(50))).await;
@@ -159,7 +159,7 @@ pub async fn a_new_period_tells_a_budget_again(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// A request counts for its key and the keys above it, and each is told by its own budget.
+/// A request counts for its key and the keys above it, and each has the alerts of its own budget.
 pub async fn keys_above_are_told_too(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let above = KeyTerms { budget: budget(100, None), alert_below: Some(atoms(70)), ..manager() };
@@ -184,7 +184,7 @@ pub async fn keys_above_are_told_too(store: Arc<dyn EventStore>) {
     assert_verified(&*store).await;
 }
 
-/// A higher limit, or a lower threshold, arms the alert again. A threshold that is removed tells nothing.
+/// A higher limit, or a lower threshold, arms the alert again. Removing a threshold raises nothing.
 pub async fn a_raised_limit_arms_the_alert_again(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, None, Some(50))).await;
@@ -209,7 +209,7 @@ pub async fn a_raised_limit_arms_the_alert_again(store: Arc<dyn EventStore>) {
     assert_eq!(count(&*store, &customer.id).await, (3, 3));
 }
 
-/// A threshold that is set while a hold is open is told when the hold is settled, and only once.
+/// A threshold that is set while a hold is open raises one event when the hold is settled.
 pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Arc<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, None, None)).await;

@@ -1,4 +1,4 @@
-//! Contracts for events of keys and holds: told once, by what caused them, and not by what was refused.
+//! Contracts for events of keys and holds: each cause writes one, and refused changes write none.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn shown(event: &Event) -> (EventKind, &str, Timestamp) {
     (event.kind, event.data.as_str(), event.created_at)
 }
 
-/// The first key of an account is told when the account is created, and every other one when it is.
+/// The first key's event is written with its account, and every other key's when it is created.
 pub async fn created_keys_are_told(store: Arc<dyn EventStore>) {
     let new = NewAccount { created_at: at(5), ..new_account() };
     let (id, key) = (new.id.clone(), new.key);
@@ -51,7 +51,7 @@ pub async fn created_keys_are_told(store: Arc<dyn EventStore>) {
     assert_ne!(all[0].id(), all[1].id());
 }
 
-/// Nothing is told of what was refused or changed nothing.
+/// Changes that are refused, or change nothing, write no events.
 pub async fn refused_changes_are_not_told(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &owner.id, None, caller()).await;
@@ -82,7 +82,7 @@ pub async fn refused_changes_are_not_told(store: Arc<dyn EventStore>) {
     assert_eq!(events(&*store, &owner.id).await, before);
 }
 
-/// A key whose terms or secret change is the same key, and is not told.
+/// New terms or a new secret write no event: it is the same key.
 pub async fn changed_and_rotated_keys_are_not_told(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &owner.id, None, caller()).await;
@@ -98,7 +98,7 @@ pub async fn changed_and_rotated_keys_are_not_told(store: Arc<dyn EventStore>) {
     assert_eq!(events(&*store, &owner.id).await, before);
 }
 
-/// A key that is revoked takes the keys below it along. Each is told once; those that were revoked before are not.
+/// Revoking a key revokes the keys below it. Each has one event; keys that were revoked before have none.
 pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let above = issue(&*store, &owner.id, None, manager()).await;
@@ -129,7 +129,7 @@ pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) 
     assert_verified(&*store).await;
 }
 
-/// An owner who gets the first key back is told which keys that revoked.
+/// A recovery writes an event for each key that it revoked.
 pub async fn a_recovery_tells_the_revoked_managers(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let above = issue(&*store, &owner.id, None, manager()).await;
@@ -145,7 +145,7 @@ pub async fn a_recovery_tells_the_revoked_managers(store: Arc<dyn EventStore>) {
     assert_eq!(revoked, expected);
 }
 
-/// A leak is told once. A secret that was replaced before, and works for a while longer, only stops.
+/// A leak writes one event. A secret in its grace period only stops, without an event.
 pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &owner.id, None, manager()).await;
@@ -171,7 +171,7 @@ pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
     );
 }
 
-/// A hold is told when it is settled because its lease ended, and not otherwise.
+/// A hold has an event only when it is settled because its lease ended.
 pub async fn an_expired_hold_is_told_once(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1_000).await;
     let [captured, released, expired] =

@@ -1,4 +1,4 @@
-//! Contracts for events of payments: credited, reversed and credited again, each told once.
+//! Contracts for events of payments: one when a payment is credited, reversed, or credited again.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ async fn kinds(store: &dyn FullStore, account: &AccountId) -> Vec<EventKind> {
     events(store, account).await.iter().map(|event| event.kind).collect()
 }
 
-/// A claim tells its key and its payment, and not the free credits that come with it.
+/// A claim writes events of its key and its payment, and none of the free credits that come with it.
 pub async fn a_claim_is_told(store: Arc<dyn FullStore>) {
     let account = buyer(&*store, 1).await;
     assert_eq!(kinds(&*store, &account.id).await, [KeyCreated, PaymentCredited]);
@@ -70,7 +70,7 @@ pub async fn a_claim_is_told(store: Arc<dyn FullStore>) {
     assert_eq!(kinds(&*store, &late.id).await, [KeyCreated, PaymentCredited], "its owner only gets the key");
 }
 
-/// A refused claim tells nobody anything.
+/// A refused claim writes no events.
 pub async fn a_refused_claim_is_not_told(store: Arc<dyn FullStore>) {
     let owner = buyer(&*store, 1).await;
     let before = events(&*store, &owner.id).await;
@@ -87,7 +87,7 @@ pub async fn a_refused_claim_is_not_told(store: Arc<dyn FullStore>) {
     assert_eq!(events(&*store, &owner.id).await, before);
 }
 
-/// A payment is told when it is credited: with its plan, or without one when the operator assigns it.
+/// A credited payment has an event: with its plan, or without one when the operator assigns it.
 pub async fn credited_payments_are_told(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -114,7 +114,7 @@ pub async fn credited_payments_are_told(store: Arc<dyn FullStore>) {
     assert_eq!(told(&*store, &customer.id).await, [PaymentCredited, PaymentCredited]);
 }
 
-/// A reversal tells the payment and then the balance; the payment is told again when it is credited again.
+/// A reversal writes an event of the payment and then of the balance. Another one follows when it is credited again.
 pub async fn a_reversal_is_told(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, BASE).await;
     set_threshold(&*store, &customer.id, 2 * BASE).await;
@@ -139,7 +139,7 @@ pub async fn a_reversal_is_told(store: Arc<dyn FullStore>) {
     assert_verified(&*store).await;
 }
 
-/// Recurring credits lower the alert, and tell nothing.
+/// Recurring credits lower the alert, and write no event.
 pub async fn a_refill_lowers_the_alert(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 100).await;
     set_threshold(&*store, &customer.id, 50).await;
@@ -156,7 +156,7 @@ pub async fn a_refill_lowers_the_alert(store: Arc<dyn FullStore>) {
     assert_verified(&*store).await;
 }
 
-/// Free credits for an address that is verified lower the alert, and tell nothing.
+/// Free credits for a verified address lower the alert, and write no event.
 pub async fn a_verified_address_lowers_the_alert(store: Arc<dyn FullStore>) {
     let email_status = EmailStatus::Pending { free_credits: atoms(100) };
     let new = NewAccount { email: "a@example.com".parse().ok(), email_status, ..new_account() };

@@ -70,7 +70,7 @@ pub enum Operation {
         /// The new limits.
         limits: RateLimits,
     },
-    /// Set the balance below which an owner is told.
+    /// Set the threshold of an account's alert.
     SetAlert {
         /// The number of the account.
         account: usize,

@@ -195,7 +195,7 @@ pub async fn the_operators_webhook_is_set_and_removed(store: Arc<dyn EventStore>
     assert_eq!(deliveries(&*store, None).await, []);
 }
 
-/// A test goes to one webhook, whatever events that asks for, and is an event of its account.
+/// A test goes to one webhook, even if that does not subscribe to it, and is an event of its account.
 pub async fn a_test_goes_to_one_webhook(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let [tested, _] = [hook(&*store, &owner.id, &[KeyLeaked]).await, hook(&*store, &owner.id, &[]).await];

@@ -35,7 +35,7 @@ impl<K> EntryChanges<K> {
     }
 }
 
-/// The alert after an entry, and what to tell. Added credits lower its level; taken ones can raise it.
+/// The alert after an entry, and the events to write. Added credits lower its level; taken ones can raise it.
 fn alert_after(alert: BalanceAlert, entry: &NewLedgerEntry, totals: Totals) -> (BalanceAlert, Vec<EventData>) {
     let BalanceAlert { threshold, mut raised } = alert;
     let unspent = totals.unspent();

@@ -32,7 +32,7 @@ pub struct KeyWrite<K> {
     pub meter: MeterWrite,
     /// When.
     pub written_at: Timestamp,
-    /// The event to write, if the owner is told.
+    /// The event to write, if any.
     pub event: Option<NewEvent>,
 }
 

@@ -1,6 +1,6 @@
-//! Delivers events to webhooks: claims what is due, has it sent, and records how that ended.
+//! Delivers events to webhooks: claims what is due, sends it, and records the outcome.
 //!
-//! Any number of processes may run a courier on one store. If one ends in the middle of an attempt, its claim runs out,
+//! Any number of processes may run a courier on one store. If one ends in the middle of an attempt, its claim expires,
 //! and another one sends the event again: receivers must expect an event more than once, always with the same id.
 
 mod attempt;
@@ -172,14 +172,14 @@ impl Courier {
         Self { store, attempts: Arc::new(attempts), clock, settings }
     }
 
-    /// What its attempts came to.
+    /// Counts of its attempts.
     #[must_use]
     pub fn stats(&self) -> Arc<CourierStats> {
         Arc::clone(&self.attempts.stats)
     }
 
     /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those under way have ended. Dropping
-    /// the future gives them up; they are made again when their claims have run out.
+    /// the future gives them up; they are made again when their claims have expired.
     ///
     /// A store or a sender that fails never ends it.
     pub async fn run(self, stop: impl Future<Output = ()>) {
@@ -205,7 +205,7 @@ impl Courier {
 }
 
 /// The deliveries to webhooks of one owner. Each owner has slots of its own, so that customers whose servers respond
-/// slowly do not hold up what the operator is told.
+/// slowly do not delay the operator's webhook.
 struct Lane<'c> {
     courier: &'c Courier,
     owner: WebhookOwner,
@@ -251,7 +251,7 @@ impl Lane<'_> {
             Err(error) => return Claimed::StoreFailed(self.next_wait(&error)),
         };
         if self.store_retries.take().is_some() {
-            tracing::info!("webhooks are delivered again");
+            tracing::info!("the store recovered; webhooks are delivered again");
         }
         for due in due {
             under_way.spawn(Arc::clone(&self.courier.attempts).make(due));
@@ -261,7 +261,7 @@ impl Lane<'_> {
 
     fn next_wait(&mut self, error: &StoreError) -> Duration {
         if self.store_retries.is_none() {
-            tracing::warn!(%error, "no webhooks are delivered while the store fails");
+            tracing::warn!(%error, "the store failed; webhooks are not delivered until it recovers");
         }
         let retries = self.store_retries.get_or_insert_with(|| STORE_RETRY.start());
         retries.next_wait(None, Duration::ZERO).unwrap_or(STORE_RETRY.longest_wait)
@@ -294,7 +294,7 @@ fn log_panic(ended: Result<(), JoinError>) {
     }
 }
 
-/// What a look for deliveries came to.
+/// The result of a claim.
 enum Claimed {
     /// There may be more soon.
     Some,

@@ -1,4 +1,4 @@
-//! Deliveries: an event on its way to a webhook, until the webhook has taken it or it is parked.
+//! Deliveries: an event on its way to a webhook, until it is delivered or parked.
 //!
 //! A delivery is claimed for a while by the process that sends it. If that process ends, the claim runs out and another
 //! process sends it again, so an event is delivered at least once. Of the events of one account, a webhook gets the next
@@ -31,11 +31,11 @@ impl DeliveryId {
 /// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeliveryState {
-    /// It is to be sent, now or again.
+    /// Waiting for its next attempt, or under way.
     Pending,
     /// The webhook responded with a status of 200 to 299.
     Delivered,
-    /// It failed for [`Delivery::GIVE_UP_AFTER`], and is not sent again unless somebody asks for it.
+    /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. No more retries, unless it is resent.
     Parked,
 }
 
@@ -78,17 +78,17 @@ pub struct Delivery {
 pub struct Progress {
     /// The state.
     pub state: DeliveryState,
-    /// How often it was sent, or is being sent.
+    /// How many attempts were made, the current one included.
     pub attempts: u32,
-    /// Since when it is to be sent: the time of the event, or when somebody asked to send it again.
+    /// When its retries began: the time of the event, or of the last resend.
     pub since: Timestamp,
-    /// When it may be sent next, or when the claim of who sends it now runs out. Without meaning unless pending.
+    /// When its next attempt is due, or when the claim of the current one expires. Without meaning unless pending.
     pub next_at: Timestamp,
-    /// What came of the last attempt; `None` before the first one has ended.
+    /// The result of the last attempt; `None` before the first one has ended.
     pub last: Option<AttemptResult>,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
     /// When it ended.
@@ -102,12 +102,12 @@ pub struct AttemptResult {
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The webhook took it: a status of 200 to 299.
+    /// A 2xx status.
     Delivered {
         /// The status.
         status: u16,
     },
-    /// It did not.
+    /// Any other status, or no response.
     Failed {
         /// The status of the response, if there was one.
         status: Option<u16>,
@@ -153,15 +153,15 @@ impl AttemptOutcome {
         let error = match status {
             200..=299 => return Self::Delivered { status },
             410 => return Self::Gone,
-            300..=399 => "it responded with a redirect, which is not followed",
-            _ => "it did not respond with a status of 200 to 299",
+            300..=399 => "the response is a redirect, which is not followed",
+            _ => "the response status was not 2xx",
         };
         Self::Failed { status: Some(status), error: error.to_owned(), retry_after }
     }
 }
 
 impl Delivery {
-    /// For how long a delivery that fails is sent again.
+    /// For how long a delivery is retried.
     pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 }
 
@@ -204,7 +204,7 @@ impl Progress {
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
 
-    /// To be sent again because somebody asked for it, whatever came of it before.
+    /// Queued again, regardless of its state. The retries begin anew.
     #[must_use]
     pub fn resent(self, now: Timestamp) -> Self {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }

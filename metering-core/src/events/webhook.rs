@@ -122,9 +122,9 @@ pub struct WebhookTerms {
 pub enum WebhookState {
     /// They are.
     Active,
-    /// It was switched off: events are not kept for it, and those that wait are not sent.
+    /// It was switched off: new events are not sent to it, and pending ones wait.
     Disabled,
-    /// Its URL responded 410 Gone, and it was switched off for that.
+    /// Its URL responded 410 Gone, which switched it off.
     Gone,
 }
 

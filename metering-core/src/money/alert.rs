@@ -1,4 +1,4 @@
-//! Alerts: an owner is told once when a balance or a budget runs low, and once when it is exhausted.
+//! Alerts: one event when a balance or a budget runs low, and one when it is exhausted.
 //!
 //! A level that was raised stays raised until credits are added, or until the budget's next period. Refunds do not lower
 //! it, so that a balance that moves around the threshold does not raise an alert with every request.
@@ -52,8 +52,8 @@ impl AlertLevel {
         }
     }
 
-    /// Raises the level to `to`, and returns the levels to tell that were not raised before: [`Low`](Self::Low) only with
-    /// a threshold, and [`Short`](Self::Short) only if there is nothing worse.
+    /// Raises the level to `to`, and returns the levels to send events for, which were not raised before:
+    /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if there is nothing worse.
     #[must_use]
     pub(crate) fn raise(&mut self, to: Self, threshold: Option<Credits>) -> Vec<Self> {
         let before = *self;
@@ -76,7 +76,7 @@ impl AlertLevel {
     }
 }
 
-/// When the owner of an account is told about its balance.
+/// When the events `balance.low` and `balance.exhausted` of an account are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BalanceAlert {
     /// The balance below which it is low; `None` for never.

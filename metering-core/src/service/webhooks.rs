@@ -40,7 +40,7 @@ pub struct WebhookSettings {
     /// Which addresses a URL may name. Only public ones by default. Whoever sends webhooks must ask the policy again,
     /// about the addresses that a host's name resolves to.
     pub addresses: AddressPolicy,
-    /// Wakes the process that delivers, when a webhook is tested or a delivery is sent again.
+    /// Wakes the courier when a webhook is tested or a delivery is resent.
     pub wake: Wake,
 }
 
@@ -203,7 +203,7 @@ impl Service {
         Ok(IssuedWebhookResponse { secret: secret.into(), data: WebhookDocument::new(&webhook, now) })
     }
 
-    /// Sends a test event to one webhook of the caller's account, whichever events it asks for.
+    /// Sends a test event to one webhook of the caller's account, even if it does not subscribe to that event.
     ///
     /// # Errors
     /// As [`Service::create_webhook`]; [`Error::NoSuchWebhook`], and [`Error::WebhookInactive`].
@@ -241,7 +241,7 @@ impl Service {
         Ok(DeliveriesDocument { data, next: next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// Sends a delivery of a webhook of the caller's account again, whatever came of it before.
+    /// Sends a delivery of a webhook of the caller's account again, regardless of its state.
     ///
     /// # Errors
     /// As [`Service::test_webhook`], and [`Error::NoSuchDelivery`].
@@ -281,7 +281,7 @@ impl Service {
         Ok(EventsDocument { org_id: account.id.to_string(), data, next: next.map(|next| next.as_str().to_owned()) })
     }
 
-    /// When the owner of the caller's account is told about its balance.
+    /// The balance below which the event `balance.low` is sent.
     ///
     /// # Errors
     /// As [`Service::webhooks`].
@@ -373,7 +373,7 @@ pub(crate) async fn find_delivery(
     Ok(found.items.into_iter().next().filter(|found| found.id == id))
 }
 
-/// The balance below which an account's owner is told.
+/// The threshold of `balance.low`.
 ///
 /// # Errors
 /// [`Error::ValidationFailed`].

@@ -20,8 +20,8 @@ use crate::store::{Cursor, Page, Store, StoreError};
 /// Events are kept for [`Event::RETENTION`]; [`Store::forget_expired`] deletes them with their deliveries.
 #[async_trait]
 pub trait EventStore: Store {
-    /// Sets the balance below which an account's owner is told ([`BalanceAlert`](crate::money::BalanceAlert)); `None` for
-    /// never. `None` when there is no such account.
+    /// Sets the threshold of an account's [`BalanceAlert`](crate::money::BalanceAlert); `None` for never. `None` when
+    /// there is no such account.
     async fn set_balance_alert(
         &self,
         id: &AccountId,
@@ -50,7 +50,8 @@ pub trait EventStore: Store {
     /// many deliveries: it is switched off first, and if the process ends, the rest is there to be deleted again.
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError>;
 
-    /// Writes a test event for one webhook only, whatever events it asks for. It belongs to the webhook's account. `None` when the account, or with `None` the operator, has no such webhook.
+    /// Writes a test event for one webhook only, even if it does not subscribe to that event. It belongs to the
+    /// webhook's account. `None` when the account, or with `None` the operator, has no such webhook.
     async fn test_webhook(
         &self,
         account: Option<&AccountId>,

@@ -147,7 +147,7 @@ pub struct TermsChange {
     pub requests_per_day: Option<u32>,
     /// The requests under way; 0 means no limit.
     pub max_in_flight: Option<u32>,
-    /// Below which remainder of the budget its owner is told; `None` for never.
+    /// The event `balance.low` is sent when less than this remains of the budget; `None` for never.
     pub alert_below: Option<Option<Credits>>,
     /// The credits of the budget; `Some(None)` removes it.
     pub limit: Option<Option<Credits>>,

@@ -38,8 +38,8 @@ pub struct ChangeWebhookRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub events: Option<Option<Vec<String>>>,
-    /// Whether it is switched off. Events that happen while it is off are never sent to it. False switches on a webhook
-    /// that is gone, too.
+    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches on a
+    /// webhook that is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }
@@ -49,7 +49,7 @@ pub struct ChangeWebhookRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotateWebhookRequest {
-    /// For how many more seconds webhooks are also signed with the old secret, at most a week. A day by default.
+    /// For how many more seconds requests are also signed with the old secret, at most a week. A day by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_seconds: Option<u32>,
 }
@@ -69,12 +69,12 @@ pub struct IssuedWebhookResponse {
     pub data: WebhookDocument,
 }
 
-/// Whether events are sent to a webhook.
+/// The state of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// They are.
+    /// Events are sent to it.
     Active,
     /// It was switched off.
     Disabled,
@@ -94,7 +94,7 @@ pub struct WebhookDocument {
     pub events: Vec<String>,
     /// Whether events are sent to it.
     pub state: WebhookStatus,
-    /// Until when webhooks are also signed with the secret before this one, as RFC 3339; null if they are not.
+    /// Until when requests are also signed with the previous secret, as RFC 3339; null if they are not.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub old_secret_expires_at: Option<Timestamp>,
     /// When it was created, as RFC 3339.
@@ -126,7 +126,7 @@ pub struct DeletedWebhookResponse {
     pub deleted: bool,
 }
 
-/// An event. Webhooks receive the same, but for the id, which is in the header `webhook-id`.
+/// An event. Webhooks receive the same, except that the id is in the header `webhook-id`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EventDocument {
@@ -138,7 +138,7 @@ pub struct EventDocument {
     /// When it happened, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub timestamp: Timestamp,
-    /// To what. The fields depend on the type.
+    /// What it is about. The fields depend on the type.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub data: Box<RawValue>,
 }
@@ -155,16 +155,16 @@ pub struct EventsDocument {
     pub next: Option<String>,
 }
 
-/// Whether an event has reached a webhook.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// Not yet: it is being sent, or will be sent again.
+    /// It waits for its next attempt, or is under way.
     Pending,
-    /// It has.
+    /// The webhook responded with a 2xx status.
     Delivered,
-    /// It was given up after three days of retries, or because the webhook is gone. It can be sent again.
+    /// No more retries: it failed for three days, or the webhook is gone. It can be resent.
     Parked,
 }
 
@@ -176,11 +176,11 @@ pub struct DeliveryDocument {
     pub id: i64,
     /// The webhook.
     pub webhook_id: String,
-    /// Whether the event has reached it.
+    /// Its state.
     pub state: DeliveryStatus,
-    /// How often it was sent.
+    /// How many attempts were made, including one that is under way.
     pub attempts: u32,
-    /// When it is sent next, as RFC 3339, or when its current attempt is given up; null unless it is pending.
+    /// When the next attempt is due, as RFC 3339, or when the current one is given up; null unless it is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_attempt_at: Option<Timestamp>,
     /// When the last attempt ended, as RFC 3339.
@@ -198,7 +198,7 @@ pub struct DeliveryDocument {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeliveryResponse {
-    /// The delivery, which is sent soon.
+    /// The delivery, which is queued.
     pub data: DeliveryDocument,
 }
 

@@ -186,7 +186,7 @@ pub(crate) async fn set_limits(
     Ok(Some(Account { limits, ..account }))
 }
 
-/// Sets the balance below which the owner is told.
+/// Sets the threshold of the balance alert.
 pub(crate) async fn set_alert(
     write: &SerializedWrite<'_>,
     id: &AccountId,
@@ -199,7 +199,7 @@ pub(crate) async fn set_alert(
     Ok(Some(Account { alert, ..account }))
 }
 
-/// Writes when the owner is told. The account's meter is locked.
+/// Writes the balance alert. The account's meter is locked.
 pub(crate) async fn write_alert<C: GenericClient>(client: &C, row: i64, alert: BalanceAlert) -> Result<()> {
     let sql = "UPDATE meter SET alert_below = $2::BIGINT, alert_raised = $3::BIGINT WHERE account = $1";
     let (threshold, raised) = (alert.threshold.map(Credits::atoms), i64::from(alert.raised.number()));

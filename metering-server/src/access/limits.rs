@@ -232,13 +232,13 @@ impl<C: Clock + Clone> Limits<C> {
         self.key_changes.check(actor).map_err(refused)
     }
 
-    /// Counts a test of a webhook, or a delivery that an account has sent again. Each is a request to a URL that the account
+    /// Counts a test of a webhook, or a resent delivery. Each is a request to a URL that the account
     /// chose.
     ///
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn webhook_test(&self, account: &AccountId) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many tests and repeated deliveries of webhooks by this account", seconds);
+        let refused = |seconds| refusal("Too many tests of webhooks and resent deliveries by this account", seconds);
         self.webhook_tests.check(account).map_err(refused)
     }
 

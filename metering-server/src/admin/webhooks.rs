@@ -1,4 +1,4 @@
-//! Webhooks, and deliveries that need an operator's attention.
+//! Webhooks and their deliveries, and balance alerts of accounts.
 
 use http::StatusCode;
 use metering_core::AccountId;
@@ -29,12 +29,11 @@ pub(super) async fn webhooks(app: &AdminApp, request: Request) -> Result<Reply, 
 
 /// Deliveries to the webhooks of all accounts, newest first
 ///
-/// Of one account or webhook, or in one state: deliveries that are `parked` were given up. Those to the operator's own
-/// webhook are among them.
+/// Filter by account, webhook or state. Parked deliveries are no longer retried. Includes the operator's own webhook.
 #[utoipa::path(get, path = "/admin/webhooks/deliveries", tag = "webhooks", security(("operator" = [])), params(
-    ("account" = Option<String>, Query, description = "Only those to the webhooks of this account"),
-    ("webhook" = Option<String>, Query, description = "Only those to this webhook"),
-    ("state" = Option<String>, Query, description = "Only those in this state: `pending`, `delivered` or `parked`"),
+    ("account" = Option<String>, Query, description = "Only deliveries to the webhooks of this account"),
+    ("webhook" = Option<String>, Query, description = "Only deliveries to this webhook"),
+    ("state" = Option<String>, Query, description = "Only deliveries in this state: `pending`, `delivered` or `parked`"),
     ("after" = Option<String>, Query, description = "The value of `next` in the previous response"),
     ("limit" = Option<u32>, Query, description = "Maximum number of deliveries, 50 by default", minimum = 1, maximum = 1000),
 ), responses(
@@ -56,7 +55,7 @@ pub(super) async fn deliveries(app: &AdminApp, request: Request) -> Result<Reply
 
 /// Send a delivery again
 ///
-/// Whatever came of it before.
+/// Regardless of its state. Later events of its account wait for it.
 #[utoipa::path(post, path = "/admin/webhooks/deliveries/{id}/resend", tag = "webhooks", security(("operator" = [])),
     request_body = ReasonRequest, params(("id" = i64, Path, description = "The delivery's id")), responses(
     (status = 202, description = "The delivery as it is now", body = DeliveryResponse),

@@ -39,7 +39,7 @@ pub(crate) struct App {
     pub(crate) progress: Arc<ChainProgress>,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,
-    /// What became of the webhooks that this process sent; `None` if it sends none.
+    /// Counts of the attempts of this process to deliver webhooks; `None` if it delivers none.
     pub(crate) courier: Option<Arc<CourierStats>>,
     /// Has webhooks sent at once, if this process sends any.
     pub(crate) wake_courier: Wake,

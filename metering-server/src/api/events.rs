@@ -14,8 +14,7 @@ use crate::operations::metrics::counted;
 
 /// The account's events, newest first
 ///
-/// Events are kept for 30 days, whether or not there is a webhook. If `next` is not null, more follow: send it as
-/// `after`.
+/// Events are kept for 30 days, with or without webhooks. If `next` is not null, more follow: send it as `after`.
 #[utoipa::path(get, path = "/events", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("after" = Option<String>, Query, description = "The value of `next` in the previous response"),
     ("limit" = Option<u32>, Query, description = "Maximum number of events, 20 by default", minimum = 1, maximum = 100, example = 20),
@@ -48,7 +47,7 @@ pub(crate) async fn balance_alert(app: &App, request: Request) -> Result<Reply, 
 
 /// Set the balance below which the event `balance.low` is sent
 ///
-/// The event is sent once, when a charge takes the balance below the threshold, and again only after credits were added.
+/// The event is sent once, when the balance falls below the threshold, and again only after credits were added.
 #[utoipa::path(put, path = "/credits/alert", tag = "account", security(("bearer" = []), ("api_key" = [])),
     request_body = BalanceAlertRequest, responses(
     (status = 200, description = "The threshold as it is now", body = BalanceAlertDocument),

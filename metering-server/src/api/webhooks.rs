@@ -18,8 +18,8 @@ use crate::operations::metrics::counted;
 
 /// Create a webhook
 ///
-/// It gets the account's events, signed as [Standard Webhooks](https://www.standardwebhooks.com) says. The secret is
-/// shown only once. If the response is lost, list the webhooks, and rotate the secret of the new one.
+/// It gets the account's events, signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies. The secret
+/// is shown only once. If the response is lost, list the webhooks, and rotate the secret of the new one.
 #[utoipa::path(post, path = "/webhooks", tag = "webhooks", security(("bearer" = []), ("api_key" = [])),
     request_body = CreateWebhookRequest, responses(
     (status = 201, description = "The webhook and its secret", body = IssuedWebhookResponse),
@@ -86,7 +86,7 @@ pub(crate) async fn change_webhook(app: &App, request: Request) -> Result<Reply,
 
 /// Delete a webhook
 ///
-/// With its deliveries. An attempt that is under way may still arrive.
+/// Deletes its deliveries too. An attempt under way may still arrive.
 #[utoipa::path(delete, path = "/webhooks/{id}", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
 ), responses(
@@ -105,8 +105,8 @@ pub(crate) async fn delete_webhook(app: &App, request: Request) -> Result<Reply,
 
 /// Replace the secret of a webhook
 ///
-/// For `grace_seconds`, a day by default, webhooks have two signatures: with the new secret and with the old one. The new
-/// secret is shown only once; if the response is lost, rotate again.
+/// For `grace_seconds`, a day by default, requests have two signatures: with the new secret and with the old one. The
+/// new secret is shown only once; if the response is lost, rotate again.
 #[utoipa::path(post, path = "/webhooks/{id}/rotate", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
 ), request_body = Option<RotateWebhookRequest>, responses(
@@ -127,7 +127,7 @@ pub(crate) async fn rotate_webhook(app: &App, request: Request) -> Result<Reply,
 
 /// Send a test event to a webhook
 ///
-/// Whichever events it asks for. The event is sent soon, after those that wait.
+/// Even if it does not subscribe to that event. The event is sent after the deliveries that are pending.
 #[utoipa::path(post, path = "/webhooks/{id}/test", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
 ), responses(
@@ -135,7 +135,7 @@ pub(crate) async fn rotate_webhook(app: &App, request: Request) -> Result<Reply,
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`webhook_not_found`", body = ErrorBody),
-    (status = 409, description = "`conflict`: the webhook is switched off, or gone", body = ErrorBody),
+    (status = 409, description = "`conflict`: the webhook is disabled or gone", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
@@ -150,7 +150,7 @@ pub(crate) async fn test_webhook(app: &App, request: Request) -> Result<Reply, P
 /// Deliveries are kept for 30 days. If `next` is not null, more follow: send it as `after`.
 #[utoipa::path(get, path = "/webhooks/{id}/deliveries", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
-    ("state" = Option<String>, Query, description = "Only those in this state: `pending`, `delivered` or `parked`"),
+    ("state" = Option<String>, Query, description = "Only deliveries in this state: `pending`, `delivered` or `parked`"),
     ("after" = Option<String>, Query, description = "The value of `next` in the previous response"),
     ("limit" = Option<u32>, Query, description = "Maximum number of deliveries, 20 by default", minimum = 1, maximum = 100, example = 20),
 ), responses(
@@ -181,7 +181,8 @@ pub(crate) async fn deliveries(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Send a delivery again
 ///
-/// Whatever came of it before: for example one that is parked. It is sent soon, in its place in the account's order.
+/// Regardless of its state: one that is parked or delivered, or one that is pending and waits for its next attempt. It
+/// keeps its place in the account's order, so later events wait for it.
 #[utoipa::path(post, path = "/webhooks/{id}/deliveries/{delivery}/resend", tag = "webhooks", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The webhook's id", example = "we_0123456789abcdef0123456789abcdef"),
     ("delivery" = i64, Path, description = "The delivery's id", example = 17),
@@ -190,7 +191,7 @@ pub(crate) async fn deliveries(app: &App, request: Request) -> Result<Reply, Pro
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`webhook_not_found`, `delivery_not_found`", body = ErrorBody),
-    (status = 409, description = "`conflict`: the webhook is switched off, or gone", body = ErrorBody),
+    (status = 409, description = "`conflict`: the webhook is disabled or gone", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
@@ -212,7 +213,7 @@ async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     Ok(sender)
 }
 
-/// The sender, whose key may manage the account. Counts a test or a delivery that is sent again.
+/// The sender, whose key may manage the account. Counts a test or a resend.
 async fn tester(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
     let account = app.service.authorize(&sender, Scope::Manage).await?;

@@ -46,7 +46,7 @@ pub struct LimitsConfig {
     pub leak_reports_per_ip: Quota,
     /// Keys created, changed, rotated and deleted by each key, from all clients together.
     pub key_changes_per_key: Quota,
-    /// Tests of webhooks, and deliveries sent again, per account, from all clients together.
+    /// Tests of webhooks and resent deliveries, per account, from all clients together.
     pub webhook_tests_per_account: Quota,
     /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
     pub max_keys_per_account: NonZeroU32,

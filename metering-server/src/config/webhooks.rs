@@ -13,7 +13,7 @@ use crate::config::{List, Network, Secret};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
-    /// Whether this process sends webhooks.
+    /// Whether this process delivers webhooks, and lets customers create them. All nodes need the same value.
     pub enabled: bool,
     /// How many webhooks an account may have; 0 for none.
     pub max_per_account: u32,
@@ -29,7 +29,7 @@ pub struct WebhooksConfig {
     pub secret: Option<Secret>,
     /// A file with that secret, instead of `secret`.
     pub secret_file: Option<PathBuf>,
-    /// The secret before that one, which signs too while the receiver changes to the new one.
+    /// The secret before that one, which also signs while the receiver changes over.
     pub previous_secret: Option<Secret>,
     /// A file with that secret, instead of `previous_secret`.
     pub previous_secret_file: Option<PathBuf>,

@@ -55,11 +55,8 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     );
     describe_counter!("metering_refilled_accounts_total", "Accounts that got recurring credits");
     describe_counter!("metering_refilled_atoms_total", "Recurring credits that accounts got, in atoms");
-    describe_counter!("metering_webhook_attempts_total", "Webhooks that this node sent, by outcome");
-    describe_counter!(
-        "metering_webhook_deliveries_parked_total",
-        "Deliveries that this node gave up, because the webhook does not take them"
-    );
+    describe_counter!("metering_webhook_attempts_total", "Attempts of this node to deliver webhooks, by outcome");
+    describe_counter!("metering_webhook_deliveries_parked_total", "Deliveries that this node parked");
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");

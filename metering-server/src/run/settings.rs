@@ -88,7 +88,7 @@ pub(super) fn billing(config: &Config) -> BillingSettings {
 
 pub(super) fn webhooks(config: &Config, wake: Wake) -> WebhookSettings {
     let config = &config.webhooks;
-    // Without a process that sends them, customers cannot have any. Events and alerts are there all the same.
+    // Without a process that delivers them, customers cannot create any. Events and alerts do not depend on it.
     let max_per_account = if config.enabled { config.max_per_account } else { 0 };
     WebhookSettings { max_per_account, addresses: config.addresses(), wake }
 }

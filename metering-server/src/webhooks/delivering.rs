@@ -44,7 +44,7 @@ impl Delivering {
         Ok(Some(Self { courier: Courier::new(store, sender, clock, settings) }))
     }
 
-    /// What the attempts came to.
+    /// Counts of its attempts.
     pub(crate) fn stats(&self) -> Arc<CourierStats> {
         self.courier.stats()
     }
@@ -57,8 +57,8 @@ impl Delivering {
     }
 }
 
-/// Waits for the attempts under way, but not long: a slow receiver must not keep the server from restarting. An attempt
-/// that is given up is made again when its claim has run out.
+/// Waits for the attempts under way, but not long: a slow receiver must not delay a restart. An aborted attempt is made
+/// again when its claim has expired.
 pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     let Some(mut task) = task else { return };
     match tokio::time::timeout(GRACE, &mut task).await {
@@ -66,7 +66,7 @@ pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
         Ok(Err(error)) => tracing::error!(%error, "the task that delivers webhooks failed"),
         Err(_) => {
             task.abort();
-            tracing::info!("webhooks that are being sent are given up; they are sent again after the restart");
+            tracing::info!("aborted webhook attempts at shutdown; they are retried within a minute");
         }
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn set_limits(snapshot: &Snapshot<'_>, id: &AccountId, limits: RateLi
     Ok(Some(Account { limits, ..account }))
 }
 
-/// Sets the balance below which the account's owner is told.
+/// Sets the threshold of the balance alert.
 pub(crate) fn set_balance_alert(
     snapshot: &Snapshot<'_>,
     id: &AccountId,

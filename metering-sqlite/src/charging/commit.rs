@@ -36,7 +36,7 @@ pub(crate) fn commit(
     let Batch { cache, tally, lines_added, .. } = batch;
     let changes = tally.finish();
     if changes.is_empty() && !lines_added {
-        // All were refused, and nobody is told, so there is nothing to write.
+        // All were refused, and there are no events, so there is nothing to write.
         return Ok(outcomes);
     }
     write(&transaction, cache, changes, now)?;
@@ -186,8 +186,8 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     round.slice(connection, unfolded, Amount::Due).map(drop)
 }
 
-/// Adds the accounts whose owners are told something although nothing was booked: a refusal marks their balance, or a
-/// budget, as exhausted. Other processes must read the mark.
+/// Adds the accounts that have events although nothing was booked: a refusal marks their balance, or a budget, as
+/// exhausted. Other processes must read the mark.
 fn add_refused(journaled: &mut Vec<(i64, Change)>, events: &[(i64, NewEvent)]) {
     // Most batches have no event.
     if events.is_empty() {

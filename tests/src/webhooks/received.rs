@@ -1,4 +1,4 @@
-//! A request as a receiver reported it: what came, and what the library made of it.
+//! A request as a receiver reported it, and whether the library verified it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `account alert`: the balance below which an account's webhooks are told.
+//! `account alert`: the balance below which an account's webhooks get `balance.low`.
 
 use std::io::Write;
 
@@ -45,8 +45,8 @@ impl AlertArgs {
             return json_line(out, &alert);
         }
         match alert.below {
-            Some(below) => writeln!(out, "Webhooks are told when the balance falls below {below} credits.")?,
-            None => writeln!(out, "Webhooks are told only when the balance is used up.")?,
+            Some(below) => writeln!(out, "Webhooks get balance.low when the balance falls below {below} credits.")?,
+            None => writeln!(out, "No alert: webhooks get only balance.exhausted.")?,
         }
         Ok(())
     }

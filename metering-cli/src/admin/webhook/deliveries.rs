@@ -15,7 +15,7 @@ use crate::webhooks::delivery::{self, state};
 /// List deliveries to all webhooks, of the operator and of accounts, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A delivery that fails for three days is parked: it is sent again only with `metering admin webhook resend`.
+A delivery that fails for three days is parked: no more retries, unless you run `metering admin webhook resend`.
 
 Examples:
   metering admin webhook deliveries --state parked

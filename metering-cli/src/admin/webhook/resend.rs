@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::webhooks::delivery::{self, number};
 
-/// Send a delivery of any account again, whatever came of it before.
+/// Send a delivery of any account again, regardless of its state.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A running server sends it. The event keeps its id, so a receiver that has it already can tell.
+A running server sends it. The event keeps its id, so a receiver that has handled it can skip it.
 
 Example:
   metering admin webhook resend 42")]

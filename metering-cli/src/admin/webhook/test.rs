@@ -12,7 +12,7 @@ use crate::webhooks::delivery;
 /// Send a test event to the operator's own webhook, which is in the server's configuration.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A running server sends it. `metering admin webhook deliveries` shows what came of it.
+A running server sends it. `metering admin webhook deliveries` shows the result.
 
 Example:
   metering admin webhook test")]
@@ -24,10 +24,6 @@ pub(crate) struct TestArgs {
 impl TestArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let sent = session.administrator().await?.test_webhook().await?;
-        if self.format.json {
-            json_line(out, &sent)
-        } else {
-            delivery::write(out, "The test event is on its way.", &sent)
-        }
+        if self.format.json { json_line(out, &sent) } else { delivery::write(out, "Queued the test event.", &sent) }
     }
 }

@@ -14,7 +14,7 @@ use crate::table::{Column, Table};
 
 /// Show what happened to the account, newest first: low balances, payments, keys.
 ///
-/// Events are kept for 30 days. `metering webhooks` has them sent to a server.
+/// Events are kept for 30 days. `metering webhooks` sends them to a server of yours.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct EventsArgs {
         value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
     )]
     limit: u32,
-    /// Show the events that follow; the value is `next` of the JSON output before.
+    /// Show the events that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

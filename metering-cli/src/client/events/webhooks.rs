@@ -17,10 +17,10 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Have a server told what happens to the account, and see what became of it.
+/// Send the account's events to a server of yours, and see what it responded.
 ///
-/// Requests are signed as the Standard Webhooks specification says, and sent again for three days until the server
-/// responds with a status from 200 to 299. The key needs the scope manage to change webhooks, and read to list them.
+/// Requests are signed as the Standard Webhooks specification says, and retried for three days until the server
+/// responds with a 2xx status. Only the account's first key can change webhooks; keys with the scope read list them.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

@@ -1,4 +1,4 @@
-//! `metering alert`: the balance below which webhooks are told that it is low.
+//! `metering alert`: the balance below which webhooks get the event `balance.low`.
 
 use std::io::Write;
 
@@ -15,7 +15,8 @@ use crate::output::Format;
 
 /// Show or set the balance below which webhooks get the event balance.low.
 ///
-/// The event is sent once, and again only after credits were added. An exhausted balance is told without a threshold.
+/// The event is sent once, and again only after credits were added. balance.exhausted is always sent. Only the
+/// account's first key can set the threshold.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -101,8 +102,8 @@ fn write(document: Document<BalanceAlertDocument>, format: &Format, out: &mut dy
         return document.write_json(out);
     }
     match document.content.below {
-        Some(below) => writeln!(out, "Webhooks are told when the balance falls below {below} credits.")?,
-        None => writeln!(out, "No alert: webhooks are told only when the balance is used up.")?,
+        Some(below) => writeln!(out, "Webhooks get balance.low when the balance falls below {below} credits.")?,
+        None => writeln!(out, "No alert: webhooks get only balance.exhausted.")?,
     }
     Ok(())
 }

@@ -24,8 +24,8 @@ where
         self.events.extend(events.into_iter().map(event));
     }
 
-    /// Tells the owner if the balance has just become low, or is used up. `required` is what a request would have taken
-    /// that was refused.
+    /// Adds an event if the balance has just become low or exhausted. `required` is what a refused request would have
+    /// taken.
     pub(super) fn raise_balance(&mut self, account: K, required: Option<Credits>) {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they change");
         let (totals, threshold) = (touched.state.totals, touched.state.alert.threshold);
@@ -44,7 +44,7 @@ where
         self.add_events(account, events.collect());
     }
 
-    /// Tells the owner, once until credits are added, that the balance refused a request.
+    /// Adds an event, once until credits are added, if the balance did not cover a request.
     pub(super) fn raise_refused(&mut self, account: K, refusal: &Refusal) {
         if let Refusal::InsufficientCredits { required, .. } = refusal {
             self.raise_balance(account, Some(*required));

@@ -24,7 +24,7 @@ pub enum KeyOperation {
         narrow: bool,
         /// Its budget: atoms, and when it starts again.
         budget: Option<(i64, Option<BudgetReset>)>,
-        /// Below which remainder of its budget its owner is told.
+        /// Its alert is raised when less than this remains of its budget.
         alert: Option<i64>,
         /// Its rate limits.
         limits: RateLimits,
@@ -47,7 +47,7 @@ pub enum KeyOperation {
         limit: Option<Option<i64>>,
         /// The period of its budget.
         reset: Option<Option<BudgetReset>>,
-        /// Below which remainder of its budget its owner is told.
+        /// Its alert is raised when less than this remains of its budget.
         alert: Option<Option<i64>>,
         /// Its requests per day.
         requests_per_day: Option<u32>,

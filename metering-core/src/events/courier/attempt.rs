@@ -1,4 +1,4 @@
-//! One attempt to deliver an event: signs it, has it sent, and records how that ended.
+//! One attempt to deliver an event: signs it, sends it, and records the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::store::EventStore;
 
 use super::{CourierStats, WebhookMessage, WebhookSender};
 
-/// How long to wait before recording the end of an attempt again, if the store failed. Until the claim has run out, no
-/// other process sends the event again.
+/// How long to wait before recording an outcome again, if the store failed. Until the claim expires, no other process
+/// sends the event.
 const RECORD_RETRY: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Makes attempts.
@@ -32,7 +32,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Sends what was claimed, and records how that ended.
+    /// Sends a claimed delivery, and records the outcome.
     pub(super) async fn make(self: Arc<Self>, due: DueDelivery) {
         let sent = tokio::time::timeout(self.timeout, self.send(&due)).await;
         let outcome = sent.unwrap_or_else(|_| failed("there was no response in time"));
@@ -55,7 +55,7 @@ impl Attempts {
         self.sender.send(message).await
     }
 
-    /// Records how an attempt ended, if need be again until its claim has run out.
+    /// Records the outcome of an attempt. If the store fails, retries until the claim expires.
     async fn record(&self, delivery: &Delivery, outcome: AttemptOutcome) {
         let (id, attempt) = (delivery.id, delivery.progress.attempts);
         let mut retries = RECORD_RETRY.start();
@@ -70,7 +70,7 @@ impl Attempts {
                 Err(error) if now >= delivery.progress.next_at => {
                     self.stats.count(&outcome, None);
                     let event = delivery.event.id();
-                    tracing::warn!(%error, %event, "could not record how a webhook was sent; it is sent again");
+                    tracing::warn!(%error, %event, "could not record the outcome of a webhook attempt; retrying it");
                     return;
                 }
                 Err(_) => {
@@ -91,11 +91,11 @@ fn log_parked(delivery: &Delivery) {
     if progress.state == DeliveryState::Parked {
         let account = event.account.as_ref().map(ToString::to_string).unwrap_or_default();
         let (delivery, event) = (id.get(), event.id());
-        tracing::warn!(delivery, %webhook, account, %event, "a webhook does not take an event; its delivery is parked");
+        tracing::warn!(delivery, %webhook, account, %event, "gave up delivering an event; delivery parked");
     }
 }
 
-/// What is sent, as the specification recommends it.
+/// The body of the request, as the specification recommends it.
 fn body(event: &Event) -> Option<Vec<u8>> {
     #[derive(Serialize)]
     struct Payload<'a> {

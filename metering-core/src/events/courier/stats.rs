@@ -1,10 +1,10 @@
-//! What the attempts of a courier came to, for metrics.
+//! Counts of a courier's attempts, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryState};
 
-/// What the attempts of a [`Courier`](crate::events::Courier) came to, since it was made.
+/// Counts of the attempts of a [`Courier`](crate::events::Courier), since it was made.
 #[derive(Debug, Default)]
 pub struct CourierStats {
     delivered: AtomicU64,
@@ -19,19 +19,19 @@ impl CourierStats {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Attempts that failed, whether or not the event is sent again.
+    /// Attempts that failed, whether or not they are retried.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Deliveries that were given up.
+    /// Deliveries that were parked.
     #[must_use]
     pub fn parked(&self) -> u64 {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// Counts an attempt, and what became of the delivery with it, if anything did.
+    /// Counts an attempt, and the delivery if that parked it.
     pub(super) fn count(&self, outcome: &AttemptOutcome, delivery: Option<&Delivery>) {
         let attempts = match outcome {
             AttemptOutcome::Delivered { .. } => &self.delivered,

@@ -17,7 +17,7 @@ export function alertLine({ alert_below: below }, { key, reload }) {
 function ask(below, { key, reload }) {
   formDialog({
     title: "Low balance",
-    about: [h("p", { class: "soft" }, "Your webhooks get the event balance.low once when the balance falls below this, and balance.exhausted when it is used up. They are sent again only after credits were added.")],
+    about: [h("p", { class: "soft" }, "Your webhooks get balance.low once when the balance falls below this, and balance.exhausted when nothing is left. Both are sent again only after credits were added.")],
     fields: [field({ name: "below", label: "Alert below (credits)", value: below ?? "", inputmode: "decimal", hint: "Empty for no alert.", check: optional(checks.credits) })],
     confirm: "Save",
     explain: (one, text) => `${one.label} ${text}.`,

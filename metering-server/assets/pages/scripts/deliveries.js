@@ -19,7 +19,7 @@ const second = (text) => h("time", { datetime: text, title: text, class: "whole"
 
 /**
  * Shows the deliveries to `webhook` in `place`. `key` is the key of the visit, `here()` whether its user is still on the
- * page, and `manages` whether the key may send deliveries again. `state` is the state that is shown first; empty for all.
+ * page, and `manages` whether the key may resend deliveries. `state` is the state that is shown first; empty for all.
  */
 export class Deliveries {
   #place;
@@ -49,7 +49,7 @@ export class Deliveries {
         filter,
         this.problem,
         this.list,
-        h("p", { class: "soft hint" }, "Deliveries are kept for 30 days. One that fails for three days is parked: it is sent again only if you resend it."),
+        h("p", { class: "soft hint" }, "Deliveries are kept for 30 days. One that fails for three days is parked: no more retries, unless you resend it."),
       ),
     );
     this.loaded = this.load();
@@ -102,7 +102,7 @@ export class Deliveries {
   #draw() {
     const { manages } = this.#visit;
     const rows = this.#rows.map((delivery) => this.#row(delivery));
-    const empty = this.state ? "No deliveries are in this state." : "Nothing was sent to it yet.";
+    const empty = this.state ? "No deliveries are in this state." : "No deliveries yet.";
     this.list.replaceChildren(rows.length === 0 ? h("p", { class: "soft", id: "no-deliveries" }, empty) : table("Deliveries", manages ? [...COLUMNS, { name: "Actions" }] : COLUMNS, rows), ...(this.#next ? [this.#more()] : []));
   }
 

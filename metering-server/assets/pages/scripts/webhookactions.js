@@ -12,9 +12,9 @@ const KINDS = [
   ["balance.exhausted", "The balance is used up, or did not cover a request."],
   ["budget.exhausted", "The budget of a key is used up."],
   ["payment.credited", "A payment was credited."],
-  ["payment.reversed", "A payment was taken back: its transaction is no longer on the chain."],
+  ["payment.reversed", "A payment was reversed: its transaction is no longer on the chain."],
   ["key.created", "A key was created."],
-  ["key.revoked", "A key was deleted or replaced."],
+  ["key.revoked", "A key was deleted or revoked."],
   ["key.leaked", "A key was reported as leaked, and no longer works."],
   ["hold.expired", "A request's cost was not reported in time."],
 ];
@@ -55,7 +55,7 @@ export class WebhookActions {
     const { tab } = this;
     formDialog({
       title: "Rotate the secret",
-      about: [h("p", { class: "soft" }, "Requests to ", h("span", { class: "break" }, webhook.url), " are signed with a new secret. For some time they carry the old signature too, so that you can replace the secret without losing events.")],
+      about: [h("p", { class: "soft" }, "Requests to ", h("span", { class: "break" }, webhook.url), " are signed with a new secret. For some time they are also signed with the old one, so that you can replace it without losing events.")],
       fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if somebody else knows the old one." })],
       confirm: "Rotate secret",
       problemOf: (error) => problem(error, "The secret may have been replaced. Try again to get another one."),
@@ -64,7 +64,7 @@ export class WebhookActions {
     });
   }
 
-  /** Sends a test event, and shows what becomes of it. */
+  /** Sends a test event, and shows its delivery. */
   async test(webhook) {
     await callApi(`${pathOf(webhook)}/test`, { method: "POST", key: this.tab.secret() });
     await this.tab.show(webhook, { follow: true });
@@ -74,7 +74,7 @@ export class WebhookActions {
     const { tab } = this;
     formDialog({
       title: "Switch off the webhook",
-      about: [h("p", {}, "Events that happen from now on are not kept for ", h("span", { class: "break" }, webhook.url), ". Those that wait are sent once you switch it on again.")],
+      about: [h("p", {}, "Events that happen from now on are not kept for ", h("span", { class: "break" }, webhook.url), ". Pending events are sent when you switch it on again.")],
       confirm: "Switch off",
       danger: true,
       send: () => patch(tab, webhook, { disabled: true }),
@@ -112,11 +112,11 @@ const differ = (one, other) => [...one].sort().join() !== [...other].sort().join
 function terms(webhook = null) {
   return [
     field({ name: "url", label: "URL", value: webhook?.url, type: "url", class: "mono", inputmode: "url", placeholder: "https://", hint: "https only, and reachable from the internet.", check: (text) => (/^https:\/\/\S+$/i.test(text) ? "" : "Enter a URL that starts with https://") }),
-    boxes({ name: "events", label: "Events", hint: "Choose none to get all of them, also those that later versions add.", options: KINDS.map(([kind, hint]) => [kind, kind, hint]), value: webhook?.events ?? [] }),
+    boxes({ name: "events", label: "Events", hint: "Choose none to get all of them, including those that later versions add.", options: KINDS.map(([kind, hint]) => [kind, kind, hint]), value: webhook?.events ?? [] }),
   ];
 }
 
 function showSecret(title, secret, done) {
-  const words = [h("strong", {}, "Save it now: it is shown only once. "), "Your server needs it to check that requests come from this service; the libraries of Standard Webhooks take it as it is."];
+  const words = [h("strong", {}, "Save it now: it is shown only once. "), "Your server needs it to verify signatures; the Standard Webhooks libraries take it as it is."];
   issued({ title, words, text: secret, done });
 }

@@ -1,4 +1,4 @@
-// The WEBHOOKS tab: where the account's events are sent, and what became of them.
+// The WEBHOOKS tab: where the account's events are sent, and their deliveries.
 
 import { callApi, sentence } from "/assets/api.js";
 import { Deliveries } from "/assets/deliveries.js";
@@ -90,7 +90,7 @@ export class WebhooksTab {
         "section",
         { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
         h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), this.#manages ? create : ""),
-        h("p", { class: "soft" }, "Your server is told when the balance runs low, a payment arrives or a key changes. Requests are signed as ", h("a", { href: "https://www.standardwebhooks.com", rel: "noreferrer" }, "Standard Webhooks"), ", and sent again for three days until it responds with a status from 200 to 299."),
+        h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as ", h("a", { href: "https://www.standardwebhooks.com", rel: "noreferrer" }, "Standard Webhooks"), ", and retried for three days until your server responds with a 2xx status."),
         this.#manages ? "" : h("p", { class: "notice", id: "webhooks-no-scope" }, "The key that you signed in with does not have the scope manage. Sign in with one that has it to create and change webhooks."),
         this.status = h("div", { role: "alert" }),
         this.#webhooks.length === 0 ? none : table("Webhooks", COLUMNS, this.#webhooks.map((webhook) => this.#row(webhook))),

@@ -31,7 +31,7 @@ const SHORT: Timeouts = Timeouts {
     body: Duration::from_millis(300),
 };
 
-/// A DNS server whose answers change: each lookup gets the next, and the last for ever.
+/// A DNS server whose answers change: each lookup gets the next one; the last one repeats.
 #[derive(Debug)]
 struct Answers(Mutex<VecDeque<Vec<IpAddr>>>);
 

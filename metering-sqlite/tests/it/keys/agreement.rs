@@ -38,7 +38,7 @@ struct World {
     now: Timestamp,
 }
 
-/// Below which remainder of a budget its owner is told.
+/// The alert is raised when less than this remains of the budget.
 const THRESHOLDS: [Option<Credits>; 3] = [None, Some(Credits::BASE_CALL), Some(Credits::from_atoms(4 * BASE))];
 
 impl World {

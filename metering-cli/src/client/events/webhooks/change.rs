@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::output::Format;
 use crate::webhooks::document;
 
-/// Stands for all kinds of events.
+/// Subscribes to all events.
 const ALL: &str = "all";
 
-/// Change a webhook. What is not given stays as it is.
+/// Change a webhook. Options that you omit change nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Events that happen while a webhook is disabled are never sent to it. A webhook whose URL responded 410 Gone is switched
-on again with --enable.
+Events that happen while a webhook is disabled are never sent to it. After a response of 410 Gone, switch the webhook on
+again with --enable.
 
 Examples:
   metering webhooks set we_0123456789abcdef0123456789abcdef --to https://hooks.example.com/v2 --events all
@@ -42,7 +42,7 @@ struct Change {
     /// Where events are sent. (--url is the service's URL.)
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// The events to send, separated by commas; all for all of them.
+    /// The events to send, separated by commas, or `all`.
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', value_parser = kind)]
     events: Option<Vec<Kind>>,
     /// Switch it off.

@@ -1,4 +1,4 @@
-//! `webhooks create`: makes a webhook.
+//! `webhooks create`: creates a webhook.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Make a webhook, and print the secret that its requests are signed with. The secret is shown only once.
+/// Create a webhook, and print the secret that its requests are signed with. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The URL must be https, and its host must be reachable from the internet.
@@ -25,7 +25,7 @@ pub(super) struct CreateArgs {
     /// Where events are sent.
     #[arg(value_name = "URL")]
     to: String,
-    /// The events to send, separated by commas [default: all, also those that later versions add].
+    /// The events to send, separated by commas [default: all, including those that later versions add].
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     events: Vec<EventKind>,
     #[command(flatten)]

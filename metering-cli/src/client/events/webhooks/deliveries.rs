@@ -16,7 +16,7 @@ use crate::webhooks::delivery::{self, state};
 /// Show what was sent to a webhook, newest first, and what it responded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Deliveries are kept for 30 days. One that fails for three days is parked: it is sent again only with
+Deliveries are kept for 30 days. One that fails for three days is parked: no more retries, unless you run
 `metering webhooks resend`.
 
 Examples:
@@ -39,7 +39,7 @@ pub(super) struct DeliveriesArgs {
         value_parser = RangedU64ValueParser::<u32>::new().range(1..=100)
     )]
     limit: u32,
-    /// Show the deliveries that follow; the value is `next` of the JSON output before.
+    /// Show the deliveries that follow; the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

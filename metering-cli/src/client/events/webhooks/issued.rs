@@ -39,8 +39,8 @@ pub(super) fn write(response: &Response, json: bool, out: &mut dyn Write) -> Res
         [("Webhook", &data.id), ("URL", &data.url), ("Secret", &secret.as_str())];
     write_pairs(out, &pairs).and_then(|()| Ok(out.flush()?)).map_err(lost)?;
     notice(&format!(
-        "The secret is shown only once; save it now, where your server can read it to check signatures. If it is lost, \
-         replace it with\n  metering webhooks rotate {}",
+        "The secret is shown only once; save it now, where your server can read it to verify signatures. If you lose \
+         it, replace it with\n  metering webhooks rotate {}",
         data.id
     ));
     Ok(())

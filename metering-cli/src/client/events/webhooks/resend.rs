@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::output::Format;
 use crate::webhooks::delivery::{self, number};
 
-/// Send a delivery again, whatever came of it before.
+/// Send a delivery again, regardless of its state.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The event keeps its id, so a server that has it already can tell.
+The event keeps its id, so a server that has handled it can skip it. Later events of the account wait for it.
 
 Example:
   metering webhooks resend we_0123456789abcdef0123456789abcdef 42")]

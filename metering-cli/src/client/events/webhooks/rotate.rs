@@ -14,8 +14,8 @@ use crate::output::Format;
 /// Replace the secret of a webhook, and print the new one. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-For a day, or as long as --grace says, requests carry the signatures of both secrets, so that no event is lost while
-the server gets the new one. If somebody else knows the old secret, use --grace 0.
+For a day, or as long as --grace says, requests are signed with both secrets, so that no event is lost while you replace
+the secret on the server. If somebody else knows the old secret, use --grace 0.
 
 Examples:
   metering webhooks rotate we_0123456789abcdef0123456789abcdef

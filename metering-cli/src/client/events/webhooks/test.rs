@@ -11,10 +11,11 @@ use crate::client::session::documents::Document;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Send a test event to a webhook, whatever events it asks for.
+/// Send a test event to a webhook, even if it does not subscribe to that event.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The service sends it soon. `metering webhooks deliveries` shows what the server responded.
+The service sends it after the deliveries that are pending. `metering webhooks deliveries` shows what the server
+responded.
 
 Example:
   metering webhooks test we_0123456789abcdef0123456789abcdef")]
@@ -36,7 +37,7 @@ impl TestArgs {
             return document.write_json(out);
         }
         let (delivery, id) = (&document.content.data, self.id);
-        writeln!(out, "The test event is on its way, as delivery {}. To see what became of it, run", delivery.id)?;
+        writeln!(out, "Queued the test event as delivery {}. To see the result, run", delivery.id)?;
         Ok(writeln!(out, "  metering webhooks deliveries {id}")?)
     }
 }

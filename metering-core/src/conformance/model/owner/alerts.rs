@@ -1,4 +1,4 @@
-//! What an owner is told, in the model: every event, with the level that each balance and budget has reached.
+//! Events in the model, with the level that each balance and budget has reached.
 
 use crate::access::budget::Budget;
 use crate::access::key_id::KeyNumber;
