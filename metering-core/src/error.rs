@@ -248,7 +248,9 @@ impl Error {
             Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
             Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
             Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
-            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route) => ErrorCode::KeyScope,
+            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route | KeyRefusal::NotFirst) => {
+                ErrorCode::KeyScope
+            }
             Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
             Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
             Self::NoSuchKey => ErrorCode::NotFound,

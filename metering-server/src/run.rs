@@ -87,8 +87,8 @@ async fn run_until(
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let wake = Wake::default();
-    let delivering = Delivering::new(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
-    let delivering = delivering.map_err(RunError::Setup)?;
+    let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
+    let delivering = delivering.await.map_err(RunError::Setup)?;
     let (mut app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, wake)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
     let app = Arc::new(app);

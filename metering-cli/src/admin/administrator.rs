@@ -72,6 +72,8 @@ pub(super) trait Administrator: Send + Sync {
     async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure>;
     /// Sends a test event to the operator's own webhook.
     async fn test_webhook(&self) -> Result<DeliveryDocument, Failure>;
+    /// Removes the operator's own webhook.
+    async fn remove_operator_webhook(&self) -> Result<(), Failure>;
     /// Sets the balance below which an account's webhooks get `balance.low`; `None` for never.
     async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure>;
     /// All plans, on sale or not.

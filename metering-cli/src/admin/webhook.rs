@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod list;
+mod remove;
 mod resend;
 mod test;
 
@@ -32,6 +33,7 @@ enum Command {
     Deliveries(deliveries::DeliveriesArgs),
     Resend(resend::ResendArgs),
     Test(test::TestArgs),
+    Remove(remove::RemoveArgs),
 }
 
 impl WebhookArgs {
@@ -41,6 +43,7 @@ impl WebhookArgs {
             Command::Deliveries(args) => args.run(session, out).await,
             Command::Resend(args) => args.run(session, out).await,
             Command::Test(args) => args.run(session, out).await,
+            Command::Remove(args) => args.run(session, out).await,
         }
     }
 }

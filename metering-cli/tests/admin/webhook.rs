@@ -63,7 +63,12 @@ async fn webhook(store: &dyn EventStore, org: &str, now: Timestamp) -> Webhook {
 
 /// Fails a delivery for longer than it is retried.
 async fn park(store: &dyn EventStore, id: DeliveryId, now: Timestamp) {
-    let due = store.claim_deliveries(now, Duration::from_secs(60), 1, false).await.unwrap().pop().unwrap();
+    let due = store
+        .claim_deliveries(now, Duration::from_secs(60), 1, metering_core::events::WebhookOwner::Customers)
+        .await
+        .unwrap()
+        .pop()
+        .unwrap();
     assert_eq!(due.delivery.id, id);
     let late = now.saturating_add(Duration::from_secs(4 * 86_400));
     let failed = AttemptOutcome::Failed { status: Some(503), error: "503 \u{7}".to_owned(), retry_after: None };

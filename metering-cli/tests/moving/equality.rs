@@ -68,6 +68,8 @@ fn every_later_change_is_found() {
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
     let link = "decode(repeat('b6', 32), 'hex')";
+    let told = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000010')";
+    let webhook = "decode(repeat('09', 16), 'hex')";
     let hold = "decode(repeat('e0', 16), 'hex')";
     // Only the owner of the tables can change the audit log.
     let reason = |new: &str| {
@@ -102,6 +104,26 @@ fn every_later_change_is_found() {
             format!("UPDATE hold SET fallback = fallback - 1 WHERE id = {hold}"),
             format!("UPDATE hold SET fallback = fallback + 1 WHERE id = {hold}"),
             "hold req_e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0 of org_x0000000000000000009 differs",
+        ),
+        (
+            format!("UPDATE meter SET alert_below = alert_below + 1 WHERE account = {told}"),
+            format!("UPDATE meter SET alert_below = alert_below - 1 WHERE account = {told}"),
+            "account org_x0000000000000000010 differs",
+        ),
+        (
+            format!("UPDATE webhook SET old_secret_expires_at = old_secret_expires_at + 1 WHERE public_id = {webhook}"),
+            format!("UPDATE webhook SET old_secret_expires_at = old_secret_expires_at - 1 WHERE public_id = {webhook}"),
+            "webhook we_09090909090909090909090909090909 differs",
+        ),
+        (
+            "UPDATE event SET data = data || ' ' WHERE number = (SELECT max(number) FROM event)".to_owned(),
+            "UPDATE event SET data = rtrim(data) WHERE number = (SELECT max(number) FROM event)".to_owned(),
+            "event evt_",
+        ),
+        (
+            "UPDATE delivery SET since = since + 1 WHERE id = (SELECT max(id) FROM delivery)".to_owned(),
+            "UPDATE delivery SET since = since - 1 WHERE id = (SELECT max(id) FROM delivery)".to_owned(),
+            "to we_00000000000000000000000000000000 differs",
         ),
         (sign.clone(), sign, "activity of org_x0000000000000000001"),
         (

@@ -48,6 +48,9 @@ pub enum KeyRefusal {
     /// It may not call this route.
     #[error("this API key, or one above it, may not call this route")]
     Route,
+    /// Only the account's first key may do this.
+    #[error("only the account's first key may do this")]
+    NotFirst,
 }
 
 fn from(address: Option<&IpAddr>) -> String {

@@ -4,7 +4,7 @@ use super::action::{Action, NOTHING, Target, json, requested};
 use super::keys::invalid;
 use super::{AdminError, Administration, no_account};
 use crate::access::account::AccountId;
-use crate::events::{Delivery, DeliveryFilter, DeliveryId, WebhookId};
+use crate::events::{Delivery, DeliveryFilter, DeliveryId, Webhook, WebhookId, WebhookState};
 use crate::service::webhooks::{find_delivery, read_threshold};
 use crate::store::{Cursor, Page, StoreError};
 use crate::wire::{
@@ -47,10 +47,19 @@ impl Administration {
     /// Sends a delivery of any account again, regardless of its state.
     ///
     /// # Errors
-    /// [`AdminError::NotFound`], or when the store fails.
+    /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the webhook is disabled or gone, or when the store fails.
     pub async fn resend_delivery(&self, action: &Action, id: DeliveryId) -> Result<DeliveryDocument, AdminError> {
         let missing = || AdminError::NotFound(format!("no delivery {}; deliveries are kept for 30 days", id.get()));
         let found = find_delivery(&*self.store, None, DeliveryFilter::default(), id).await?.ok_or_else(missing)?;
+        let owner = if found.webhook == WebhookId::OPERATOR { None } else { found.event.account.as_ref() };
+        let webhooks = self.store.webhooks(owner).await?;
+        let is_active = |webhook: &Webhook| webhook.id == found.webhook && webhook.state == WebhookState::Active;
+        if !webhooks.iter().any(is_active) {
+            return Err(AdminError::Conflict(format!(
+                "webhook {} is disabled or gone, so nothing is sent to it",
+                found.webhook
+            )));
+        }
         let subject = found.event.account.as_ref().map_or_else(|| found.webhook.to_string(), ToString::to_string);
         let before = json(&document(found)?);
         let target = Target { name: "webhook.resend", subject, request: NOTHING.to_owned(), before, action };
@@ -74,6 +83,22 @@ impl Administration {
             document(sent.ok_or_else(missing)?)
         };
         self.audited(target, taken, json).await
+    }
+
+    /// Removes the operator's own webhook with its deliveries. A server that is configured to have one stores it again
+    /// when it starts.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] when there is none, or when the store fails.
+    pub async fn remove_operator_webhook(&self, action: &Action) -> Result<(), AdminError> {
+        let stored = self.webhooks(None).await?.data;
+        let Some(stored) = stored.first() else {
+            return Err(AdminError::NotFound("the operator has no webhook".to_owned()));
+        };
+        let (subject, before) = (WebhookId::OPERATOR.to_string(), json(stored));
+        let target = Target { name: "webhook.remove", subject, request: NOTHING.to_owned(), before, action };
+        let taken = async { Ok(self.store.set_operator_webhook(None, self.clock.now()).await?) };
+        self.audited(target, taken, |()| None).await
     }
 
     /// Sets the balance below which the event `balance.low` of an account is sent.

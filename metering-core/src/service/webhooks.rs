@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::access::account::AccountId;
+use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
+use crate::access::key_use::KeyRefusal;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::{
@@ -93,7 +94,7 @@ impl Service {
         caller: impl Into<Caller<'_>>,
         request: &CreateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.owner(caller).await?;
         if self.webhooks.max_per_account == 0 {
             return Err(Error::WebhooksNotOffered);
         }
@@ -152,7 +153,7 @@ impl Service {
         id: &str,
         request: &ChangeWebhookRequest,
     ) -> Result<WebhookResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.owner(caller).await?;
         let mut fields = Fields::default();
         let url = request.url.as_deref().and_then(|text| self.read_url(&mut fields, text));
         let kinds = request.events.as_ref().map(|events| match events {
@@ -177,7 +178,7 @@ impl Service {
         caller: impl Into<Caller<'_>>,
         id: &str,
     ) -> Result<DeletedWebhookResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.owner(caller).await?;
         let deleted = self.event_store()?.delete_webhook(&account.id, &read_id(id)?).await?;
         if deleted { Ok(DeletedWebhookResponse { deleted }) } else { Err(Error::NoSuchWebhook) }
     }
@@ -193,7 +194,7 @@ impl Service {
         id: &str,
         request: &RotateWebhookRequest,
     ) -> Result<IssuedWebhookResponse, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.owner(caller).await?;
         let now = self.clock.now();
         let old_until = end_of_grace(request.grace_seconds.or(Some(DEFAULT_GRACE_SECONDS)), now)?;
         let secret = WebhookSecret::generate(&*self.payments.randomness);
@@ -298,10 +299,18 @@ impl Service {
         caller: impl Into<Caller<'_>>,
         request: &BalanceAlertRequest,
     ) -> Result<BalanceAlertDocument, Error> {
-        let account = self.authorize(caller, Scope::Manage).await?;
+        let account = self.owner(caller).await?;
         let below = read_threshold(request)?;
         let changed = self.event_store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         Ok(BalanceAlertDocument::new(&changed.id, changed.alert))
+    }
+
+    /// The account, if the caller has its first key. Webhooks hear of the whole account, and outlive the key that made
+    /// them, so a key that was given to somebody else must not direct them.
+    async fn owner(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
+        let holder = self.holder(caller.into(), Some(Scope::Manage)).await?;
+        let is_first = holder.key().is_some_and(|key| key.number.is_first());
+        if is_first { Ok(holder.account) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
     }
 
     fn event_store(&self) -> Result<&dyn EventStore, Error> {

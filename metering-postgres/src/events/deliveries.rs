@@ -1,21 +1,20 @@
 //! Deliveries of events to webhooks. They are inserted with their events, by the `outbox`; all else is serialized.
 
-use std::time::Duration;
-
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, EventData,
-    NewEvent, Progress, WebhookId, WebhookState,
+    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, Progress,
+    WebhookId, WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
+use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
 use crate::events::outbox;
 use crate::events::webhooks::{self, before};
-use crate::rows::{Values, all, bytes, execute, exists, first, one, optional_timestamp, timestamp, unsigned};
+use crate::rows::{Values, all, bytes, execute, first, one, optional_timestamp, timestamp, unsigned};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
 /// The columns that [`progress`] reads.
@@ -25,33 +24,16 @@ pub(crate) const PROGRESS: &str = "d.state, d.attempts, d.since, d.next_at, d.la
 const PROGRESS_WIDTH: usize = 7;
 
 /// The tables of a delivery, its event and its webhook.
-const TABLES: &str = "delivery d JOIN webhook w ON w.id = d.webhook JOIN event e ON e.number = d.event \
+pub(crate) const TABLES: &str = "delivery d JOIN webhook w ON w.id = d.webhook JOIN event e ON e.number = d.event \
      LEFT JOIN account o ON o.id = e.account";
 
-/// The deliveries that may be sent at `$1`, at most `$3`; with `$2`, those to the operator's webhook too. One seek in the
-/// index `delivery_pending` per line (the events of an account on their way to a webhook), and one for its first
-/// delivery, no matter how many wait behind that.
-const DUE: &str = "WITH RECURSIVE line (webhook, account) AS ( \
-       (SELECT d.webhook, d.account FROM delivery d WHERE d.state = 'pending' ORDER BY d.webhook, d.account LIMIT 1) \
-       UNION ALL \
-       SELECT next.webhook, next.account FROM line CROSS JOIN LATERAL ( \
-         SELECT d.webhook, d.account FROM delivery d \
-           WHERE d.state = 'pending' AND (d.webhook, d.account) > (line.webhook, line.account) \
-           ORDER BY d.webhook, d.account LIMIT 1) next) \
-     SELECT d.id, d.next_at FROM line CROSS JOIN LATERAL ( \
-       SELECT p.id, p.next_at FROM delivery p \
-         WHERE p.state = 'pending' AND p.webhook = line.webhook AND p.account = line.account \
-         ORDER BY p.webhook, p.account, p.event, p.id LIMIT 1) d \
-     JOIN webhook w ON w.id = line.webhook \
-     WHERE d.next_at <= $1 AND w.state = 'active' AND (w.account IS NOT NULL OR $2) \
-     ORDER BY d.next_at, d.id LIMIT $3";
-
-fn columns() -> String {
+/// The columns that [`delivery`] reads from [`TABLES`].
+pub(crate) fn columns() -> String {
     format!("d.id, w.public_id, {PROGRESS}, {}", outbox::COLUMNS)
 }
 
 /// How many columns [`columns`] returns.
-const WIDTH: usize = 2 + PROGRESS_WIDTH + 5;
+pub(crate) const WIDTH: usize = 2 + PROGRESS_WIDTH + 5;
 
 /// The deliveries to the webhooks of an account, or to all, newest first, at most `limit` after a cursor.
 pub(crate) async fn list<C: GenericClient>(
@@ -61,18 +43,47 @@ pub(crate) async fn list<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<Delivery>> {
-    let sql = format!(
-        "SELECT {} FROM {TABLES} WHERE d.id < $1 \
-         AND ($2::TEXT IS NULL OR w.account = (SELECT id FROM account WHERE org_id = $2::TEXT)) \
-         AND ($3::BYTEA IS NULL OR d.webhook = (SELECT id FROM webhook WHERE public_id = $3::BYTEA)) \
-         AND ($4::TEXT IS NULL OR d.state = $4::TEXT) ORDER BY d.id DESC LIMIT $5",
-        columns()
-    );
+    let states: Vec<&str> = DeliveryState::ALL.map(DeliveryState::as_str).into();
+    let states = filter.state.map_or(states, |state| vec![state.as_str()]);
+    let (before, limit_and_one) = (before(after)?, one_more_than(limit));
+    let account = account.map(AccountId::as_str);
     let webhook = filter.webhook.as_ref().map(|webhook| webhook.as_bytes().as_slice());
-    let (account, state) = (account.map(AccountId::as_str), filter.state.map(DeliveryState::as_str));
-    let rows = all(client, &sql, &[&before(after)?, &account, &webhook, &state, &one_more_than(limit)]).await?;
+    let mut values: Vec<&dyn Value> = vec![&before, &states, &limit_and_one];
+    if let Some(account) = &account {
+        values.push(account);
+    }
+    if let Some(webhook) = &webhook {
+        values.push(webhook);
+    }
+    let rows = all(client, &listed(account.is_some(), webhook.is_some()), &values).await?;
     let deliveries = rows.iter().map(|row| delivery(row).map(|delivery| (delivery.id.get(), delivery)));
     Ok(page_of_rows(deliveries.collect::<Result<_>>()?, limit))
+}
+
+/// The statement that lists deliveries below `$1` in the states `$2`, at most `$3`: those of an account, those to a
+/// webhook, both (`$4` and `$5`), or all. Each has only the conditions that apply, and so a plan of its own that does not
+/// depend on the values: a seek in an index per webhook and state, each for at most as many rows as the page has.
+fn listed(of_account: bool, to_webhook: bool) -> String {
+    let hooks = match (of_account, to_webhook) {
+        (false, false) => "",
+        (true, false) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4)",
+        (false, true) => "JOIN webhook h ON h.public_id = $4",
+        (true, true) => "JOIN webhook h ON h.account = (SELECT id FROM account WHERE org_id = $4) AND h.public_id = $5",
+    };
+    // Each order is that of one index only: `delivery_state` or `delivery_webhook`. With the primary key's order, the
+    // database might look for the page among all deliveries.
+    let page = if hooks.is_empty() {
+        "p.state >= s.state AND (p.state, p.id) < (s.state, $1) ORDER BY p.state DESC, p.id DESC"
+    } else {
+        "p.webhook = h.id AND p.state = s.state AND p.id < $1 ORDER BY p.id DESC NULLS LAST"
+    };
+    format!(
+        "SELECT {} FROM {TABLES} WHERE d.id = ANY (ARRAY ( \
+           SELECT page.id FROM unnest($2::TEXT[]) AS s (state) {hooks} CROSS JOIN LATERAL ( \
+             SELECT p.id FROM delivery p WHERE {page} LIMIT $3) page \
+           ORDER BY page.id DESC LIMIT $3)) ORDER BY d.id DESC",
+        columns()
+    )
 }
 
 /// Writes a test of a webhook of an account, or of the operator's.
@@ -97,49 +108,6 @@ pub(crate) async fn test(
                VALUES ($1, $2, $3, 'pending', 0, $4, $4) RETURNING id";
     let row = one(client, sql, &[&rows.webhook, &number, &account, &now.unix_millis()]).await?;
     by_id(client, DeliveryId::new(row.try_get(0)?)).await
-}
-
-/// Whether a delivery is due. The usual answer is no, and needs no lock.
-pub(crate) async fn is_any_due<C: GenericClient>(client: &C, now: Timestamp, for_operator: bool) -> Result<bool> {
-    exists(client, DUE, &[&now.unix_millis(), &for_operator, &1_i64]).await
-}
-
-/// Claims the deliveries that are due, at most `limit`.
-pub(crate) async fn claim(
-    write: &SerializedWrite<'_>,
-    now: Timestamp,
-    lease: Duration,
-    limit: u32,
-    for_operator: bool,
-) -> Result<Vec<DueDelivery>> {
-    let client = write.client();
-    let rows = all(client, DUE, &[&now.unix_millis(), &for_operator, &i64::from(limit)]).await?;
-    let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>>>()?;
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = format!(
-        "SELECT {}, {} FROM {TABLES} LEFT JOIN account a ON a.id = w.account \
-         WHERE d.id = ANY($1) ORDER BY d.next_at, d.id",
-        columns(),
-        webhooks::COLUMNS
-    );
-    let read = |row: &Row| {
-        let Delivery { id, webhook, event, progress } = delivery(row)?;
-        let delivery = Delivery { id, webhook, event, progress: progress.claimed(now, lease) };
-        Ok(DueDelivery { delivery, webhook: webhooks::webhook(row, WIDTH)? })
-    };
-    let claimed = all(client, &sql, &[&ids]).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
-    let progress = |of: fn(&Progress) -> i64| claimed.iter().map(|due| of(&due.delivery.progress)).collect::<Vec<_>>();
-    let values: Values<'_> = &[
-        &claimed.iter().map(|due| due.delivery.id.get()).collect::<Vec<i64>>(),
-        &progress(|progress| progress.attempts.into()),
-        &progress(|progress| progress.next_at.unix_millis()),
-    ];
-    let sql = "UPDATE delivery d SET attempts = new.attempts, next_at = new.next_at \
-               FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[]) AS new (id, attempts, next_at) WHERE d.id = new.id";
-    execute(client, sql, values).await?;
-    Ok(claimed)
 }
 
 /// Records how an attempt ended.
@@ -201,7 +169,7 @@ async fn set_progress<C: GenericClient>(client: &C, id: DeliveryId, progress: &P
 }
 
 /// Reads a delivery from [`columns`].
-fn delivery(row: &Row) -> Result<Delivery> {
+pub(crate) fn delivery(row: &Row) -> Result<Delivery> {
     Ok(Delivery {
         id: DeliveryId::new(row.try_get(0)?),
         webhook: WebhookId::from_bytes(bytes(row, 1)?),
@@ -228,4 +196,69 @@ pub(crate) fn progress(row: &Row, first: usize) -> Result<Progress> {
         next_at: timestamp(row, first + 3)?,
         last,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+
+    use super::listed;
+    use crate::PostgresStore;
+
+    /// Prepared statements keep one plan for all values after a few executions; so do these.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn lists_read_no_more_than_a_page_of_each_webhook_and_state() {
+        if is_skipped() {
+            return;
+        }
+        let url = Cluster::shared().fresh_schema();
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        // Of 30,000 deliveries to 3 webhooks, account 7 has the 3 oldest ones. One in 5,000 is parked.
+        run("INSERT INTO account (id, org_id, agent_name, created_at) \
+               SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \
+             INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
+               SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE n WHEN 1 THEN 7 WHEN 2 THEN 8 END, \
+                 'https://hooks.example.com/', '', 'active', 0 FROM generate_series(1, 3) n; \
+             INSERT INTO event SELECT n, 8, 'key.created', '{}', 0 FROM generate_series(1, 30000) n; \
+             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
+               SELECT CASE WHEN n < 4 THEN 1 ELSE 2 + n % 2 END, n, 8, \
+                 CASE n % 5000 WHEN 1 THEN 'parked' ELSE 'delivered' END, 0, 0, 0 FROM generate_series(1, 30000) n; \
+             ANALYZE account, webhook, event, delivery");
+        let hook = |n: u8| format!("'\\x{}'", format!("{n:02}").repeat(16));
+        let (every, parked) = ("'{pending,delivered,parked}'", "'{parked}'");
+        let (first, second) = (hook(1), hook(2));
+        // of an account, to a webhook, states, the values of both, rows
+        let table = [
+            (false, false, every, String::new(), 5),
+            (false, false, parked, String::new(), 5),
+            (true, false, every, ", 'org_7'".to_owned(), 3),
+            (true, false, parked, ", 'org_7'".to_owned(), 1),
+            (true, false, every, ", 'org_8'".to_owned(), 5),
+            (false, true, every, format!(", {second}"), 5),
+            (false, true, parked, format!(", {second}"), 0),
+            (true, true, every, format!(", 'org_7', {first}"), 3),
+            (true, true, every, format!(", 'org_7', {second}"), 0),
+        ];
+        for (of_account, to_webhook, states, values, count) in table {
+            let statement = listed(of_account, to_webhook);
+            let execute = format!("EXECUTE listed (1000000, {states}, 5{values})");
+            let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE listed AS {statement}");
+            let listed = run(&format!("{prepared}; {execute}"));
+            assert_eq!(listed.lines().count(), count, "{execute}: {listed}");
+            let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
+            let scans: Vec<&str> =
+                plan.lines().filter(|line| line.contains(" on delivery") || line.contains(" on event")).collect();
+            let is_seek = |scan: &&str| scan.contains("Index") && !scan.contains("Seq Scan");
+            assert!(scans.len() >= 3 && scans.iter().all(is_seek), "{execute}: {plan}");
+            let filtered = plan.lines().filter_map(|line| line.split_once("Rows Removed by Filter: "));
+            let filtered: u64 = filtered.map(|(_, rows)| rows.parse::<u64>().unwrap()).sum();
+            assert!(filtered < 10, "{execute}: {plan}");
+            // The first line with pages is the whole statement's.
+            let pages = plan.lines().find_map(|line| line.split_once("Buffers: shared hit="));
+            let pages: u64 = pages.unwrap().1.split(' ').next().unwrap().parse().unwrap();
+            assert!(pages < 100, "{execute}: {plan}");
+        }
+    }
 }

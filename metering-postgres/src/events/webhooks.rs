@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use crate::access::accounts;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
-use crate::rows::{Values, all, bytes, execute, first, optional_parsed, optional_timestamp, parsed, timestamp};
+use crate::rows::{Values, all, bytes, execute, exists, first, optional_parsed, optional_timestamp, parsed, timestamp};
 use crate::transactions::serialized::SerializedWrite;
 
 /// The columns that [`webhook`] reads from [`TABLES`].
@@ -26,6 +26,9 @@ pub(crate) const TABLES: &str = "webhook w LEFT JOIN account a ON a.id = w.accou
 /// How many secrets a webhook has columns for.
 const SECRETS: usize = 2;
 
+/// Deliveries that one transaction deletes. All other serialized writes wait for it.
+const BATCH_DELIVERIES: u64 = 1_000;
+
 /// A webhook's own row number, and that of its account.
 pub(crate) struct Rows {
     pub(crate) webhook: i64,
@@ -34,10 +37,11 @@ pub(crate) struct Rows {
 
 /// The webhooks of an account in the order of creation; with `None`, the operator's own.
 pub(crate) async fn of_account<C: GenericClient>(client: &C, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {TABLES} WHERE a.org_id = $1::TEXT OR w.account IS NULL AND $1::TEXT IS NULL ORDER BY w.id"
-    );
-    let rows = all(client, &sql, &[&account.map(AccountId::as_str)]).await?;
+    let listed = |condition: &str| format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition} ORDER BY w.id");
+    let rows = match account {
+        Some(account) => all(client, &listed("a.org_id = $1"), &[&account.as_str()]).await?,
+        None => all(client, &listed("w.account IS NULL"), &[]).await?,
+    };
     rows.iter().map(|row| webhook(row, 0)).collect()
 }
 
@@ -68,18 +72,12 @@ pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewWebhook) -> Resu
     Ok(WebhookCreated::Webhook(webhook))
 }
 
-/// Sets or removes the operator's own webhook.
-pub(crate) async fn set_operator(
-    write: &SerializedWrite<'_>,
-    terms: Option<WebhookTerms>,
-    now: Timestamp,
-) -> Result<()> {
+/// Sets the operator's own webhook, and switches it on if a deletion of it was begun.
+pub(crate) async fn set_operator(write: &SerializedWrite<'_>, terms: WebhookTerms, now: Timestamp) -> Result<()> {
     let client = write.client();
-    let Some(terms) = terms else {
-        return execute(client, "DELETE FROM webhook WHERE account IS NULL", &[]).await.map(drop);
-    };
-    let sql = "UPDATE webhook SET url = $1, kinds = $2 WHERE account IS NULL";
-    if execute(client, sql, &[&terms.url.as_str(), &terms.kinds.to_string()]).await? > 0 {
+    let sql = "UPDATE webhook SET url = $1, kinds = $2, state = $3 WHERE account IS NULL";
+    let active = WebhookState::Active.as_str();
+    if execute(client, sql, &[&terms.url.as_str(), &terms.kinds.to_string(), &active]).await? > 0 {
         return Ok(());
     }
     let (id, state, secrets) = (WebhookId::OPERATOR, WebhookState::Active, Vec::new());
@@ -116,10 +114,54 @@ pub(crate) async fn change(
     Ok(Some(webhook))
 }
 
-/// Deletes a webhook of an account; its deliveries go with it.
-pub(crate) async fn delete(write: &SerializedWrite<'_>, account: &AccountId, id: &WebhookId) -> Result<bool> {
-    let sql = "DELETE FROM webhook WHERE public_id = $1 AND account = (SELECT id FROM account WHERE org_id = $2)";
-    Ok(execute(write.client(), sql, &[&id.as_bytes().as_slice(), &account.as_str()]).await? > 0)
+/// Begins the deletion of a webhook of an account, or with `None` of the operator's: switches it off, so that it gets no
+/// more deliveries, and returns its row. `None` if there is none.
+pub(crate) async fn begin_deletion(
+    write: &SerializedWrite<'_>,
+    account: Option<&AccountId>,
+    id: &WebhookId,
+) -> Result<Option<i64>> {
+    let client = write.client();
+    // Without reading it: a row that is damaged can be deleted too.
+    let sql = "UPDATE webhook SET state = 'disabled' WHERE public_id = $1";
+    let id = id.as_bytes().as_slice();
+    let row = match account {
+        Some(account) => {
+            let sql = format!("{sql} AND account = (SELECT id FROM account WHERE org_id = $2) RETURNING id");
+            first(client, &sql, &[&id, &account.as_str()]).await?
+        }
+        None => first(client, &format!("{sql} AND account IS NULL RETURNING id"), &[&id]).await?,
+    };
+    row.map(|row| Ok(row.try_get(0)?)).transpose()
+}
+
+/// How far the deletion of a webhook is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// It has more deliveries.
+    Unfinished,
+    /// The webhook is deleted.
+    Done,
+    /// Somebody else deleted it, or switched it on again.
+    Superseded,
+}
+
+/// Deletes a portion of the deliveries of a webhook that is switched off, and after the last one the webhook.
+pub(crate) async fn delete_some(write: &SerializedWrite<'_>, webhook: i64) -> Result<Deletion> {
+    let client = write.client();
+    if !exists(client, "SELECT FROM webhook WHERE id = $1 AND state = 'disabled'", &[&webhook]).await? {
+        return Ok(Deletion::Superseded);
+    }
+    // The limit is a literal, as in the deletion of expired rows, and the order is the index's.
+    let order = "ORDER BY state, id DESC NULLS LAST";
+    let some = format!("SELECT id FROM delivery WHERE webhook = $1 {order} LIMIT {BATCH_DELIVERIES}");
+    let sql = format!("DELETE FROM delivery WHERE id = ANY (ARRAY ({some}))");
+    if execute(client, &sql, &[&webhook]).await? == BATCH_DELIVERIES {
+        return Ok(Deletion::Unfinished);
+    }
+    // Charges that saw it before it was switched off may have added some deliveries. These go with it.
+    execute(client, "DELETE FROM webhook WHERE id = $1", &[&webhook]).await?;
+    Ok(Deletion::Done)
 }
 
 async fn insert<C: GenericClient>(client: &C, row: i64, account: Option<i64>, webhook: &Webhook) -> Result<()> {

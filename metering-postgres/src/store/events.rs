@@ -5,13 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookTerms,
+    WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
 
 use crate::access::accounts;
-use crate::events::{deliveries, outbox, webhooks};
+use crate::events::webhooks::Deletion;
+use crate::events::{deliveries, due, outbox, webhooks};
 use crate::store::PostgresStore;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -31,7 +32,11 @@ impl EventStore for PostgresStore {
     }
 
     async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
-        self.write(|write| Box::pin(webhooks::set_operator(write, terms.clone(), now))).await
+        if let Some(terms) = terms {
+            return self.write(|write| Box::pin(webhooks::set_operator(write, terms.clone(), now))).await;
+        }
+        // If another node sets it in the meantime, that is the newer setting.
+        self.delete_webhook_once(None, &WebhookId::OPERATOR).await.map(drop)
     }
 
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
@@ -57,11 +62,14 @@ impl EventStore for PostgresStore {
     }
 
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool> {
-        self.write(|write| {
-            let (account, id) = (account.clone(), *id);
-            Box::pin(async move { webhooks::delete(write, &account, &id).await })
-        })
-        .await
+        loop {
+            match self.delete_webhook_once(Some(account), id).await? {
+                None => return Ok(false),
+                Some(Deletion::Done) => return Ok(true),
+                // Switched on again, or gone.
+                Some(_) => {}
+            }
+        }
     }
 
     async fn test_webhook(
@@ -104,12 +112,17 @@ impl EventStore for PostgresStore {
         now: Timestamp,
         lease: Duration,
         limit: u32,
-        for_operator: bool,
+        owner: WebhookOwner,
     ) -> Result<Vec<DueDelivery>> {
-        if !self.read(move |client| Box::pin(deliveries::is_any_due(client, now, for_operator))).await? {
+        let found = self.read(move |client| Box::pin(due::find(client, now, limit, owner))).await?;
+        if found.is_empty() {
             return Ok(Vec::new());
         }
-        self.write(move |write| Box::pin(deliveries::claim(write, now, lease, limit, for_operator))).await
+        self.write(|write| {
+            let found = found.clone();
+            Box::pin(async move { due::claim(write, &found, now, lease).await })
+        })
+        .await
     }
 
     async fn finish_delivery(
@@ -132,5 +145,23 @@ impl EventStore for PostgresStore {
             Box::pin(async move { deliveries::resend(write, account.as_ref(), id, now).await })
         })
         .await
+    }
+}
+
+impl PostgresStore {
+    /// Deletes a webhook in several short transactions, because it may have many deliveries and all other serialized writes
+    /// wait for each of them. `None` if there is none.
+    async fn delete_webhook_once(&self, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<Deletion>> {
+        let begun = self.write(|write| {
+            let (account, id) = (account.cloned(), *id);
+            Box::pin(async move { webhooks::begin_deletion(write, account.as_ref(), &id).await })
+        });
+        let Some(webhook) = begun.await? else { return Ok(None) };
+        loop {
+            match self.write(move |write| Box::pin(webhooks::delete_some(write, webhook))).await? {
+                Deletion::Unfinished => {}
+                ended => return Ok(Some(ended)),
+            }
+        }
     }
 }

@@ -114,11 +114,17 @@ async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
         for _ in 0..8 {
             assert!(is_charged(first, &key, 1, now).await);
         }
+        // Too dear for what is left.
         expected.push(EventKind::BudgetExhausted);
         assert!(!is_charged(second, &key, 5, now).await);
         assert_eq!(told(&scene.other, &scene.id).await, expected, "day {day}");
         // The first node would decide this without reading. It must not tell again.
-        assert!(is_charged(first, &key, 2, now).await);
+        assert!(!is_charged(first, &key, 5, now).await);
+        assert!(is_charged(first, &key, 1, now).await);
+        assert_eq!(told(&scene.other, &scene.id).await, expected, "day {day}");
+        // Nothing is left.
+        expected.push(EventKind::BudgetExhausted);
+        assert!(is_charged(second, &key, 1, now).await);
         assert!(!is_charged(first, &key, 1, now).await);
         let refused = (0..32).map(|place| {
             let node = if place % 2 == 0 { &scene.node } else { &scene.other };
@@ -139,16 +145,19 @@ async fn a_refusal_on_one_node_is_not_told_again_by_the_other() {
     for _ in 0..70 {
         assert!(is_charged(&scene.node, &scene.key, 1, NOON).await);
     }
-    // A hold of more than there is.
-    let mut charge = Charge::new(&scene.key, atoms(5_000), "GET", "/x");
-    let lease = Duration::from_secs(30);
-    charge.hold = Some(metering_core::charging::HoldTerms::new(&SystemRandomness, lease, atoms(1)));
-    scene.other.commit(vec![Posting::Charge(charge)], NOON).await.unwrap();
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted]);
-    // This node still has the meter as it left it.
+    // A hold of more than there is. The first node still has the meter as it left it.
+    for node in [&scene.other, &scene.node] {
+        let mut charge = Charge::new(&scene.key, atoms(5_000), "GET", "/x");
+        let lease = Duration::from_secs(30);
+        charge.hold = Some(metering_core::charging::HoldTerms::new(&SystemRandomness, lease, atoms(1)));
+        node.commit(vec![Posting::Charge(charge)], NOON).await.unwrap();
+        assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted]);
+    }
+    // That a request was too dear does not mute that the balance is spent.
     assert!(is_charged(&scene.node, &scene.key, 930, NOON).await);
+    assert!(!is_charged(&scene.other, &scene.key, 1, NOON).await);
     assert!(!is_charged(&scene.node, &scene.key, 1, NOON).await);
-    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted]);
+    assert_eq!(told(&scene.other, &scene.id).await, [EventKind::BalanceExhausted; 2]);
     scene.verify().await;
 }
 

@@ -21,3 +21,4 @@ mod recent_activity;
 mod round_trips;
 mod unreachable;
 mod upgrade;
+mod webhook_deletion;

@@ -52,6 +52,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(webhooks::deliveries).compressed(),
         endpoint!(webhooks::resend),
         endpoint!(webhooks::test),
+        endpoint!(webhooks::remove),
         endpoint!(reports::report).compressed(),
         endpoint!(reports::usage).compressed(),
         endpoint!(reports::verify),

@@ -9,6 +9,7 @@ use metering_core::wire::{BalanceAlertDocument, DeliveriesDocument, DeliveryResp
 
 use super::app::AdminApp;
 use super::reports::limit;
+use super::session::no_content;
 use crate::endpoints::Request;
 use crate::endpoints::query::optional;
 use crate::http::{Problem, Reply, json};
@@ -60,6 +61,7 @@ pub(super) async fn deliveries(app: &AdminApp, request: Request) -> Result<Reply
     (status = 202, description = "The delivery as it is now", body = DeliveryResponse),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`", body = ErrorBody),
+    (status = 409, description = "`conflict`: the webhook is disabled or gone", body = ErrorBody),
 ))]
 pub(super) async fn resend(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     let action = app.bare_action(&request).await?;
@@ -81,6 +83,21 @@ pub(super) async fn test(app: &AdminApp, request: Request) -> Result<Reply, Prob
     let data = app.administration.test_webhook(&action).await?;
     app.app.wake_courier.wake();
     Ok(json(StatusCode::ACCEPTED, &DeliveryResponse { data }))
+}
+
+/// Remove the operator's own webhook
+///
+/// Its deliveries are deleted with it. A server whose configuration has `webhooks.url` stores it again when it starts.
+#[utoipa::path(post, path = "/admin/webhooks/remove", tag = "webhooks", security(("operator" = [])),
+    request_body = ReasonRequest, responses(
+    (status = 204, description = "It was removed"),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
+    (status = 404, description = "`not_found`: the operator has no webhook", body = ErrorBody),
+))]
+pub(super) async fn remove(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    let action = app.bare_action(&request).await?;
+    app.administration.remove_operator_webhook(&action).await?;
+    Ok(no_content())
 }
 
 /// Set the balance below which an account's event `balance.low` is sent

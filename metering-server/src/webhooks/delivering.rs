@@ -4,16 +4,13 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::events::{Courier, CourierSettings, CourierStats, Wake, WebhookTerms};
-use metering_core::{Clock, FullStore};
+use metering_core::events::{Courier, CourierSettings, CourierStats, Wake, WebhookState, WebhookTerms};
+use metering_core::{Clock, FullStore, StoreError};
 use tokio::task::JoinHandle;
 
 use super::sender::HttpSender;
 use crate::config::WebhooksConfig;
 use crate::http::Shutdown;
-
-/// How long to wait before trying again to store the operator's webhook.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// How long a shutdown waits for attempts.
 const GRACE: Duration = Duration::from_secs(5);
@@ -21,18 +18,17 @@ const GRACE: Duration = Duration::from_secs(5);
 /// What is needed to deliver webhooks, before the task starts.
 #[derive(Debug)]
 pub(crate) struct Delivering {
-    store: Arc<dyn FullStore>,
-    clock: Arc<dyn Clock>,
-    operators: Option<WebhookTerms>,
     courier: Courier,
 }
 
 impl Delivering {
     /// `None` if this process sends no webhooks.
     ///
+    /// Stores the operator's own webhook first, because events are kept for it from then on.
+    ///
     /// # Errors
-    /// When certificates or secrets cannot be read.
-    pub(crate) fn new(
+    /// When certificates or secrets cannot be read, or the store fails.
+    pub(crate) async fn prepare(
         config: &WebhooksConfig,
         store: Arc<dyn FullStore>,
         clock: Arc<dyn Clock>,
@@ -44,8 +40,8 @@ impl Delivering {
         let sender = Arc::new(HttpSender::new(config)?);
         let operator_secrets = config.operators_secrets()?;
         let settings = CourierSettings { operator_secrets, wake, ..CourierSettings::default() };
-        let courier = Courier::new(Arc::clone(&store) as _, sender, Arc::clone(&clock), settings);
-        Ok(Some(Self { store, clock, operators: config.operators()?, courier }))
+        set_operators(&*store, config.operators()?, &*clock).await?;
+        Ok(Some(Self { courier: Courier::new(store, sender, clock, settings) }))
     }
 
     /// Counts of its attempts.
@@ -56,10 +52,6 @@ impl Delivering {
     /// Delivers until shutdown. Then no more attempts begin.
     pub(crate) fn start(self, shutdown: Shutdown) -> JoinHandle<()> {
         tokio::spawn(async move {
-            tokio::select! {
-                () = set_operators(&*self.store, self.operators, &*self.clock) => {}
-                () = shutdown.cancelled() => return,
-            }
             self.courier.run(shutdown.cancelled()).await;
         })
     }
@@ -79,10 +71,27 @@ pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     }
 }
 
-/// Stores the operator's own webhook as it is configured.
-async fn set_operators(store: &dyn FullStore, terms: Option<WebhookTerms>, clock: &dyn Clock) {
-    while let Err(error) = store.set_operator_webhook(terms.clone(), clock.now()).await {
-        tracing::warn!(%error, "could not store the operator's webhook; trying again");
-        tokio::time::sleep(RETRY).await;
+/// Stores the operator's own webhook as it is configured. A process that has none leaves a stored one alone: another
+/// process may be configured to have it.
+async fn set_operators(
+    store: &dyn FullStore,
+    terms: Option<WebhookTerms>,
+    clock: &dyn Clock,
+) -> Result<(), StoreError> {
+    let stored = store.webhooks(None).await?.pop();
+    match (terms, stored) {
+        (Some(terms), stored) => {
+            let is_new = stored.is_none_or(|stored| stored.terms != terms || stored.state != WebhookState::Active);
+            if is_new {
+                tracing::info!(kinds = %terms.kinds, "storing the operator's webhook as it is configured");
+                store.set_operator_webhook(Some(terms), clock.now()).await?;
+            }
+        }
+        (None, Some(_)) => tracing::warn!(
+            "this server has no webhooks.url, but events are kept for the operator's webhook, and other servers send them; \
+             if no server should, run `metering admin webhook remove`"
+        ),
+        (None, None) => {}
     }
+    Ok(())
 }

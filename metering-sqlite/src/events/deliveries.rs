@@ -2,7 +2,8 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, Progress,
+    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, Progress,
+    WebhookId,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
@@ -10,7 +11,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};
-use crate::events::{outbox, webhooks};
+use crate::events::{event, webhooks};
 use crate::rows::{all, first, timestamp};
 
 /// The columns that [`progress`] reads.
@@ -37,7 +38,7 @@ pub(super) const COLUMN_COUNT: usize = 4 + PROGRESS_COLUMN_COUNT + 5;
 
 /// The columns that [`stored`] reads from [`TABLES`].
 pub(super) fn columns() -> String {
-    format!("d.id, d.webhook, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", outbox::COLUMNS)
+    format!("d.id, d.webhook, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", event::COLUMNS)
 }
 
 fn select(condition: &str) -> String {
@@ -58,6 +59,21 @@ pub(super) fn insert(
     let times = (since.unix_millis(), next_at.unix_millis());
     let values = params![webhook, event, account, state.as_str(), attempts, times.0, times.1];
     connection.prepare_cached(sql).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
+}
+
+/// Writes a test event that goes to one webhook only.
+pub(crate) fn test(
+    connection: &Connection,
+    account: Option<&AccountId>,
+    id: &WebhookId,
+    now: Timestamp,
+) -> Result<Option<Delivery>> {
+    let Some((row, webhook)) = webhooks::by_id(connection, account, id)? else { return Ok(None) };
+    let of_event = webhooks::owner(connection, account)?.filter(|owner| *owner != webhooks::OPERATOR);
+    let test = NewEvent { account: webhook.account, data: EventData::TEST, created_at: now };
+    let number = event::append(connection, of_event, &test)?;
+    let delivery = insert(connection, row, number, of_event, now)?;
+    Ok(by_id(connection, delivery)?.map(|stored| stored.delivery))
 }
 
 /// The delivery with this id.
@@ -93,7 +109,7 @@ pub(crate) fn list(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<Delivery>> {
-    let before = outbox::before(after)?;
+    let before = event::before(after)?;
     let Some(owner) = webhooks::owner(connection, account)? else { return Ok(page_of_rows(Vec::new(), limit)) };
     let sql = select(&listed(filter.webhook.is_some(), account.is_some(), filter.state));
     let mut values = vec![Value::Integer(before), Value::Integer(one_more_than(limit))];
@@ -161,7 +177,7 @@ pub(super) fn set_progress(connection: &Connection, id: DeliveryId, progress: &P
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<Result<Stored>> {
     let (id, webhook, owner) = (DeliveryId::new(row.get(0)?), row.get(1)?, row.get(2)?);
     let public_id: Vec<u8> = row.get(3)?;
-    let (progress, event) = (progress(row, 4)?, outbox::event(row, 4 + PROGRESS_COLUMN_COUNT)?);
+    let (progress, event) = (progress(row, 4)?, event::event(row, 4 + PROGRESS_COLUMN_COUNT)?);
     let read = || {
         let delivery = Delivery { id, webhook: webhooks::public_id(&public_id)?, event: event?, progress: progress? };
         Ok(Stored { delivery, webhook, owner })

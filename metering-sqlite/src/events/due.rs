@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use metering_core::Timestamp;
-use metering_core::events::{Delivery, DeliveryId, DueDelivery};
+use metering_core::events::{Delivery, DeliveryId, DueDelivery, WebhookOwner};
+use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
@@ -20,7 +20,7 @@ pub(super) const HEADS: &str = "SELECT d.id FROM \
      (SELECT id, webhook, next_at, min(event) FROM delivery INDEXED BY delivery_line WHERE state = 'pending' \
        GROUP BY webhook, account) d \
      CROSS JOIN webhook w ON w.id = d.webhook \
-     WHERE d.next_at <= ?1 AND w.state = 'active' AND (w.account IS NOT NULL OR ?2) ORDER BY d.next_at, d.id LIMIT ?3";
+     WHERE d.next_at <= ?1 AND w.state = 'active' AND (w.account IS NULL) = ?2 ORDER BY d.next_at, d.id LIMIT ?3";
 
 /// Whether a delivery may be claimed at `?2`.
 const CLAIMABLE: &str = "d.id = ?1 AND d.state = 'pending' AND d.next_at <= ?2 AND w.state = 'active' \
@@ -28,9 +28,9 @@ const CLAIMABLE: &str = "d.id = ?1 AND d.state = 'pending' AND d.next_at <= ?2 A
        AND p.event < d.event AND p.state = 'pending')";
 
 /// The deliveries that are due at `now`, oldest first, at most `limit`.
-pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, for_operator: bool) -> Result<Vec<DeliveryId>> {
+pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, owner: WebhookOwner) -> Result<Vec<DeliveryId>> {
     let mut statement = connection.prepare_cached(HEADS).map_err(store_error)?;
-    let values = params![now.unix_millis(), for_operator, limit];
+    let values = params![now.unix_millis(), owner == WebhookOwner::Operator, limit];
     all(&mut statement, values, |row| Ok(Ok(DeliveryId::new(row.get(0)?))))
 }
 
@@ -43,6 +43,15 @@ pub(super) fn select() -> String {
     )
 }
 
+/// For how long a delivery that cannot be read is put off. It must not hold up the others.
+const UNREADABLE: Duration = Duration::from_secs(60 * 60);
+
+fn put_off(connection: &Connection, id: DeliveryId, until: Timestamp) -> Result<()> {
+    let sql = "UPDATE delivery SET next_at = ?2 WHERE id = ?1";
+    let values = params![id.get(), until.unix_millis()];
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+}
+
 /// Claims those of these deliveries that are still due.
 pub(crate) fn claim(
     connection: &Connection,
@@ -53,10 +62,17 @@ pub(crate) fn claim(
     let mut statement = connection.prepare_cached(&select()).map_err(store_error)?;
     let mut claimed = Vec::with_capacity(ids.len());
     for id in ids {
-        let found = first(&mut statement, params![id.get(), now.unix_millis()], |row| {
+        let found = match first(&mut statement, params![id.get(), now.unix_millis()], |row| {
             let (stored, webhook) = (deliveries::stored(row)?, webhooks::webhook(row, deliveries::COLUMN_COUNT)?);
             Ok(stored.and_then(|stored| Ok((stored.delivery, webhook?))))
-        })?;
+        }) {
+            Err(StoreError::Corrupt(problem)) => {
+                tracing::error!(delivery = id.get(), problem, "a delivery cannot be read; it is put off for an hour");
+                put_off(connection, *id, now.saturating_add(UNREADABLE))?;
+                None
+            }
+            found => found?,
+        };
         if let Some((delivery, webhook)) = found {
             let progress = delivery.progress.claimed(now, lease);
             deliveries::set_progress(connection, *id, &progress)?;

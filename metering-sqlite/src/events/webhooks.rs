@@ -3,8 +3,8 @@
 use std::ops::Deref;
 
 use metering_core::events::{
-    Delivery, EventData, NewEvent, NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookSecret,
-    WebhookState, WebhookTerms, WebhookUrl,
+    EventKinds, NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState,
+    WebhookTerms, WebhookUrl,
 };
 use metering_core::store::WebhookCreated;
 use metering_core::{AccountId, Timestamp};
@@ -12,7 +12,6 @@ use rusqlite::{Connection, Row, params};
 
 use crate::access::accounts;
 use crate::error::{Result, corrupt_column, store_error};
-use crate::events::{deliveries, outbox};
 use crate::journal::Snapshot;
 use crate::rows::{all, first, parse, timestamp};
 
@@ -25,7 +24,7 @@ pub(crate) const TABLES: &str = "webhook w LEFT JOIN account b ON b.id = w.accou
 const OF_OWNER: &str = "coalesce(w.account, 0) = ?1 ORDER BY w.id";
 
 /// The row number of the operator's own webhooks, as the index `webhook_owner` has it.
-const OPERATOR: i64 = 0;
+pub(super) const OPERATOR: i64 = 0;
 
 fn select(condition: &str) -> String {
     format!("SELECT w.id, {COLUMNS} FROM {TABLES} WHERE {condition}")
@@ -47,7 +46,11 @@ pub(super) fn owner(connection: &Connection, account: Option<&AccountId>) -> Res
 }
 
 /// The webhook with this id, if it is the account's, or with `None` the operator's own; and its row number.
-fn by_id(connection: &Connection, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<(i64, Webhook)>> {
+pub(super) fn by_id(
+    connection: &Connection,
+    account: Option<&AccountId>,
+    id: &WebhookId,
+) -> Result<Option<(i64, Webhook)>> {
     let mut statement = connection.prepare_cached(&select("w.public_id = ?1")).map_err(store_error)?;
     let found = first(&mut statement, [id.as_bytes()], |row| {
         let number: i64 = row.get(0)?;
@@ -120,31 +123,38 @@ fn update(connection: &Connection, row: i64, webhook: &Webhook) -> Result<()> {
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
 
-/// Sets the operator's own webhook, or removes it with its deliveries.
-pub(crate) fn set_operators(connection: &Connection, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
+/// Sets the operator's own webhook.
+pub(crate) fn set_operators(connection: &Connection, terms: WebhookTerms, now: Timestamp) -> Result<()> {
     let id = WebhookId::OPERATOR;
-    match (by_id(connection, None, &id)?, terms) {
-        (Some((row, webhook)), Some(terms)) => update(connection, row, &Webhook { terms, ..webhook }),
-        (None, Some(terms)) => {
+    match by_id(connection, None, &id)? {
+        Some((row, webhook)) => {
+            // It may have been switched off to be deleted.
+            update(connection, row, &Webhook { terms, state: WebhookState::Active, ..webhook })
+        }
+        None => {
             let (state, secrets) = (WebhookState::Active, Vec::new());
             insert(connection, None, &Webhook { id, account: None, terms, state, secrets, created_at: now })
         }
-        (Some((row, _)), None) => remove(connection, row),
-        (None, None) => Ok(()),
     }
 }
 
-/// Deletes a webhook of an account with its deliveries. Whether there was one.
-pub(crate) fn delete(connection: &Connection, account: &AccountId, id: &WebhookId) -> Result<bool> {
-    let Some((row, _)) = by_id(connection, Some(account), id)? else { return Ok(false) };
-    remove(connection, row).map(|()| true)
+/// Switches a webhook off, so that it can be deleted. Its row number, if there is such a webhook.
+pub(crate) fn switch_off(connection: &Connection, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<i64>> {
+    let Some((row, webhook)) = by_id(connection, account, id)? else { return Ok(None) };
+    update(connection, row, &Webhook { state: WebhookState::Disabled, ..webhook })?;
+    Ok(Some(row))
 }
 
-fn remove(connection: &Connection, row: i64) -> Result<()> {
-    for sql in ["DELETE FROM delivery WHERE webhook = ?1", "DELETE FROM webhook WHERE id = ?1"] {
-        connection.execute(sql, [row]).map_err(store_error)?;
+/// Deletes at most `limit` deliveries of a webhook that is switched off. If none is left, deletes the webhook, and
+/// returns `true`.
+pub(crate) fn delete_slice(connection: &Connection, row: i64, limit: usize) -> Result<bool> {
+    let sql = format!("DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE webhook = ?1 LIMIT {limit})");
+    if connection.execute(&sql, [row]).map_err(store_error)? == limit {
+        return Ok(false);
     }
-    Ok(())
+    // Not if it was switched on meanwhile.
+    let sql = "DELETE FROM webhook WHERE id = ?1 AND state = 'disabled'";
+    connection.execute(sql, [row]).map(|_| true).map_err(store_error)
 }
 
 /// Marks a webhook of an account as gone; the operator's own one stays as it is.
@@ -152,21 +162,6 @@ pub(super) fn mark_gone(connection: &Connection, row: i64) -> Result<()> {
     let sql = "UPDATE webhook SET state = ?2 WHERE id = ?1 AND account IS NOT NULL";
     let values = params![row, WebhookState::Gone.as_str()];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
-}
-
-/// Writes a test event that goes to one webhook only.
-pub(crate) fn test(
-    connection: &Connection,
-    account: Option<&AccountId>,
-    id: &WebhookId,
-    now: Timestamp,
-) -> Result<Option<Delivery>> {
-    let Some((row, webhook)) = by_id(connection, account, id)? else { return Ok(None) };
-    let of_event = owner(connection, account)?.filter(|owner| *owner != OPERATOR);
-    let test = NewEvent { account: webhook.account, data: EventData::TEST, created_at: now };
-    let number = outbox::append(connection, of_event, &test)?;
-    let delivery = deliveries::insert(connection, row, number, of_event, now)?;
-    Ok(deliveries::by_id(connection, delivery)?.map(|stored| stored.delivery))
 }
 
 /// The columns of a webhook's secrets: the current one, the one that it replaced, and until when that one is used.
@@ -205,13 +200,18 @@ pub(crate) fn webhook(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<We
         Ok(Webhook {
             id: public_id(&id)?,
             account: org_id.as_deref().map(parse).transpose()?,
-            terms: WebhookTerms { url, kinds: outbox::kinds(&kinds)? },
+            terms: WebhookTerms { url, kinds: read_kinds(&kinds)? },
             state: WebhookState::from_name(&state).ok_or_else(unknown)?,
             secrets: secrets(current.as_deref(), old.as_deref(), old_until)?,
             created_at,
         })
     };
     Ok(read())
+}
+
+/// The kinds of events that a webhook receives.
+fn read_kinds(names: &str) -> Result<EventKinds> {
+    names.parse().map_err(|error| corrupt_column("webhook.kinds", error))
 }
 
 pub(crate) fn public_id(bytes: &[u8]) -> Result<WebhookId> {

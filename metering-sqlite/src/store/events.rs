@@ -5,16 +5,28 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookTerms,
+    WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, Timestamp};
 
 use crate::access::accounts;
 use crate::error::Result;
-use crate::events::{deliveries, due, outbox, webhooks};
+use crate::events::{deliveries, due, event, webhooks};
 use crate::journal::Snapshot;
 use crate::store::SqliteStore;
+
+/// How many deliveries one transaction deletes: charges wait for it.
+const SLICE: usize = 1_000;
+
+impl SqliteStore {
+    async fn remove_webhook(&self, account: Option<AccountId>, id: WebhookId) -> Result<bool> {
+        let switch_off = move |snapshot: &Snapshot<'_>| webhooks::switch_off(snapshot, account.as_ref(), &id);
+        let Some(row) = self.writer.write(switch_off).await? else { return Ok(false) };
+        while !self.writer.write(move |snapshot: &Snapshot<'_>| webhooks::delete_slice(snapshot, row, SLICE)).await? {}
+        Ok(true)
+    }
+}
 
 #[async_trait]
 impl EventStore for SqliteStore {
@@ -28,7 +40,12 @@ impl EventStore for SqliteStore {
     }
 
     async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<()> {
-        self.writer.write(move |snapshot: &Snapshot<'_>| webhooks::set_operators(snapshot, terms, now)).await
+        match terms {
+            Some(terms) => {
+                self.writer.write(move |snapshot: &Snapshot<'_>| webhooks::set_operators(snapshot, terms, now)).await
+            }
+            None => self.remove_webhook(None, WebhookId::OPERATOR).await.map(drop),
+        }
     }
 
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>> {
@@ -49,8 +66,7 @@ impl EventStore for SqliteStore {
     }
 
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool> {
-        let (account, id) = (account.clone(), *id);
-        self.writer.write(move |snapshot: &Snapshot<'_>| webhooks::delete(snapshot, &account, &id)).await
+        self.remove_webhook(Some(account.clone()), *id).await
     }
 
     async fn test_webhook(
@@ -60,12 +76,12 @@ impl EventStore for SqliteStore {
         now: Timestamp,
     ) -> Result<Option<Delivery>> {
         let (account, id) = (account.cloned(), *id);
-        self.writer.write(move |snapshot: &Snapshot<'_>| webhooks::test(snapshot, account.as_ref(), &id, now)).await
+        self.writer.write(move |snapshot: &Snapshot<'_>| deliveries::test(snapshot, account.as_ref(), &id, now)).await
     }
 
     async fn events(&self, account: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<Event>> {
         let (account, after) = (account.clone(), after.cloned());
-        self.read(move |snapshot| outbox::list(snapshot, &account, after.as_ref(), limit)).await
+        self.read(move |snapshot| event::list(snapshot, &account, after.as_ref(), limit)).await
     }
 
     async fn deliveries(
@@ -84,9 +100,9 @@ impl EventStore for SqliteStore {
         now: Timestamp,
         lease: Duration,
         limit: u32,
-        for_operator: bool,
+        owner: WebhookOwner,
     ) -> Result<Vec<DueDelivery>> {
-        let ids = self.read(move |snapshot| due::due(snapshot, now, limit, for_operator)).await?;
+        let ids = self.read(move |snapshot| due::due(snapshot, now, limit, owner)).await?;
         if ids.is_empty() {
             return Ok(Vec::new());
         }

@@ -9,7 +9,7 @@ use metering_core::signups::SignupSession;
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
-use crate::events::outbox;
+use crate::events::event;
 
 /// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
 const SLICE: usize = 500;
@@ -50,7 +50,7 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
         is_all &= rows < SLICE;
         forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
     }
-    let events = outbox::forget(connection, now.saturating_sub(Event::RETENTION), SLICE)?;
+    let events = event::forget(connection, now.saturating_sub(Event::RETENTION), SLICE)?;
     forgotten = forgotten.saturating_add(u64::try_from(events).unwrap_or(u64::MAX));
     Ok((forgotten, is_all && events < SLICE))
 }

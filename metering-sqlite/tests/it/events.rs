@@ -6,6 +6,7 @@ mod lines;
 use std::path::Path;
 use std::time::Duration;
 
+use metering_core::events::WebhookOwner;
 use metering_core::events::{
     AttemptOutcome, Delivery, DueDelivery, EventKind, NewWebhook, Webhook, WebhookId, WebhookSecret, WebhookTerms,
 };
@@ -53,7 +54,14 @@ async fn send(store: &SqliteStore, webhook: &Webhook, times: usize) -> Vec<Deliv
 }
 
 async fn claim(store: &SqliteStore, now: Timestamp) -> Vec<DueDelivery> {
-    store.claim_deliveries(now, LEASE, 1_000, true).await.unwrap()
+    claim_some(store, now, 1_000).await
+}
+
+/// Claims at most `limit` deliveries to the operator, and as many to customers.
+async fn claim_some(store: &SqliteStore, now: Timestamp, limit: u32) -> Vec<DueDelivery> {
+    let mut due = store.claim_deliveries(now, LEASE, limit, WebhookOwner::Operator).await.unwrap();
+    due.extend(store.claim_deliveries(now, LEASE, limit, WebhookOwner::Customers).await.unwrap());
+    due
 }
 
 async fn finish(store: &SqliteStore, due: &DueDelivery, now: Timestamp) -> Option<Delivery> {

@@ -180,6 +180,10 @@ impl Administrator for Local {
         Ok(self.administration.test_webhook(&self.action).await?)
     }
 
+    async fn remove_operator_webhook(&self) -> Result<(), Failure> {
+        Ok(self.administration.remove_operator_webhook(&self.action).await?)
+    }
+
     async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure> {
         let request = BalanceAlertRequest { below: Some(below) };
         Ok(self.administration.set_balance_alert(&self.action, id, &request).await?)

@@ -271,6 +271,10 @@ impl Administrator for Remote {
         self.test().await
     }
 
+    async fn remove_operator_webhook(&self) -> Result<(), Failure> {
+        self.send(Method::POST, "/admin/webhooks/remove", &self.bare()).await.map(drop)
+    }
+
     async fn set_balance_alert(&self, id: &AccountId, below: Option<Credits>) -> Result<BalanceAlertDocument, Failure> {
         self.set_alert(id, below).await
     }

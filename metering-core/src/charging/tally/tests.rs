@@ -152,7 +152,7 @@ fn a_refused_batch_writes_only_that_credits_ran_out() {
     }
     let changes = tally.finish();
     assert!(!changes.is_empty());
-    assert_eq!((told(&changes), &changes.alerts), (vec!["balance.exhausted"], &vec![(1, AlertLevel::Exhausted)]));
+    assert_eq!((told(&changes), &changes.alerts), (vec!["balance.exhausted"], &vec![(1, AlertLevel::Short)]));
     assert_eq!((changes.accounts.len(), changes.accounts[0].1.totals.balance.atoms()), (1, 1_000));
     assert!(changes.usage.is_empty() && changes.holds.is_empty() && changes.keys.is_empty());
 }

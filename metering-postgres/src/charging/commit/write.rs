@@ -57,12 +57,7 @@ pub(super) async fn write(
     let hold_values = hold_rows.values();
     let outcome_values: [&dyn Value; 2] = [&mark, &noted_at];
     // The statements are pipelined. After one fails, all later ones fail too.
-    let checked = async {
-        match &check {
-            Some(check) => check.run(client).await,
-            None => Ok(()),
-        }
-    };
+    let checked = async { if let Some(check) = &check { check.run(client).await } else { Ok(()) } };
     let writing = join5(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         execute(client, Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),

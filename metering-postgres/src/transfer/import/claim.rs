@@ -24,7 +24,8 @@ const PING: Duration = Duration::from_secs(3);
 /// How long giving the lock back may take before its connection is dropped instead.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-const LOCK: &str = "SELECT id FROM import_lock WHERE id = 1 FOR UPDATE NOWAIT";
+/// Waits a little: a database notices only after a moment that the process of an earlier move has ended.
+const LOCK: &str = "SET LOCAL lock_timeout = '2s'; SELECT id FROM import_lock WHERE id = 1 FOR UPDATE";
 
 /// The name of a move, and the task that holds its lock.
 pub(crate) struct Claim {

@@ -19,7 +19,7 @@ use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
 use crate::events::deliveries::{PROGRESS_COLUMNS, progress};
-use crate::events::{outbox, webhooks};
+use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
@@ -139,8 +139,8 @@ fn sent(section: Section) -> Source {
             })
         },
         Section::Events => {
-            Source::new(outbox::COLUMNS, "event e LEFT JOIN account a ON a.id = e.account", &["e.number"], |row| {
-                Ok(outbox::event(row, 0)?.map(|event| Record::Event(Box::new(event))))
+            Source::new(event::COLUMNS, "event e LEFT JOIN account a ON a.id = e.account", &["e.number"], |row| {
+                Ok(event::event(row, 0)?.map(|event| Record::Event(Box::new(event))))
             })
         }
         _ => Source::new(
