@@ -262,7 +262,7 @@ export const webhooks = {
     const { key: reader } = await api(page, key, "POST", "/keys", { name: "reader", scopes: ["read"] });
     await signIn(page, reader);
     await openWebhooks(page);
-    assert.match(await page.innerText("#webhooks-no-scope"), /scope manage/);
+    assert.match(await page.innerText("#webhooks-not-first"), /first key/);
     assert.deepEqual(await page.locator("#webhooks button").evaluateAll((all) => all.map(({ dataset }) => dataset.action)), ["deliveries"]);
     await page.click("[data-action=deliveries]");
     await page.waitForSelector("#deliveries table, #no-deliveries");

@@ -16,6 +16,7 @@ export class WebhooksTab {
   #visit;
   #webhooks = null;
   #manages = false;
+  #isFirst = false;
   #deliveries = null;
 
   constructor(panel, visit) {
@@ -34,6 +35,7 @@ export class WebhooksTab {
       const [{ data: own }, { data }] = await Promise.all([callApi("/keys/current", { key: secret }), callApi("/webhooks", { key: secret })]);
       if (late()) return;
       this.#manages = own.scopes.includes("manage");
+      this.#isFirst = own.parent_id === null;
       this.#webhooks = data;
       this.#draw();
       const shown = this.#deliveries && data.find(({ id }) => id === this.#deliveries.webhook.id);
@@ -84,14 +86,14 @@ export class WebhooksTab {
 
   #draw() {
     const create = h("button", { class: "button", type: "button", id: "new-webhook", on: { click: () => this.actions.create() } }, "New webhook");
-    const none = h("p", { class: "soft", id: "no-webhooks" }, this.#manages ? "None yet." : "The account has none.");
+    const none = h("p", { class: "soft", id: "no-webhooks" }, this.#isFirst ? "None yet." : "The account has none.");
     this.#panel.replaceChildren(
       h(
         "section",
         { "aria-labelledby": "webhooks-title", class: "stack-gap", id: "webhooks" },
-        h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), this.#manages ? create : ""),
+        h("div", { class: "section-head" }, h("h2", { id: "webhooks-title" }, "Webhooks"), this.#isFirst ? create : ""),
         h("p", { class: "soft" }, "Webhooks send events to your server: a low balance, a payment, a new key. Requests are signed as ", h("a", { href: "https://www.standardwebhooks.com", rel: "noreferrer" }, "Standard Webhooks"), ", and retried for three days until your server responds with a 2xx status."),
-        this.#manages ? "" : h("p", { class: "notice", id: "webhooks-no-scope" }, "The key that you signed in with does not have the scope manage. Sign in with one that has it to create and change webhooks."),
+        this.#isFirst ? "" : h("p", { class: "notice", id: "webhooks-not-first" }, "Only the account's first key can create and change webhooks. Sign in with it to do so."),
         this.status = h("div", { role: "alert" }),
         this.#webhooks.length === 0 ? none : table("Webhooks", COLUMNS, this.#webhooks.map((webhook) => this.#row(webhook))),
       ),
@@ -116,14 +118,14 @@ export class WebhooksTab {
     const button = (action, label, work, kind = "") =>
       h("button", { class: `button button-quiet button-small ${kind}`.trim(), type: "button", "data-action": action, on: { click: ({ currentTarget }) => busy(currentTarget, () => this.#try(() => work(webhook))) } }, label, h("span", { class: "quietly-there" }, ` ${webhook.url}`));
     const isOn = webhook.state === "active";
+    const test = isOn && this.#manages && button("test", "Test", (one) => actions.test(one));
     const manage = [
-      isOn && button("test", "Test", (one) => actions.test(one)),
       button("change", "Change", (one) => actions.change(one)),
       button("rotate", "Rotate secret", (one) => actions.rotate(one)),
       isOn ? button("disable", "Switch off", (one) => actions.disable(one)) : button("enable", "Switch on", (one) => actions.enable(one)),
       button("delete", "Delete", (one) => actions.remove(one), "danger"),
     ];
-    return h("span", { class: "row-actions", "data-actions": webhook.id }, button("deliveries", "Deliveries", (one) => this.show(one)), ...(this.#manages ? manage : []));
+    return h("span", { class: "row-actions", "data-actions": webhook.id }, button("deliveries", "Deliveries", (one) => this.show(one)), test, ...(this.#isFirst ? manage : []));
   }
 
   async #try(work) {
