@@ -13,6 +13,7 @@ pub(crate) mod address;
 pub(crate) mod courier;
 pub(crate) mod delivery;
 pub(crate) mod event;
+pub(crate) mod event_kind;
 pub(crate) mod kinds;
 pub(crate) mod secret;
 pub(crate) mod signature;
@@ -24,7 +25,8 @@ pub use courier::{Courier, CourierSettings, CourierStats, Wake, WebhookMessage, 
 pub use delivery::{
     AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
-pub use event::{BudgetEvent, Event, EventData, EventId, EventKind, EventKindError, KeyEvent, NewEvent, PaymentEvent};
+pub use event::{BudgetEvent, Event, EventData, EventId, KeyEvent, NewEvent, PaymentEvent};
+pub use event_kind::{EventKind, EventKindError};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
 pub use signature::signature;

@@ -7,7 +7,7 @@ use crate::access::account::AccountId;
 use crate::charging::hold::HoldAction;
 use crate::events::delivery::{Delivery, DeliveryFilter, DeliveryId, DeliveryState, Progress};
 use crate::events::event::Event;
-use crate::events::event::EventKind::{self, BalanceLow, HoldExpired, KeyCreated, KeyLeaked};
+use crate::events::event_kind::EventKind::{self, BalanceLow, HoldExpired, KeyCreated, KeyLeaked};
 use crate::events::webhook::{WebhookChange, WebhookId};
 use crate::store::{EventStore, Page};
 

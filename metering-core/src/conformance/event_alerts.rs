@@ -6,7 +6,7 @@ use crate::access::account::AccountId;
 use crate::charging::charge::{Decision, Refusal};
 use crate::charging::hold::HoldAction;
 use crate::charging::posting::Posting;
-use crate::events::event::EventKind::{BalanceExhausted, BalanceLow, HoldExpired};
+use crate::events::event_kind::EventKind::{BalanceExhausted, BalanceLow, HoldExpired};
 use crate::money::alert::{AlertLevel, BalanceAlert};
 use crate::store::{EventStore, Store};
 
@@ -104,10 +104,10 @@ pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStor
     commit(&*store, vec![hold(customer.key, 200), hold(customer.key, 300)], NOON).await;
     assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted]);
     let after = account(&*store, &customer.id).await;
-    assert_eq!((after.totals, raised(&*store, &customer.id).await), (before.totals, AlertLevel::Exhausted));
+    assert_eq!((after.totals, raised(&*store, &customer.id).await), (before.totals, AlertLevel::Short));
     assert_eq!(store.activity(&customer.id, 10).await.unwrap().len(), 1, "nothing but the first credits");
     accepted(&*store, charge(customer.key, 100), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted]);
+    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted; 2], "now the balance is zero");
     assert_verified(&*store).await;
 }
 

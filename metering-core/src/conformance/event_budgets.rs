@@ -8,7 +8,7 @@ use crate::access::key_terms::KeyTerms;
 use crate::charging::charge::Refusal;
 use crate::charging::hold::HoldAction;
 use crate::events::event::Event;
-use crate::events::event::EventKind::{BalanceLow, BudgetExhausted, KeyCreated};
+use crate::events::event_kind::EventKind::{BalanceLow, BudgetExhausted, KeyCreated};
 use crate::store::{EventStore, Store, TermsChange};
 
 use super::event_scene::{events, newest};

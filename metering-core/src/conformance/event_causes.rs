@@ -6,8 +6,9 @@ use crate::access::account::AccountId;
 use crate::access::key_id::KeyId;
 use crate::charging::hold::HoldAction;
 use crate::clock::Timestamp;
-use crate::events::event::EventKind::{HoldExpired, KeyCreated, KeyLeaked, KeyRevoked};
-use crate::events::event::{Event, EventKind};
+use crate::events::event::Event;
+use crate::events::event_kind::EventKind;
+use crate::events::event_kind::EventKind::{HoldExpired, KeyCreated, KeyLeaked, KeyRevoked};
 use crate::store::{
     Created, EventStore, KeyChange, KeyChanged, KeyCreated as Outcome, NewAccount, NewKey, TermsChange,
 };

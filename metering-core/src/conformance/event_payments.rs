@@ -7,7 +7,7 @@ use crate::access::budget::BudgetReset;
 use crate::access::email_status::EmailStatus;
 use crate::chains::chain::Block;
 use crate::chains::transaction::TxRef;
-use crate::events::event::EventKind::{
+use crate::events::event_kind::EventKind::{
     self, BalanceExhausted, BalanceLow, KeyCreated, PaymentCredited, PaymentReversed,
 };
 use crate::money::alert::AlertLevel;

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
-use crate::events::event::EventKind::{BalanceLow, KeyCreated, KeyLeaked};
+use crate::events::event_kind::EventKind::{BalanceLow, KeyCreated, KeyLeaked};
 use crate::events::url::WebhookUrl;
 use crate::events::webhook::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookState, WebhookTerms,

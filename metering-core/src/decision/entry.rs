@@ -65,7 +65,7 @@ pub fn post_entry<K>(
 mod tests {
     use super::super::scene::{NOW, account, entry, purchase, revoked};
     use super::*;
-    use crate::events::event::EventKind;
+    use crate::events::event_kind::EventKind;
     use crate::money::credits::Credits;
     use crate::money::ledger::LedgerKind;
 

@@ -261,7 +261,7 @@ impl Webhook {
 
     /// Whether events of this kind are kept for it.
     #[must_use]
-    pub fn receives(&self, kind: crate::events::event::EventKind) -> bool {
+    pub fn receives(&self, kind: crate::events::event_kind::EventKind) -> bool {
         self.state == WebhookState::Active && self.terms.kinds.has(kind)
     }
 }
@@ -269,7 +269,7 @@ impl Webhook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::event::EventKind;
+    use crate::events::event_kind::EventKind;
     use crate::random::SystemRandomness;
 
     const fn at(seconds: i64) -> Timestamp {

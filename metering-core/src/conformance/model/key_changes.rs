@@ -7,7 +7,7 @@ use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
 use crate::clock::Timestamp;
-use crate::events::event::EventKind;
+use crate::events::event_kind::EventKind;
 use crate::store::{Discrepancy, KeyChanged, KeyCreated, NewKey, TermsChange};
 
 use super::Model;

@@ -111,7 +111,7 @@ const differ = (one, other) => [...one].sort().join() !== [...other].sort().join
 
 function terms(webhook = null) {
   return [
-    field({ name: "url", label: "URL", value: webhook?.url, type: "url", class: "mono", inputmode: "url", placeholder: "https://", hint: "https only, and reachable from the internet.", check: (text) => (/^https:\/\/\S+$/i.test(text) ? "" : "Enter a URL that starts with https://") }),
+    field({ name: "url", label: "URL", value: webhook?.url, type: "url", class: "mono", inputmode: "url", hint: "https only, and reachable from the internet.", check: (text) => (/^https:\S+$/i.test(text) ? "" : "Enter a URL that starts with https") }),
     boxes({ name: "events", label: "Events", hint: "Choose none to get all of them, including those that later versions add.", options: KINDS.map(([kind, hint]) => [kind, kind, hint]), value: webhook?.events ?? [] }),
   ];
 }

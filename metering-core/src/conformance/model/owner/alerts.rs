@@ -4,7 +4,7 @@ use crate::access::budget::Budget;
 use crate::access::key_id::KeyNumber;
 use crate::clock::{Day, Timestamp};
 use crate::events::event::Event;
-use crate::events::event::EventKind::{self, BalanceExhausted, BalanceLow, BudgetExhausted};
+use crate::events::event_kind::EventKind::{self, BalanceExhausted, BalanceLow, BudgetExhausted};
 use crate::money::alert::{AlertLevel, BalanceAlert};
 use crate::money::credits::Credits;
 

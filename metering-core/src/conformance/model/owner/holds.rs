@@ -6,7 +6,7 @@ use crate::charging::hold::{
     Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
 };
 use crate::clock::Timestamp;
-use crate::events::event::EventKind;
+use crate::events::event_kind::EventKind;
 use crate::money::credits::Credits;
 use crate::usage::ActivityKind;
 

@@ -14,7 +14,7 @@ use crate::charging::charge::{Charge, Refusal};
 use crate::charging::key_meter::ExhaustedBudget;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::clock::{Day, Timestamp};
-use crate::events::event::EventKind;
+use crate::events::event_kind::EventKind;
 use crate::store::Discrepancy;
 use crate::usage::{ActivityKind, UsageLine};
 
