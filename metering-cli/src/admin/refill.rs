@@ -32,12 +32,12 @@ enum Command {
     Off(OffArgs),
 }
 
-/// Refill accounts from now on, in place of the rule before.
+/// Set the refill rule, replacing the current one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A running server refills accounts within a minute, once in each period; several servers share the work. Every account
 that is not revoked gets --credits, but no more than it takes to reach --cap. New accounts are refilled from the next
-period on. Accounts that had their turn in the current period are not refilled again in it.
+period on. Accounts already processed in the current period are not refilled again in it.
 
 Examples:
   metering admin refill set --credits 2 --every month --cap 2

@@ -13,7 +13,7 @@ impl Administration {
         Ok(self.store.refill().await?)
     }
 
-    /// Refills accounts by this rule from now on, in place of the one before. `None` stops it.
+    /// Replaces the rule. `None` stops refills.
     ///
     /// # Errors
     /// [`AdminError::Invalid`], or when the store fails.

@@ -39,7 +39,7 @@ async fn set(store: &dyn RefillStore, credits: i64, cap: i64, every: BudgetReset
     store.set_refill(Some(rule(credits, cap, every))).await.unwrap();
 }
 
-/// Calls until all accounts had their turn, and returns how many were refilled and what they got, in atoms.
+/// Calls until every account was processed, and returns how many were refilled and what they got, in atoms.
 async fn refill_all(store: &dyn RefillStore, now: Timestamp, limit: u32) -> (u64, i64) {
     let mut sum = (0, 0);
     for _ in 0..1_000 {
@@ -179,7 +179,7 @@ pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
     assert_verified(&*store).await;
 }
 
-/// Accounts have their turn in the order of their creation, at most `limit` in a call.
+/// Accounts are processed oldest first, at most `limit` per call.
 pub async fn refills_are_limited_and_continue(store: Arc<dyn RefillStore>) {
     let mut customers = Vec::new();
     for _ in 0..5 {
@@ -221,7 +221,7 @@ pub async fn a_revoked_account_is_not_refilled(store: Arc<dyn RefillStore>) {
     assert_eq!(refills(&*store, &live.id).await, [5]);
 }
 
-/// Accounts whose email address is still to be verified get nothing: their turn passes.
+/// Accounts whose email address is not verified yet get nothing for the period.
 pub async fn an_unverified_account_gets_nothing(store: Arc<dyn RefillStore>) {
     let email_status = EmailStatus::Pending { free_credits: atoms(7) };
     let pending = NewAccount { email: "a@example.com".parse().ok(), email_status, ..new_account() };
@@ -234,7 +234,7 @@ pub async fn an_unverified_account_gets_nothing(store: Arc<dyn RefillStore>) {
     assert_eq!((refills(&*store, &pending.id).await, refills(&*store, &verified.id).await), (vec![], vec![5]));
 }
 
-/// An account at the cap, or above it, gets nothing, and not later in the period either: it had its turn.
+/// An account at the cap, or above it, gets nothing, and nothing later in the period either.
 pub async fn an_account_at_the_cap_had_its_turn(store: Arc<dyn RefillStore>) {
     let (full, rich) = (customer(&*store, 10).await, customer(&*store, 99).await);
     set(&*store, 10, 10, BudgetReset::Monthly).await;

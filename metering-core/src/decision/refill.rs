@@ -10,9 +10,9 @@ use crate::money::refill::Refill;
 pub struct RefillChanges<K> {
     /// The account's row.
     pub row: K,
-    /// The day of its turn. Store it, also if the account gets nothing: it has had its turn.
+    /// The day it was processed. Store it even if the account gets nothing, so that it is not processed again.
     pub refilled_on: Day,
-    /// The entry to write; `None` for an account at the cap, or one whose email address is still to be verified.
+    /// The entry to write; `None` for an account at the cap, or one whose email address is not verified yet.
     pub entry: Option<EntryChanges<K>>,
 }
 
@@ -22,7 +22,7 @@ pub struct RefillChanges<K> {
 pub struct RefillProgress {
     /// The first day of the period.
     pub period: Day,
-    /// The row of the last account that had its turn; `None` when all had.
+    /// The row of the last account that was processed; `None` when all were.
     pub after: Option<i64>,
 }
 

@@ -11,8 +11,8 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 /// How accounts are refilled.
 ///
 /// At the beginning of each period, in UTC, every account that is not revoked gets `credits`, but no more than it takes
-/// to reach `cap`. What is held for requests under way counts as there. An account that was created in a period is
-/// refilled from the next one on, and one whose email address waits for verification gets nothing.
+/// to reach `cap`. Held credits count towards the cap. An account created during a period is refilled from the
+/// next one on. An account whose email address is not verified yet gets nothing.
 ///
 /// ```
 /// use metering_core::access::{BudgetReset, Totals};
@@ -60,7 +60,7 @@ impl Refill {
     #[must_use]
     pub fn amount(&self, totals: Totals) -> Option<Credits> {
         let room = totals.balance.checked_add(totals.held).and_then(|there| self.cap.checked_sub(there));
-        // Without room in the numbers, the account is either far above the cap or far below zero.
+        // If the sum overflows, the account is either far above the cap or far below zero.
         let room = room.unwrap_or(if totals.balance.is_negative() { self.credits } else { Credits::ZERO });
         Some(self.credits.min(room)).filter(|amount| amount.is_positive())
     }

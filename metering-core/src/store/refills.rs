@@ -13,15 +13,16 @@ pub trait RefillStore: Store {
     /// The rule; `None` when accounts are not refilled.
     async fn refill(&self) -> Result<Option<Refill>, StoreError>;
 
-    /// Replaces the rule. Accounts that had their turn in the current period of the new rule are not refilled again.
+    /// Replaces the rule. Accounts that were already processed in the current period of the new rule
+    /// are not refilled again in it.
     async fn set_refill(&self, refill: Option<Refill>) -> Result<(), StoreError>;
 
-    /// Gives the next `limit` accounts, in the order of their creation, their turn in the period of `now`: refills those
-    /// that are due, with the rule as it is in this transaction. Each account has one turn in a period, however many
-    /// processes call this. [`refill_account`](crate::store::backend::decision::refill_account) says what it gets.
+    /// Processes the next `limit` accounts, oldest first, for the period of `now`, and refills those that are due. Each
+    /// account is processed once per period, no matter how many processes call this, by the rule that is stored when
+    /// the transaction runs. [`refill_account`](crate::store::backend::decision::refill_account) says what it gets.
     ///
-    /// Call it until [`Refilled::is_done`]. Once all accounts had their turn, further calls in the same period, or with
-    /// the time of an earlier one, read the rule and write nothing. `limit` must be above zero.
+    /// Call it until [`Refilled::is_done`]. After that, calls in the same period or with an earlier time read the rule
+    /// and write nothing. `limit` must be above zero.
     async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled, StoreError>;
 }
 
@@ -32,7 +33,7 @@ pub struct Refilled {
     pub accounts: u64,
     /// How many credits they got in all.
     pub credits: Credits,
-    /// Whether all accounts had their turn.
+    /// Whether every account was processed.
     pub is_done: bool,
 }
 

@@ -101,7 +101,7 @@ pub struct AccountRecord {
     /// How many entries it has: all of its ledger entries, and the usage entries among the last
     /// [`ACTIVITY_KEPT`](crate::usage::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
-    /// The day of its last turn to be refilled.
+    /// The day it was last processed for a refill.
     pub refilled_on: Option<Day>,
 }
 

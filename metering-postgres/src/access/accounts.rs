@@ -18,7 +18,7 @@ use crate::payments::quotes;
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, Values, account, all, email_columns, execute, exists, first};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 
-/// The row number of an account, the account, and the day of its last turn to be refilled.
+/// The row number of an account, the account, and the day it was last processed for a refill.
 pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 fn select(condition: &str) -> String {
@@ -80,7 +80,7 @@ pub(crate) async fn list<C: GenericClient>(client: &C, after: Option<&Cursor>, l
     Ok(page_of_rows(rows.iter().map(account).collect::<Result<_>>()?, limit))
 }
 
-/// Accounts after a row number, at most `limit`, with their last turns to be refilled.
+/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
 pub(crate) async fn turns_after<C: GenericClient>(client: &C, after: i64, limit: i64) -> Result<Vec<Turn>> {
     let sql = format!(
         "SELECT {ACCOUNT_COLUMNS}, a.refilled_on FROM account a JOIN meter m ON m.account = a.id WHERE a.id > $1 \

@@ -10,11 +10,11 @@ CREATE TABLE refill (
   -- The first day of the period that accounts are or were refilled in, in days since the Unix epoch; NULL if the rule
   -- is new.
   period BIGINT,
-  -- The last account that had its turn in this period; NULL when all had.
+  -- The last account processed in this period; NULL when all were.
   after BIGINT CHECK (after IS NULL OR period IS NOT NULL)
 );
 
--- The day of the account's last turn to be refilled. NULL if it had none. Nodes of version 8 ignore it and keep working:
--- they charge refilled accounts as others, because a refill changes a meter as any entry does. They only cannot list
--- entries of the new kind, which there are once a rule is set.
+-- The day the account was last processed for a refill; NULL for never. Nodes of version 8 ignore it and keep charging,
+-- because a refill changes a meter like any other entry. They cannot list entries of the new kind, which exist once a
+-- rule is set.
 ALTER TABLE account ADD COLUMN refilled_on BIGINT;

@@ -1,4 +1,4 @@
-//! Recurring credits: the rule, and the accounts' turns.
+//! Recurring credits: the rule, and refilling accounts by it.
 
 use metering_core::backend::decision::{RefillChanges, RefillProgress, is_refill_due, refill_account};
 use metering_core::backend::one_more_than;
@@ -39,13 +39,13 @@ pub(crate) async fn set(write: &SerializedWrite<'_>, refill: Option<Refill>) -> 
     execute(write.client(), sql, &[&credits.atoms(), &every.as_str(), &cap.atoms()]).await.map(drop)
 }
 
-/// Whether accounts wait for their turn at `now`. The usual answer is no, and needs no lock.
+/// Whether accounts are still to be processed at `now`. Usually not, and finding out takes no lock.
 pub(crate) async fn is_open<C: GenericClient>(client: &C, now: Timestamp) -> Result<bool> {
     let is_open = |(refill, progress): (Refill, _)| RefillProgress::position(progress, refill.period(now.day()));
     Ok(rule(client).await?.and_then(is_open).is_some())
 }
 
-/// Gives the next `limit` accounts their turn: a few statements for all of them.
+/// Processes the next `limit` accounts, in a few statements for all of them.
 pub(crate) async fn refill_accounts(write: &SerializedWrite<'_>, now: Timestamp, limit: u32) -> Result<Refilled> {
     let (client, mut refilled) = (write.client(), Refilled::NOTHING);
     let Some((refill, progress)) = rule(client).await? else { return Ok(refilled) };

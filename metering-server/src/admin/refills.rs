@@ -19,9 +19,9 @@ pub(super) async fn refill(app: &AdminApp, request: Request) -> Result<Reply, Pr
     Ok(json(StatusCode::OK, &RefillDocument { refill: app.administration.refill().await? }))
 }
 
-/// Refill accounts, in place of the rule before
+/// Set the refill rule, replacing the current one
 ///
-/// Accounts that had their turn in the current period of the new rule are not refilled again in it.
+/// Accounts already processed in the new rule's current period are not refilled again in it.
 #[utoipa::path(put, path = "/admin/refill", tag = "accounts", security(("operator" = [])), request_body = RefillRequest,
     responses(
     (status = 200, description = "The rule", body = RefillDocument),
@@ -38,7 +38,7 @@ pub(super) async fn set_refill(app: &AdminApp, request: Request) -> Result<Reply
 /// Stop refilling accounts
 #[utoipa::path(post, path = "/admin/refill/remove", tag = "accounts", security(("operator" = [])),
     request_body = ReasonRequest, responses(
-    (status = 204, description = "Accounts are not refilled any more"),
+    (status = 204, description = "Accounts are no longer refilled"),
 ))]
 pub(super) async fn remove_refill(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     let action = app.bare_action(&request).await?;

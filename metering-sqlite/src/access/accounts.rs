@@ -15,7 +15,7 @@ use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, all, email_columns, first, parse};
 
-/// The row number of an account, the account, and the day of its last turn to be refilled.
+/// The row number of an account, the account, and the day it was last processed for a refill.
 pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 fn select(condition: &str) -> String {
@@ -85,7 +85,7 @@ pub(crate) fn list(snapshot: &Snapshot<'_>, after: Option<&Cursor>, limit: u32) 
     Ok(page_of_rows(rows, limit))
 }
 
-/// Accounts after a row number, at most `limit`, with their last turns to be refilled.
+/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
 pub(crate) fn turns_after(snapshot: &Snapshot<'_>, after: i64, limit: i64) -> Result<Vec<Turn>> {
     let sql = format!(
         "SELECT {ACCOUNT_COLUMNS}, a.refilled_on FROM account a JOIN meter m ON m.account = a.id WHERE a.id > ?1 \

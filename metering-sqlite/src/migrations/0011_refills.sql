@@ -1,6 +1,6 @@
 -- Version 11: recurring credits.
 
--- The day of the account's last turn to be refilled, in days since the Unix epoch. NULL if it had none.
+-- The day the account was last processed for a refill, in days since the Unix epoch; NULL for never.
 ALTER TABLE account ADD COLUMN refilled_on INTEGER;
 
 -- The rule, if there is one.
@@ -12,6 +12,6 @@ CREATE TABLE refill (
   cap INTEGER NOT NULL CHECK (cap > 0),
   -- The first day of the period that accounts are or were refilled in; NULL if the rule is new.
   period INTEGER,
-  -- The last account that had its turn in this period; NULL when all had.
+  -- The last account processed in this period; NULL when all were.
   after INTEGER CHECK (after IS NULL OR period IS NOT NULL)
 ) STRICT;

@@ -1,4 +1,4 @@
-//! Recurring credits: the rule, and the accounts' turns.
+//! Recurring credits: the rule, and refilling accounts by it.
 
 use metering_core::backend::decision::{RefillProgress, is_refill_due, refill_account};
 use metering_core::backend::one_more_than;
@@ -43,13 +43,13 @@ pub(crate) fn set(connection: &Connection, refill: Option<Refill>) -> Result<()>
     connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
-/// Whether accounts wait for their turn at `now`. The usual answer is no, and needs no write transaction.
+/// Whether accounts are still to be processed at `now`. Usually not, and finding out takes no write transaction.
 pub(crate) fn is_open(connection: &Connection, now: Timestamp) -> Result<bool> {
     let is_open = |(refill, progress): (Refill, _)| RefillProgress::position(progress, refill.period(now.day()));
     Ok(rule(connection)?.and_then(is_open).is_some())
 }
 
-/// Gives the next `limit` accounts their turn.
+/// Processes the next `limit` accounts.
 pub(crate) fn refill_accounts(snapshot: &Snapshot<'_>, now: Timestamp, limit: u32) -> Result<Refilled> {
     let mut refilled = Refilled::NOTHING;
     let Some((refill, progress)) = rule(snapshot)? else { return Ok(refilled) };
