@@ -143,8 +143,8 @@ impl KeyState {
             return Vec::new();
         }
         let remaining = remaining(&budget, self.meter.spent.amount);
-        let level =
-            AlertLevel::of(remaining, threshold).max(if refused { AlertLevel::Short } else { AlertLevel::None });
+        let refusal = if refused { AlertLevel::Short } else { AlertLevel::None };
+        let level = AlertLevel::of(remaining, threshold).union(refusal);
         let raised = self.meter.raised.raise(level, threshold);
         let event = |level| {
             let key = KeyEvent { key_id: self.id.clone(), key_name: self.terms.name.clone() };
@@ -280,12 +280,12 @@ mod tests {
 
     #[test]
     fn a_budget_tells_only_what_is_true_and_each_level_once() {
-        use crate::money::alert::AlertLevel::{Exhausted, Low, None as Enough, Short};
+        use crate::money::alert::AlertLevel::{Exhausted, Low, LowAndShort, None as Enough, Short};
         let atoms = Credits::from_atoms;
         let budget = Some(Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) });
         // threshold, spent, raised before, refused, raised after, kinds told
         type Row = (Option<i64>, i64, AlertLevel, bool, AlertLevel, &'static [&'static str]);
-        let table: [Row; 9] = [
+        let table: [Row; 10] = [
             (Some(50), 50, Enough, false, Enough, &[]),
             (Some(50), 51, Enough, false, Low, &["balance.low"]),
             (Some(50), 51, Low, false, Low, &[]),
@@ -294,7 +294,8 @@ mod tests {
             (None, 99, Enough, false, Enough, &[]),
             (None, 120, Enough, false, Exhausted, &["budget.exhausted"]),
             (Some(50), 40, Enough, true, Short, &["budget.exhausted"]),
-            (Some(50), 60, Enough, true, Short, &["balance.low", "budget.exhausted"]),
+            (Some(50), 60, Enough, true, LowAndShort, &["balance.low", "budget.exhausted"]),
+            (Some(50), 60, Short, false, LowAndShort, &["balance.low"]),
         ];
         for (threshold, spent, before, refused, after, told) in table {
             let spent = Spent { since: NOW.day(), amount: atoms(spent) };

@@ -373,7 +373,7 @@ where
             }
         }
         accounts.sort_unstable_by_key(|(account, _)| *account);
-        alerts.sort_unstable();
+        alerts.sort_unstable_by_key(|(account, _)| *account);
         let changed = self.keys.into_iter().filter(|(_, touched)| touched.changed);
         let mut keys: Vec<_> =
             changed.map(|((account, number), touched)| (account, number, touched.state.meter)).collect();

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use crate::events::address::AddressPolicy;
 use crate::events::delivery::{AttemptOutcome, AttemptResult, DeliveryState, Progress};
+use crate::events::kinds::EventKinds;
+use crate::events::url::WebhookUrl;
 use crate::events::webhook::{Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState};
 use crate::store::EventStore;
 
@@ -206,6 +209,40 @@ pub async fn a_disabled_webhook_is_not_sent_to(store: Arc<dyn EventStore>) {
     assert_eq!(claim(&*store, at(9_999)).await, []);
     store.change_webhook(&owner.id, &webhook.id, disabled(false), NOON).await.unwrap();
     assert_eq!(claim_one(&*store, at(2)).await.delivery.progress.attempts, 1);
+}
+
+/// After a change that may have repaired a webhook, what failed is tried without waiting. Other changes do not hurry.
+pub async fn a_repaired_webhook_is_tried_without_waiting(store: Arc<dyn EventStore>) {
+    let owner = customer(&*store, 1).await;
+    let webhook = hook(&*store, &owner.id, &[]).await;
+    let sent = send_tests(&*store, &webhook, 2).await;
+    let other = WebhookUrl::parse("https://repaired.example.com/hooks", &AddressPolicy::default()).unwrap();
+    let url = |url| WebhookChange::Terms { url: Some(url), kinds: None, disabled: None };
+    let asked = || AttemptOutcome::Failed { status: None, error: String::new(), retry_after: Some(MINUTE * 10) };
+    let fail = async |seconds| {
+        let due = claim_one(&*store, at(seconds)).await;
+        assert_eq!(due.delivery.id, sent[0].id);
+        finish(&*store, &due, asked(), at(seconds)).await.unwrap();
+    };
+    let change = async |change, seconds| {
+        store.change_webhook(&owner.id, &webhook.id, change, at(seconds)).await.unwrap().unwrap();
+    };
+    fail(0).await;
+    change(url(webhook.terms.url.clone()), 1).await;
+    change(disabled(false), 1).await;
+    change(WebhookChange::Terms { url: None, kinds: Some(EventKinds::default()), disabled: None }, 1).await;
+    assert_eq!(claim(&*store, at(1)).await, [], "nothing changed that could have repaired it");
+    change(url(other), 2).await;
+    let hastened = delivery(&*store, sent[0].id).await.progress;
+    assert_eq!((hastened.since, hastened.next_at, hastened.attempts), (at(2), at(2), 1));
+    fail(2).await;
+    change(disabled(true), 3).await;
+    assert_eq!(claim(&*store, at(9_999)).await, []);
+    change(disabled(false), 4).await;
+    let due = claim_one(&*store, at(4)).await;
+    finish(&*store, &due, delivered(), at(5)).await.unwrap();
+    let due = claim_one(&*store, at(5)).await;
+    assert_eq!((due.delivery.id, due.delivery.progress.since), (sent[1].id, sent[1].progress.since));
 }
 
 /// A customer's webhook that responds 410 Gone is switched off. The operator's is not.

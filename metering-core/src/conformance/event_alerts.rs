@@ -106,8 +106,13 @@ pub async fn a_refusal_for_lack_of_credits_is_told_once(store: Arc<dyn EventStor
     let after = account(&*store, &customer.id).await;
     assert_eq!((after.totals, raised(&*store, &customer.id).await), (before.totals, AlertLevel::Short));
     assert_eq!(store.activity(&customer.id, 10).await.unwrap().len(), 1, "nothing but the first credits");
-    accepted(&*store, charge(customer.key, 100), NOON).await;
-    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted; 2], "now the balance is zero");
+    accepted(&*store, charge(customer.key, 81), NOON).await;
+    assert_eq!(told(&*store, &customer.id).await, [BalanceExhausted, BalanceLow], "the refusal does not hide this");
+    assert_eq!(raised(&*store, &customer.id).await, AlertLevel::LowAndShort);
+    refused(&*store, hold(customer.key, 101), NOON).await;
+    accepted(&*store, charge(customer.key, 19), NOON).await;
+    let kinds = [BalanceExhausted, BalanceLow, BalanceExhausted];
+    assert_eq!(told(&*store, &customer.id).await, kinds, "now the balance is zero");
     assert_verified(&*store).await;
 }
 

@@ -210,6 +210,13 @@ impl Progress {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
     }
 
+    /// Due now, if it waits for a later time, because its webhook was changed. The retries begin anew. If an attempt is
+    /// under way, the next one does not wait for its end.
+    #[must_use]
+    pub fn hastened(self, now: Timestamp) -> Self {
+        if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }
+    }
+
     /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each wait
     /// is twice the one before.
     fn backoff(&self, now: Timestamp) -> Duration {

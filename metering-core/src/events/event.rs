@@ -165,15 +165,15 @@ impl EventData {
         }
     }
 
-    /// The event of a balance that reached this level. A refused request can exhaust a balance that is not low.
+    /// The event of an alert of a balance. A refused request can exhaust a balance that is not low.
     pub(crate) fn of_balance(
-        level: AlertLevel,
+        alert: AlertLevel,
         balance: Credits,
         threshold: Option<Credits>,
         required: Option<Credits>,
     ) -> Option<Self> {
-        match level {
-            AlertLevel::None => None,
+        match alert {
+            AlertLevel::None | AlertLevel::LowAndShort => None,
             AlertLevel::Low => {
                 let threshold = threshold.filter(|threshold| balance < *threshold)?;
                 Some(Self::BalanceLow { balance, threshold })
@@ -182,10 +182,10 @@ impl EventData {
         }
     }
 
-    /// The event of a budget that reached this level. A refused request can exhaust a budget that is not low.
-    pub(crate) fn of_budget(level: AlertLevel, budget: BudgetEvent, threshold: Option<Credits>) -> Option<Self> {
-        match level {
-            AlertLevel::None => None,
+    /// The event of an alert of a budget. A refused request can exhaust a budget that is not low.
+    pub(crate) fn of_budget(alert: AlertLevel, budget: BudgetEvent, threshold: Option<Credits>) -> Option<Self> {
+        match alert {
+            AlertLevel::None | AlertLevel::LowAndShort => None,
             AlertLevel::Low => {
                 let threshold = threshold.filter(|threshold| budget.limit_remaining < *threshold)?;
                 Some(Self::BudgetLow { budget, threshold })

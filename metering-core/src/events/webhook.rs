@@ -227,6 +227,13 @@ impl Webhook {
     /// The most secrets that requests are signed with: a new one, and the one that it replaced.
     const MAX_SECRETS: usize = 2;
 
+    /// Whether a change may have repaired this webhook: it has another URL, or is switched on again.
+    #[must_use]
+    pub fn may_be_repaired(&self, before: &Self) -> bool {
+        let is_new = self.terms.url != before.terms.url || before.state != WebhookState::Active;
+        self.state == WebhookState::Active && is_new
+    }
+
     /// The webhook after a change at `now`.
     #[must_use]
     pub fn after(mut self, change: WebhookChange, now: Timestamp) -> Self {

@@ -5,8 +5,8 @@
 
 use crate::money::credits::Credits;
 
-/// How little remains of a balance or a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// Which alerts of a balance or a budget were raised: low, short, or both. Exhausted is both and more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AlertLevel {
     /// Enough.
     #[default]
@@ -15,13 +15,15 @@ pub enum AlertLevel {
     Low,
     /// Not enough for a request that was refused. Cheaper ones are still accepted.
     Short,
+    /// Less than the threshold, and not enough for a request that was refused.
+    LowAndShort,
     /// Nothing.
     Exhausted,
 }
 
 impl AlertLevel {
-    /// Every level, from the lowest to the highest.
-    pub const ALL: [Self; 4] = [Self::None, Self::Low, Self::Short, Self::Exhausted];
+    /// Every level.
+    pub const ALL: [Self; 5] = [Self::None, Self::Low, Self::Short, Self::LowAndShort, Self::Exhausted];
 
     /// The level's number in stores.
     #[must_use]
@@ -30,7 +32,8 @@ impl AlertLevel {
             Self::None => 0,
             Self::Low => 1,
             Self::Short => 2,
-            Self::Exhausted => 3,
+            Self::LowAndShort => 3,
+            Self::Exhausted => 4,
         }
     }
 
@@ -52,27 +55,46 @@ impl AlertLevel {
         }
     }
 
-    /// Raises the level to `to`, and returns the levels to send events for, which were not raised before:
+    /// The level at which all alerts of both are raised.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Exhausted, _) | (_, Self::Exhausted) => Self::Exhausted,
+            (Self::None, level) | (level, Self::None) => level,
+            (Self::Low, Self::Low) => Self::Low,
+            (Self::Short, Self::Short) => Self::Short,
+            _ => Self::LowAndShort,
+        }
+    }
+
+    /// Whether all alerts of `other` are raised at this level too.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        self.union(other) == self
+    }
+
+    /// Raises the level to include `to`, and returns the alerts to send events for, which were not raised before:
     /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if there is nothing worse.
     #[must_use]
     pub(crate) fn raise(&mut self, to: Self, threshold: Option<Credits>) -> Vec<Self> {
         let before = *self;
-        if to <= before {
-            return Vec::new();
-        }
-        *self = before.max(to);
-        let is_new = |level: &Self| before < *level && *level <= to;
-        let is_told = |level: &Self| match level {
+        *self = before.union(to);
+        let is_new = |alert: &Self| to.includes(*alert) && !before.includes(*alert);
+        let is_sent = |alert: &Self| match alert {
             Self::Low => threshold.is_some(),
-            Self::Short => to == Self::Short,
-            Self::None | Self::Exhausted => true,
+            Self::Short => to != Self::Exhausted,
+            _ => true,
         };
-        Self::ALL.into_iter().filter(|level| is_new(level) && is_told(level)).collect()
+        [Self::Low, Self::Short, Self::Exhausted].into_iter().filter(|alert| is_new(alert) && is_sent(alert)).collect()
     }
 
     /// Lowers the level to that of what remains now.
     pub(crate) fn lower(&mut self, remaining: Credits, threshold: Option<Credits>) {
-        *self = (*self).min(Self::of(remaining, threshold));
+        *self = match Self::of(remaining, threshold) {
+            Self::Exhausted => *self,
+            now if self.includes(now) => now,
+            _ => Self::None,
+        };
     }
 }
 
@@ -81,7 +103,7 @@ impl AlertLevel {
 pub struct BalanceAlert {
     /// The balance below which it is low; `None` for never.
     pub threshold: Option<Credits>,
-    /// The highest level raised since credits were last added.
+    /// The level raised since credits were last added.
     pub raised: AlertLevel,
 }
 
@@ -120,33 +142,37 @@ mod tests {
             assert_eq!(AlertLevel::of(atoms(remaining), threshold.map(atoms)), level, "{remaining} {threshold:?}");
             assert_eq!(AlertLevel::from_number(level.number()), Some(level));
         }
-        assert_eq!(AlertLevel::from_number(4), None);
+        assert_eq!(AlertLevel::from_number(5), None);
     }
 
     #[test]
     fn each_level_is_raised_once() {
-        use AlertLevel::{Exhausted, Low, None as Enough, Short};
+        use AlertLevel::{Exhausted, Low, LowAndShort, None as Enough, Short};
         let ten = Some(atoms(10));
-        // before, to, threshold, told
+        // before, to, threshold, events, after
         let table = [
-            (Enough, Low, ten, vec![Low]),
-            (Enough, Exhausted, ten, vec![Low, Exhausted]),
-            (Enough, Exhausted, None, vec![Exhausted]),
-            (Enough, Short, None, vec![Short]),
-            (Enough, Short, ten, vec![Low, Short]),
-            (Short, Low, ten, vec![]),
-            (Short, Short, ten, vec![]),
-            (Short, Exhausted, ten, vec![Exhausted]),
-            (Low, Exhausted, ten, vec![Exhausted]),
-            (Low, Low, ten, vec![]),
-            (Exhausted, Low, ten, vec![]),
-            (Exhausted, Exhausted, ten, vec![]),
-            (Enough, Enough, ten, vec![]),
+            (Enough, Low, ten, vec![Low], Low),
+            (Enough, Exhausted, ten, vec![Low, Exhausted], Exhausted),
+            (Enough, Exhausted, None, vec![Exhausted], Exhausted),
+            (Enough, Short, None, vec![Short], Short),
+            (Enough, Short, ten, vec![Short], Short),
+            (Enough, LowAndShort, ten, vec![Low, Short], LowAndShort),
+            (Low, Short, ten, vec![Short], LowAndShort),
+            (Short, Low, ten, vec![Low], LowAndShort),
+            (Short, Short, ten, vec![], Short),
+            (Short, Exhausted, ten, vec![Low, Exhausted], Exhausted),
+            (LowAndShort, Low, ten, vec![], LowAndShort),
+            (LowAndShort, Exhausted, ten, vec![Exhausted], Exhausted),
+            (Low, Exhausted, ten, vec![Exhausted], Exhausted),
+            (Low, Low, ten, vec![], Low),
+            (Exhausted, LowAndShort, ten, vec![], Exhausted),
+            (Exhausted, Exhausted, ten, vec![], Exhausted),
+            (Enough, Enough, ten, vec![], Enough),
         ];
-        for (before, to, threshold, told) in table {
+        for (before, to, threshold, events, after) in table {
             let mut level = before;
-            assert_eq!(level.raise(to, threshold), told, "{before:?} {to:?}");
-            assert_eq!(level, before.max(to));
+            assert_eq!(level.raise(to, threshold), events, "{before:?} {to:?}");
+            assert_eq!(level, after, "{before:?} {to:?}");
         }
     }
 

@@ -37,7 +37,9 @@ pub trait EventStore: Store {
     /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
 
-    /// Changes a webhook of an account as [`Webhook::after`] says. `None` when the account has no such webhook.
+    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired), its
+    /// first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
+    /// webhook.
     async fn change_webhook(
         &self,
         account: &AccountId,

@@ -1,16 +1,16 @@
 -- Version 10: events, and the webhooks that they are sent to.
 
--- When the owner of an account is told about its balance: below this many atoms, if any; and the highest level raised
--- since credits were last added, from 0 (none) to 3 (exhausted). Read and written with the balance, under the same lock.
+-- When the owner of an account is told about its balance: below this many atoms, if any; and the level raised since
+-- credits were last added: 1 is low, 2 short of a request, 3 both, 4 exhausted. Read and written with the balance, under the same lock.
 -- Not numbers of a fixed size, because these would be aligned, and the end of the row, which holds the tail, would move
 -- and be logged again with each charge.
 ALTER TABLE meter ADD COLUMN alert_below NUMERIC(19);
-ALTER TABLE meter ADD COLUMN alert_raised NUMERIC(1) NOT NULL DEFAULT 0 CHECK (alert_raised BETWEEN 0 AND 3);
+ALTER TABLE meter ADD COLUMN alert_raised NUMERIC(1) NOT NULL DEFAULT 0 CHECK (alert_raised BETWEEN 0 AND 4);
 
 -- The same for the budgets of keys.
 ALTER TABLE api_key ADD COLUMN alert_below BIGINT;
 ALTER TABLE api_key ADD CHECK (alert_below IS NULL OR budget IS NOT NULL);
-ALTER TABLE key_meter ADD COLUMN raised BIGINT NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 3);
+ALTER TABLE key_meter ADD COLUMN raised BIGINT NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 4);
 
 CREATE TABLE webhook (
   -- In the order of creation.

@@ -1,13 +1,13 @@
 -- Version 12: events, webhooks and deliveries.
 
--- The balance below which the account's owner is told, in atoms; NULL for never. And the highest level raised since
--- credits were last added: 1 is low, 2 short of a request, 3 exhausted. Both are current: the journal has no part in them.
+-- The balance below which the account's owner is told, in atoms; NULL for never. And the level raised since
+-- credits were last added: 1 is low, 2 short of a request, 3 both, 4 exhausted. Both are current: the journal has no part in them.
 ALTER TABLE meter ADD COLUMN alert_below INTEGER;
-ALTER TABLE meter ADD COLUMN alert_raised INTEGER NOT NULL DEFAULT 0 CHECK (alert_raised BETWEEN 0 AND 3);
+ALTER TABLE meter ADD COLUMN alert_raised INTEGER NOT NULL DEFAULT 0 CHECK (alert_raised BETWEEN 0 AND 4);
 
 -- The same for what remains of a key's budget, in the budget's period.
 ALTER TABLE api_key ADD COLUMN alert_below INTEGER CHECK (alert_below IS NULL OR budget_limit IS NOT NULL);
-ALTER TABLE key_meter ADD COLUMN raised INTEGER NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 3);
+ALTER TABLE key_meter ADD COLUMN raised INTEGER NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 4);
 
 CREATE TABLE webhook (
   -- In the order of creation.

@@ -31,7 +31,7 @@ where
         let (totals, threshold) = (touched.state.totals, touched.state.alert.threshold);
         let (balance, unspent) = (totals.balance, totals.unspent());
         let level = match required {
-            Some(required) if unspent < required => AlertLevel::of(unspent, threshold).max(AlertLevel::Short),
+            Some(required) if unspent < required => AlertLevel::of(unspent, threshold).union(AlertLevel::Short),
             // What is held for other requests would cover it.
             _ => AlertLevel::of(unspent, threshold),
         };

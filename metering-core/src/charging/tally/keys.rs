@@ -116,7 +116,7 @@ where
     fn raise_exhausted(&mut self, account: K, key: KeyNumber) {
         let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
         if let Some(meter) = touched.state.exhausted(self.now)
-            && meter.raised < AlertLevel::Short
+            && !meter.raised.includes(AlertLevel::Short)
         {
             (touched.state.meter, touched.changed) = (meter, true);
             self.raise_key(account, key, true);

@@ -16,6 +16,7 @@ macro_rules! events_conformance {
             delivery_claims::a_failed_delivery_is_sent_again_later,
             delivery_claims::a_gone_webhook_is_switched_off,
             delivery_claims::a_late_end_counts_if_nobody_else_began,
+            delivery_claims::a_repaired_webhook_is_tried_without_waiting,
             delivery_claims::a_resent_delivery_goes_first,
             delivery_claims::a_stale_end_switches_nothing_off,
             delivery_claims::claims_are_limited_and_oldest_first,

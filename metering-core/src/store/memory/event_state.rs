@@ -103,6 +103,15 @@ impl EventState {
         self.deliveries.retain(|_, sending| sending.webhook != *id);
     }
 
+    /// Makes the first pending delivery to a webhook of an account due.
+    pub(super) fn hasten(&mut self, webhook: &WebhookId, now: Timestamp) {
+        let waits =
+            |sending: &&mut Sending| sending.webhook == *webhook && sending.progress.state == DeliveryState::Pending;
+        if let Some(first) = self.deliveries.values_mut().filter(waits).min_by_key(|sending| sending.event) {
+            first.progress = first.progress.clone().hastened(now);
+        }
+    }
+
     pub(super) fn claim(
         &mut self,
         now: Timestamp,

@@ -78,8 +78,13 @@ impl EventStore for MemoryStore {
         else {
             return Ok(None);
         };
-        *webhook = webhook.clone().after(change, now);
-        Ok(Some(webhook.clone()))
+        let before = webhook.clone();
+        *webhook = before.clone().after(change, now);
+        let after = webhook.clone();
+        if after.may_be_repaired(&before) {
+            events.hasten(id, now);
+        }
+        Ok(Some(after))
     }
 
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError> {

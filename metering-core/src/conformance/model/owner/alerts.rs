@@ -10,10 +10,10 @@ use crate::money::credits::Credits;
 
 use super::Owner;
 
-/// The levels: enough, low, short of a request, exhausted.
+/// The bits of a level: low, and short of a request. Exhausted is both and one more.
 const LOW: usize = 1;
 const SHORT: usize = 2;
-const EXHAUSTED: usize = 3;
+const EXHAUSTED: usize = 7;
 
 /// The level of what remains.
 fn level_of(remaining: i128, threshold: Option<Credits>) -> usize {
@@ -34,7 +34,11 @@ fn remaining(budget: Budget, spent: i128) -> i128 {
 
 impl Owner {
     pub(in crate::conformance) fn alert(&self) -> BalanceAlert {
-        BalanceAlert { threshold: self.threshold, raised: AlertLevel::ALL[self.level] }
+        let raised = match self.level {
+            EXHAUSTED => AlertLevel::Exhausted,
+            bits => AlertLevel::ALL[bits],
+        };
+        BalanceAlert { threshold: self.threshold, raised }
     }
 
     pub(in crate::conformance) fn tell(&mut self, kind: EventKind, now: Timestamp) {
@@ -51,24 +55,22 @@ impl Owner {
     }
 
     pub(in crate::conformance) fn lower_balance(&mut self) {
-        self.level = self.level.min(level_of(self.unspent(), self.threshold));
+        self.level &= level_of(self.unspent(), self.threshold);
     }
 
     /// Raises the level to that of what is not spent, or to exhausted if even that did not cover a request with this price.
     pub(super) fn raise_balance(&mut self, refused: Option<i128>, now: Timestamp) {
         let (balance, unspent) = (self.balance(), self.unspent());
         let is_short = refused.is_some_and(|price| unspent < price);
-        let level = level_of(unspent, self.threshold).max(if is_short { SHORT } else { 0 });
-        if level <= self.level {
-            return;
-        }
-        if self.level < LOW && is_low(balance, self.threshold) {
+        let level = level_of(unspent, self.threshold) | if is_short { SHORT } else { 0 };
+        let new = level & !self.level;
+        if new & LOW > 0 && is_low(balance, self.threshold) {
             self.tell(BalanceLow, now);
         }
-        if level >= SHORT {
+        if new > LOW {
             self.tell(BalanceExhausted, now);
         }
-        self.level = level;
+        self.level |= level;
     }
 
     /// After the newest entry was added to an existing account.
@@ -102,7 +104,7 @@ impl Owner {
         if since < issued.since() {
             return;
         }
-        if since > issued.since() && issued.level_in(since) < SHORT {
+        if since > issued.since() && issued.level_in(since) & SHORT == 0 {
             issued.begin(since, spent);
         }
         self.raise_key(index, true, now);
@@ -116,13 +118,13 @@ impl Owner {
             return;
         }
         let remaining = remaining(budget, spent);
-        let level = level_of(remaining, threshold).max(if refused { SHORT } else { 0 });
-        let before = issued.level;
-        issued.level = before.max(level);
-        if before < LOW && level >= LOW && is_low(remaining, threshold) {
+        let level = level_of(remaining, threshold) | if refused { SHORT } else { 0 };
+        let new = level & !issued.level;
+        issued.level |= level;
+        if new & LOW > 0 && is_low(remaining, threshold) {
             self.tell(BalanceLow, now);
         }
-        if before < level && level >= SHORT {
+        if new > LOW {
             self.tell(BudgetExhausted, now);
         }
     }
@@ -132,7 +134,7 @@ impl Owner {
         let issued = &mut self.issued[index];
         if let Some(budget) = issued.key.terms.budget {
             let level = level_of(remaining(budget, issued.spent()), issued.key.terms.alert_below);
-            issued.level = issued.level.min(level);
+            issued.level &= level;
         }
     }
 
