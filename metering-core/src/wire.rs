@@ -31,6 +31,7 @@ mod credited;
 mod email;
 mod error;
 mod error_code;
+mod field;
 mod headers;
 mod holds;
 mod keys;

@@ -131,12 +131,12 @@ pub struct HoldRequest {
 pub struct HoldFields {
     /// The most that the request may cost, in credits above 0, as text or as a number. By default the price that
     /// `POST /internal/billing/deduct` would charge, or the maximum of a route that is priced by usage.
-    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[serde(default, deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
     /// What to charge if it is neither captured nor released before its lease ends. By default nothing, or what the
     /// catalogue says for a route that is priced by usage.
-    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[serde(default, deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub fallback: Option<Credits>,
     /// How many seconds it may stay open, 10 to 86400; by default 900.
@@ -221,7 +221,7 @@ pub struct CaptureRequest {
     /// The id of the held request.
     pub id: String,
     /// What it cost, in credits, as text or as a number.
-    #[serde(default, deserialize_with = "super::keys::amount")]
+    #[serde(default, deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
     /// How much of each unit it used, priced by the catalogue.

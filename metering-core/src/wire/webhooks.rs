@@ -11,7 +11,7 @@ use crate::events::{Delivery, DeliveryState, Event, Webhook, WebhookSecret, Webh
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::{Credits, printed_if_any};
 
-use super::keys::{amount, present};
+use super::field::{amount, present};
 
 /// The body of `POST /webhooks`.
 #[derive(Clone, Default, Deserialize, Serialize)]

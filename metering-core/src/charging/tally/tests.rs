@@ -7,6 +7,7 @@ use crate::access::key::KeyHash;
 use crate::access::key_id::KeyId;
 use crate::access::key_terms::KeyTerms;
 use crate::charging::hold::HoldTerms;
+use crate::charging::key_meter::KeyMeter;
 use crate::charging::key_meter::KeyState;
 use crate::charging::rate::Window;
 use crate::money::alert::BalanceAlert;

@@ -1,0 +1,27 @@
+//! Fields of requests that are read in a way of their own.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::money::credits::Credits;
+
+/// A field that is there, even if it is null.
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+pub(super) fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
+    amount(deserializer).map(Some)
+}
+
+/// An amount of credits as text or as a number, read exactly.
+pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let text = match raw.get() {
+        "null" => return Ok(None),
+        text if text.starts_with('"') => serde_json::from_str(text).map_err(serde::de::Error::custom)?,
+        number => number.to_owned(),
+    };
+    let wrong = |problem| serde::de::Error::custom(format_args!("an amount of credits such as \"0.5\": {problem}"));
+    text.trim().parse().map(Some).map_err(wrong)
+}
