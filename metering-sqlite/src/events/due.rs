@@ -114,5 +114,8 @@ mod tests {
                 assert!(steps < 150, "{steps} steps: {owner:?} at {now:?}");
             }
         }
+        connection.execute("UPDATE webhook SET state = 'disabled'", []).unwrap();
+        let later = Timestamp::from_unix_millis(50_000);
+        assert_eq!(due(&connection, later, 10, WebhookOwner::Operator).unwrap(), [], "it is being removed");
     }
 }

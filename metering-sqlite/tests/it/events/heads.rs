@@ -253,3 +253,21 @@ async fn an_interrupted_removal_leaves_a_line_whole() {
     assert_eq!(number(&file, "SELECT id FROM delivery WHERE is_head"), first);
     assert_eq!(super::claim(&store, NOON).await.len(), 1);
 }
+
+/// The attempt of a delivery that is no longer the head can still switch its webhook off.
+#[tokio::test]
+async fn a_webhook_that_is_gone_has_no_head() {
+    let folder = fast_folder();
+    let file = folder.path().join("metering.db");
+    let store = SqliteStore::open(&file).unwrap();
+    let (id, _) = account(&store, 0).await;
+    let hook = webhook(&store, &id).await;
+    let tests = send(&store, &hook, 2).await;
+    let first = super::claim(&store, NOON).await.remove(0);
+    super::finish(&store, &first, NOON).await.unwrap();
+    let second = super::claim(&store, NOON).await.remove(0).delivery;
+    store.resend(Some(&id), tests[0].id, NOON).await.unwrap().unwrap();
+    assert_eq!(number(&file, "SELECT id FROM delivery WHERE is_head"), tests[0].id.get());
+    store.finish_delivery(second.id, 1, AttemptOutcome::Gone, NOON).await.unwrap().unwrap();
+    assert_eq!(number(&file, "SELECT count(*) FROM delivery WHERE is_head"), 0);
+}
