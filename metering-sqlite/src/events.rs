@@ -4,5 +4,6 @@
 pub(crate) mod deliveries;
 pub(crate) mod due;
 pub(crate) mod event;
+pub(crate) mod line;
 pub(crate) mod outbox;
 pub(crate) mod webhooks;

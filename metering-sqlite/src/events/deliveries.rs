@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};
+use crate::events::line::Line;
 use crate::events::{event, webhooks};
 use crate::rows::{all, first, timestamp};
 
@@ -27,38 +28,35 @@ pub(super) const TABLES: &str = "delivery d CROSS JOIN webhook w ON w.id = d.web
 /// A delivery, and what belongs to it.
 pub(super) struct Stored {
     pub(super) delivery: Delivery,
-    /// The row number of its webhook.
-    webhook: i64,
+    line: Line,
     /// The row number of the account that its webhook belongs to; `None` for the operator.
     owner: Option<i64>,
 }
 
 /// How many columns [`stored`] reads.
-pub(super) const COLUMN_COUNT: usize = 4 + PROGRESS_COLUMN_COUNT + 5;
+pub(super) const COLUMN_COUNT: usize = 5 + PROGRESS_COLUMN_COUNT + 5;
 
 /// The columns that [`stored`] reads from [`TABLES`].
 pub(super) fn columns() -> String {
-    format!("d.id, d.webhook, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", event::COLUMNS)
+    format!("d.id, d.webhook, d.account, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", event::COLUMNS)
 }
 
 fn select(condition: &str) -> String {
     format!("SELECT {} FROM {TABLES} WHERE {condition}", columns())
 }
 
-/// Writes a delivery that waits for its first attempt. `account` is that of the event.
-pub(super) fn insert(
-    connection: &Connection,
-    webhook: i64,
-    event: i64,
-    account: Option<i64>,
-    now: Timestamp,
-) -> Result<DeliveryId> {
-    let sql = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+/// It is the head of its line if no other is pending.
+const INSERT: &str = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, EXISTS (SELECT 1 FROM webhook WHERE id = ?1 AND state = 'active') \
+       AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_line \
+         WHERE webhook = ?1 AND account IS ?3 AND state = 'pending'))";
+
+/// Writes a delivery of the newest event, which waits for its first attempt.
+pub(super) fn insert(connection: &Connection, line: Line, event: i64, now: Timestamp) -> Result<DeliveryId> {
     let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
     let times = (since.unix_millis(), next_at.unix_millis());
-    let values = params![webhook, event, account, state.as_str(), attempts, times.0, times.1];
-    connection.prepare_cached(sql).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
+    let values = params![line.webhook, event, line.account, state.as_str(), attempts, times.0, times.1];
+    connection.prepare_cached(INSERT).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
 }
 
 /// Writes a test event that goes to one webhook only.
@@ -72,7 +70,7 @@ pub(crate) fn test(
     let of_event = webhooks::owner(connection, account)?.filter(|owner| *owner != webhooks::OPERATOR);
     let test = NewEvent { account: webhook.account, data: EventData::TEST, created_at: now };
     let number = event::append(connection, of_event, &test)?;
-    let delivery = insert(connection, row, number, of_event, now)?;
+    let delivery = insert(connection, Line { webhook: row, account: of_event }, number, now)?;
     Ok(by_id(connection, delivery)?.map(|stored| stored.delivery))
 }
 
@@ -131,11 +129,14 @@ pub(crate) fn finish(
     outcome: &AttemptOutcome,
     now: Timestamp,
 ) -> Result<Option<Delivery>> {
-    let Some(Stored { delivery, webhook, .. }) = by_id(connection, id)? else { return Ok(None) };
+    let Some(Stored { delivery, line, .. }) = by_id(connection, id)? else { return Ok(None) };
     let Some(progress) = delivery.progress.finished(attempt, outcome, now) else { return Ok(None) };
     set_progress(connection, id, &progress)?;
     if *outcome == AttemptOutcome::Gone {
-        webhooks::mark_gone(connection, webhook)?;
+        webhooks::mark_gone(connection, line)?;
+    }
+    if progress.state != DeliveryState::Pending {
+        line.promote(connection)?;
     }
     Ok(Some(Delivery { progress, ..delivery }))
 }
@@ -149,15 +150,17 @@ pub(crate) fn resend(
 ) -> Result<Option<Delivery>> {
     let Some(of) = webhooks::owner(connection, account)? else { return Ok(None) };
     let is_theirs = |stored: &Stored| account.is_none() || stored.owner == Some(of);
-    let Some(Stored { delivery, .. }) = by_id(connection, id)?.filter(is_theirs) else { return Ok(None) };
+    let Some(Stored { delivery, line, .. }) = by_id(connection, id)?.filter(is_theirs) else { return Ok(None) };
     let progress = delivery.progress.resent(now);
     set_progress(connection, id, &progress)?;
+    line.requeued(connection, delivery.event.number)?;
     Ok(Some(Delivery { progress, ..delivery }))
 }
 
+/// Writes how far a delivery is. One that is no longer pending is no head.
 pub(super) fn set_progress(connection: &Connection, id: DeliveryId, progress: &Progress) -> Result<()> {
     let sql = "UPDATE delivery SET state = ?2, attempts = ?3, since = ?4, next_at = ?5, last_at = ?6, \
-                 last_status = ?7, last_error = ?8 WHERE id = ?1";
+                 last_status = ?7, last_error = ?8, is_head = is_head AND ?2 = 'pending' WHERE id = ?1";
     let Progress { state, attempts, since, next_at, last } = progress;
     let last = last.as_ref();
     let values = params![
@@ -175,12 +178,12 @@ pub(super) fn set_progress(connection: &Connection, id: DeliveryId, progress: &P
 
 /// Reads a delivery from the [`columns`].
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<Result<Stored>> {
-    let (id, webhook, owner) = (DeliveryId::new(row.get(0)?), row.get(1)?, row.get(2)?);
-    let public_id: Vec<u8> = row.get(3)?;
-    let (progress, event) = (progress(row, 4)?, event::event(row, 4 + PROGRESS_COLUMN_COUNT)?);
+    let (id, line) = (DeliveryId::new(row.get(0)?), Line { webhook: row.get(1)?, account: row.get(2)? });
+    let (owner, public_id): (_, Vec<u8>) = (row.get(3)?, row.get(4)?);
+    let (progress, event) = (progress(row, 5)?, event::event(row, 5 + PROGRESS_COLUMN_COUNT)?);
     let read = || {
         let delivery = Delivery { id, webhook: webhooks::public_id(&public_id)?, event: event?, progress: progress? };
-        Ok(Stored { delivery, webhook, owner })
+        Ok(Stored { delivery, line, owner })
     };
     Ok(read())
 }

@@ -1,8 +1,8 @@
 //! Which deliveries are due, and claiming them.
 //!
-//! Deliveries of one account's events to one webhook are a line: only its first pending delivery may be sent. Looking
-//! for those reads an entry per pending delivery, so a reader does it, and charges do not wait. The writer then checks
-//! each delivery that was found: another process may have claimed it meanwhile.
+//! Only the head of a [line](crate::events::line) may be sent. A reader looks for heads that are due, so that charges do
+//! not wait, and reads no others. The writer then checks each delivery that was found: another process may have claimed
+//! it meanwhile.
 
 use std::time::Duration;
 
@@ -14,21 +14,19 @@ use crate::error::{Result, store_error};
 use crate::events::{deliveries, webhooks};
 use crate::rows::{all, first};
 
-/// The first delivery of each line, if it is due. SQLite takes the columns without an aggregate from the row that has
-/// the minimum.
-pub(super) const HEADS: &str = "SELECT d.id FROM \
-     (SELECT id, webhook, next_at, min(event) FROM delivery INDEXED BY delivery_line WHERE state = 'pending' \
-       GROUP BY webhook, account) d \
-     CROSS JOIN webhook w ON w.id = d.webhook \
-     WHERE d.next_at <= ?1 AND w.state = 'active' AND (w.account IS NULL) = ?2 ORDER BY d.next_at, d.id LIMIT ?3";
+/// The heads that are due, oldest first.
+pub(super) const HEADS: &str = "SELECT id FROM delivery INDEXED BY delivery_due \
+     WHERE is_head AND (webhook = 0) = ?2 AND next_at <= ?1 ORDER BY next_at, id LIMIT ?3";
 
 /// Whether a delivery may be claimed at `?2`.
-const CLAIMABLE: &str = "d.id = ?1 AND d.state = 'pending' AND d.next_at <= ?2 AND w.state = 'active' \
-     AND NOT EXISTS (SELECT 1 FROM delivery p INDEXED BY delivery_line WHERE p.webhook = d.webhook AND p.account IS d.account \
-       AND p.event < d.event AND p.state = 'pending')";
+const CLAIMABLE: &str = "d.id = ?1 AND d.is_head AND d.next_at <= ?2 AND w.state = 'active'";
 
 /// The deliveries that are due at `now`, oldest first, at most `limit`.
 pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, owner: WebhookOwner) -> Result<Vec<DeliveryId>> {
+    // While the operator's webhook is being removed, its heads are still marked.
+    if owner == WebhookOwner::Operator && !webhooks::is_operators_active(connection)? {
+        return Ok(Vec::new());
+    }
     let mut statement = connection.prepare_cached(HEADS).map_err(store_error)?;
     let values = params![now.unix_millis(), owner == WebhookOwner::Operator, limit];
     all(&mut statement, values, |row| Ok(Ok(DeliveryId::new(row.get(0)?))))
@@ -80,4 +78,44 @@ pub(crate) fn claim(
         }
     }
     Ok(claimed)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::migrations::migrate;
+
+    /// However many accounts wait for a webhook that fails, and however many deliveries wait behind them.
+    #[test]
+    fn a_look_reads_only_what_is_due() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let lines = "PRAGMA foreign_keys = off; \
+            INSERT INTO webhook (id, public_id, url, kinds, state, created_at) VALUES (0, zeroblob(16), '', '', 'active', 0); \
+            WITH RECURSIVE line (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM line WHERE n < 10000) \
+            INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+              SELECT iif(n % 2, 0, n), n + step * 100000, n, 'pending', 1, 0, step * 5000 + n, step = 1 \
+              FROM line, (SELECT 1 AS step UNION SELECT 2 UNION SELECT 3)";
+        connection.execute_batch(lines).unwrap();
+        // The head of line n is due at 5,000 + n; odd lines are the operator's.
+        let table = [(5_000, [0, 0]), (5_002, [1, 1]), (5_010, [5, 5]), (50_000, [10, 10])];
+        for (now, expected) in table {
+            for (owner, count) in [WebhookOwner::Operator, WebhookOwner::Customers].into_iter().zip(expected) {
+                let now = Timestamp::from_unix_millis(now);
+                let due = due(&connection, now, 10, owner).unwrap();
+                let mut statement = connection.prepare(HEADS).unwrap();
+                let values = params![now.unix_millis(), owner == WebhookOwner::Operator, 10];
+                let again: Vec<i64> =
+                    statement.query_map(values, |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+                assert_eq!((due.len(), again.len()), (count, count), "{owner:?} at {now:?}");
+                let steps = statement.get_status(StatementStatus::VmStep);
+                assert!(steps < 150, "{steps} steps: {owner:?} at {now:?}");
+            }
+        }
+        connection.execute("UPDATE webhook SET state = 'disabled'", []).unwrap();
+        let later = Timestamp::from_unix_millis(50_000);
+        assert_eq!(due(&connection, later, 10, WebhookOwner::Operator).unwrap(), [], "it is being removed");
+    }
 }

@@ -7,6 +7,7 @@ use metering_core::{AccountId, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};
+use crate::events::line::Line;
 use crate::rows::{all, parse, timestamp};
 
 /// The columns that [`event`] reads from `event e LEFT JOIN account a`.
@@ -48,10 +49,16 @@ pub(crate) fn before(after: Option<&Cursor>) -> Result<i64> {
 pub(crate) fn forget(connection: &Connection, until: Timestamp, limit: usize) -> Result<usize> {
     let sql = format!(
         "DELETE FROM delivery WHERE event IN \
-         (SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at, number LIMIT {limit})"
+         (SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at, number LIMIT {limit}) \
+         RETURNING webhook, account, is_head"
     );
     let until = [until.unix_millis()];
-    connection.prepare_cached(&sql).and_then(|mut s| s.execute(until)).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let deleted = all(&mut statement, until, |row| {
+        let line = Line { webhook: row.get(0)?, account: row.get(1)? };
+        Ok(Ok(row.get::<_, bool>(2)?.then_some(line)))
+    })?;
+    deleted.into_iter().flatten().try_for_each(|line| line.promote(connection))?;
     let sql = format!(
         "DELETE FROM event WHERE number IN \
          (SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at, number LIMIT {limit})"

@@ -12,6 +12,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::access::accounts;
 use crate::error::{Result, corrupt_column, store_error};
+use crate::events::line::{self, Line};
 use crate::journal::Snapshot;
 use crate::rows::{all, first, parse, timestamp};
 
@@ -25,6 +26,9 @@ const OF_OWNER: &str = "coalesce(w.account, 0) = ?1 ORDER BY w.id";
 
 /// The row number of the operator's own webhooks, as the index `webhook_owner` has it.
 pub(super) const OPERATOR: i64 = 0;
+
+/// The row number of the operator's own webhook.
+const OPERATORS_ROW: i64 = 0;
 
 fn select(condition: &str) -> String {
     format!("SELECT w.id, {COLUMNS} FROM {TABLES} WHERE {condition}")
@@ -77,7 +81,7 @@ pub(crate) fn create(snapshot: &Snapshot<'_>, new: NewWebhook) -> Result<Webhook
 
 fn insert(connection: &Connection, account: Option<i64>, webhook: &Webhook) -> Result<()> {
     let sql = "INSERT INTO webhook (public_id, account, url, kinds, state, secret, old_secret, old_secret_until, \
-                 created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                 created_at, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let (current, old, old_until) = secret_columns(webhook);
     let values = params![
         webhook.id.as_bytes(),
@@ -89,6 +93,8 @@ fn insert(connection: &Connection, account: Option<i64>, webhook: &Webhook) -> R
         old.as_ref().map(|text| text.as_str()),
         old_until,
         webhook.created_at.unix_millis(),
+        // SQLite chooses the number of a customer's webhook.
+        account.is_none().then_some(OPERATORS_ROW),
     ];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
@@ -101,9 +107,18 @@ pub(crate) fn change(
     change: WebhookChange,
     now: Timestamp,
 ) -> Result<Option<Webhook>> {
-    let Some((row, webhook)) = by_id(connection, Some(account), id)? else { return Ok(None) };
-    let webhook = webhook.after(change, now);
+    let Some((row, before)) = by_id(connection, Some(account), id)? else { return Ok(None) };
+    let webhook = before.clone().after(change, now);
     update(connection, row, &webhook)?;
+    let line = Line { webhook: row, account: owner(connection, Some(account))? };
+    if webhook.state == WebhookState::Active {
+        line.promote(connection)?;
+    } else {
+        line.demote(connection)?;
+    }
+    if webhook.may_be_repaired(&before) {
+        line.hasten(connection, now)?;
+    }
     Ok(Some(webhook))
 }
 
@@ -129,7 +144,9 @@ pub(crate) fn set_operators(connection: &Connection, terms: WebhookTerms, now: T
     match by_id(connection, None, &id)? {
         Some((row, webhook)) => {
             // It may have been switched off to be deleted.
-            update(connection, row, &Webhook { terms, state: WebhookState::Active, ..webhook })
+            let was_active = webhook.state == WebhookState::Active;
+            update(connection, row, &Webhook { terms, state: WebhookState::Active, ..webhook })?;
+            if was_active { Ok(()) } else { line::promote_operators(connection) }
         }
         None => {
             let (state, secrets) = (WebhookState::Active, Vec::new());
@@ -142,26 +159,42 @@ pub(crate) fn set_operators(connection: &Connection, terms: WebhookTerms, now: T
 pub(crate) fn switch_off(connection: &Connection, account: Option<&AccountId>, id: &WebhookId) -> Result<Option<i64>> {
     let Some((row, webhook)) = by_id(connection, account, id)? else { return Ok(None) };
     update(connection, row, &Webhook { state: WebhookState::Disabled, ..webhook })?;
+    if account.is_some() {
+        Line { webhook: row, account: owner(connection, account)? }.demote(connection)?;
+    }
     Ok(Some(row))
 }
 
 /// Deletes at most `limit` deliveries of a webhook that is switched off. If none is left, deletes the webhook, and
 /// returns `true`.
 pub(crate) fn delete_slice(connection: &Connection, row: i64, limit: usize) -> Result<bool> {
-    let sql = format!("DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE webhook = ?1 LIMIT {limit})");
+    // Neither is deleted if it was switched on meanwhile.
+    let sql = format!(
+        "DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE webhook = ?1 LIMIT {limit}) \
+         AND EXISTS (SELECT 1 FROM webhook WHERE id = ?1 AND state = 'disabled')"
+    );
     if connection.execute(&sql, [row]).map_err(store_error)? == limit {
         return Ok(false);
     }
-    // Not if it was switched on meanwhile.
     let sql = "DELETE FROM webhook WHERE id = ?1 AND state = 'disabled'";
     connection.execute(sql, [row]).map(|_| true).map_err(store_error)
 }
 
-/// Marks a webhook of an account as gone; the operator's own one stays as it is.
-pub(super) fn mark_gone(connection: &Connection, row: i64) -> Result<()> {
-    let sql = "UPDATE webhook SET state = ?2 WHERE id = ?1 AND account IS NOT NULL";
-    let values = params![row, WebhookState::Gone.as_str()];
-    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+/// Marks the webhook of a line as gone; the operator's own one stays as it is.
+pub(super) fn mark_gone(connection: &Connection, line: Line) -> Result<()> {
+    if line.webhook == OPERATORS_ROW {
+        return Ok(());
+    }
+    let values = params![line.webhook, WebhookState::Gone.as_str()];
+    let sql = "UPDATE webhook SET state = ?2 WHERE id = ?1";
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map_err(store_error)?;
+    line.demote(connection)
+}
+
+/// Whether the operator's own webhook is there, and is not being removed.
+pub(super) fn is_operators_active(connection: &Connection) -> Result<bool> {
+    let sql = "SELECT 1 FROM webhook WHERE id = ?1 AND state = 'active'";
+    connection.prepare_cached(sql).and_then(|mut s| s.exists([OPERATORS_ROW])).map_err(store_error)
 }
 
 /// The columns of a webhook's secrets: the current one, the one that it replaced, and until when that one is used.

@@ -10,7 +10,7 @@ ALTER TABLE api_key ADD COLUMN alert_below INTEGER CHECK (alert_below IS NULL OR
 ALTER TABLE key_meter ADD COLUMN raised INTEGER NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 4);
 
 CREATE TABLE webhook (
-  -- In the order of creation.
+  -- In the order of creation; 0 is the operator's own one.
   id INTEGER PRIMARY KEY,
   public_id BLOB NOT NULL UNIQUE CHECK (length(public_id) = 16),
   -- Whose events it receives; NULL for the operator's own one, which receives those of all accounts.
@@ -24,7 +24,8 @@ CREATE TABLE webhook (
   -- The secret that it replaced, and until when requests are signed with that one too.
   old_secret TEXT CHECK (old_secret IS NULL OR secret IS NOT NULL),
   old_secret_until INTEGER CHECK ((old_secret_until IS NULL) = (old_secret IS NULL)),
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  CHECK ((id = 0) = (account IS NULL))
 ) STRICT;
 
 -- By owner, and in the order of creation. 0 stands for the operator, since NULL cannot be compared.
@@ -44,6 +45,7 @@ CREATE TABLE event (
 CREATE INDEX event_account ON event (account, number);
 CREATE INDEX event_age ON event (created_at);
 
+-- The deliveries of one account's events to one webhook are a line. They are sent one at a time, in the order of events.
 CREATE TABLE delivery (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   webhook INTEGER NOT NULL REFERENCES webhook (id),
@@ -59,12 +61,16 @@ CREATE TABLE delivery (
   last_at INTEGER,
   last_status INTEGER CHECK (last_status IS NULL OR last_at IS NOT NULL),
   last_error TEXT CHECK (last_error IS NULL OR last_at IS NOT NULL),
+  -- Whether it is the first pending delivery of its line. No delivery to a webhook that is not active has this flag,
+  -- except while the operator's webhook is being removed.
+  is_head INTEGER NOT NULL DEFAULT 0 CHECK (is_head IN (0, 1) AND (is_head = 0 OR state = 'pending')),
   UNIQUE (event, webhook)
 ) STRICT;
 
--- The first pending delivery of each line, which is the deliveries of one account's events to one webhook. It has all
--- that looking for due deliveries reads.
-CREATE INDEX delivery_line ON delivery (webhook, account, event, next_at) WHERE state = 'pending';
+-- What is due, oldest first, for the operator and for customers.
+CREATE INDEX delivery_due ON delivery ((webhook = 0), next_at) WHERE is_head;
+-- The pending deliveries of each line.
+CREATE INDEX delivery_line ON delivery (webhook, account, event) WHERE state = 'pending';
 -- For lists, newest first.
 CREATE INDEX delivery_webhook ON delivery (webhook, id);
 CREATE INDEX delivery_account ON delivery (account, id);

@@ -36,7 +36,7 @@ async fn damaged_rows_name_their_column() {
         ("UPDATE delivery SET state = 'odd'", "delivery.state: "),
         ("UPDATE delivery SET attempts = -1", "delivery.attempts: "),
         ("UPDATE delivery SET last_at = 1, last_status = 65536", "delivery.last_status: "),
-        ("UPDATE meter SET alert_raised = 4", "meter.alert_raised: "),
+        ("UPDATE meter SET alert_raised = 5", "meter.alert_raised: "),
     ];
     for (damage, expected) in table {
         let folder = fast_folder();
@@ -102,7 +102,7 @@ async fn a_damaged_alert_refuses_charges() {
     let store = SqliteStore::open(&file).unwrap();
     let (_, key) = account(&store, 5).await;
     assert_eq!(charge(&store, key).await, Ok(4));
-    execute(&file, "PRAGMA ignore_check_constraints = on; UPDATE meter SET alert_raised = 4");
+    execute(&file, "PRAGMA ignore_check_constraints = on; UPDATE meter SET alert_raised = 5");
     let postings = vec![metering_core::charging::Posting::Charge(crate::scene::charge_of(key, Default::default()))];
     let refused = store.commit(postings, NOON).await;
     assert!(
