@@ -12,8 +12,8 @@ use tokio_postgres::Row;
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
-use crate::events::outbox;
-use crate::events::webhooks::{self, before};
+use crate::events::outbox::{self, before};
+use crate::events::webhooks;
 use crate::rows::{Values, all, bytes, execute, first, one, optional_timestamp, timestamp, unsigned};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
 

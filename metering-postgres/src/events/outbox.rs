@@ -3,16 +3,15 @@
 //! One statement does all of that, so that a commit of charges can send it with its other rows. The meters of the
 //! accounts must be locked, so that the events of an account are numbered in the order of their commits.
 
-use metering_core::AccountId;
-use metering_core::backend::{one_more_than, page_of_rows};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::events::{Event, EventKind, NewEvent};
 use metering_core::store::{Cursor, Page};
+use metering_core::{AccountId, StoreError};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
-use crate::events::webhooks::before;
 use crate::rows::{all, execute, optional_parsed, timestamp};
 
 /// Writes events and their deliveries. The condition for a webhook is
@@ -107,4 +106,12 @@ pub(crate) fn event(row: &Row, first: usize) -> Result<Event> {
         data: row.try_get(first + 3)?,
         created_at: timestamp(row, first + 4)?,
     })
+}
+
+/// Lists of events and deliveries are newest first: a page begins below the last number of the page before.
+///
+/// # Errors
+/// When the cursor is not of this store.
+pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
+    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
 }

@@ -2,12 +2,11 @@
 
 use std::ops::Deref;
 
-use metering_core::backend::row_of_cursor;
 use metering_core::events::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
-use metering_core::store::{Cursor, WebhookCreated};
-use metering_core::{AccountId, StoreError, Timestamp};
+use metering_core::store::WebhookCreated;
+use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::accounts;
@@ -228,12 +227,4 @@ pub(crate) fn webhook(row: &Row, first: usize) -> Result<Webhook> {
         secrets,
         created_at: timestamp(row, first + 9)?,
     })
-}
-
-/// Lists are newest first: a page begins below the last number of the page before.
-///
-/// # Errors
-/// When the cursor is not of this store.
-pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
-    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
 }
