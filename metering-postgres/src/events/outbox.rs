@@ -12,21 +12,30 @@ use tokio_postgres::Row;
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
+use crate::events::heads::first_of_line;
 use crate::rows::{all, execute, optional_parsed, timestamp};
 
 /// Writes events and their deliveries. The condition for a webhook is
 /// [`Webhook::receives`](metering_core::events::Webhook::receives). The webhooks are locked, so that none is deleted
-/// until its deliveries can be deleted with it.
-pub(crate) const INSERT: &str = "WITH written AS ( \
+/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it.
+pub(crate) const INSERT: &str = concat!(
+    "WITH written AS ( \
        INSERT INTO event (account, kind, data, created_at) SELECT new.account, new.kind, new.data, new.created_at \
        FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) WITH ORDINALITY \
          AS new (account, kind, data, created_at, place) ORDER BY new.place \
-       RETURNING number, account, kind, created_at) \
-     INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-     SELECT w.id, e.number, e.account, 'pending', 0, e.created_at, e.created_at \
-     FROM written e JOIN webhook w ON (w.account = e.account OR w.account IS NULL) AND w.state = 'active' \
-       AND (w.kinds = '' OR e.kind = ANY (string_to_array(w.kinds, ' '))) \
-     ORDER BY e.number, w.id FOR KEY SHARE OF w";
+       RETURNING number, account, kind, created_at), \
+     received AS ( \
+       SELECT w.id AS webhook, e.number, e.account, e.created_at \
+       FROM written e JOIN webhook w ON (w.account = e.account OR w.account IS NULL) AND w.state = 'active' \
+         AND (w.kinds = '' OR e.kind = ANY (string_to_array(w.kinds, ' '))) \
+       FOR KEY SHARE OF w) \
+     INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+     SELECT line.webhook, line.number, line.account, 'pending', 0, line.created_at, line.created_at, \
+       row_number() OVER (PARTITION BY line.webhook, line.account ORDER BY line.number) = 1 AND (",
+    first_of_line!(),
+    ") IS NULL \
+     FROM received line ORDER BY line.number, line.webhook"
+);
 
 /// The columns that [`event`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "e.number, o.org_id, e.kind, e.data, e.created_at";
