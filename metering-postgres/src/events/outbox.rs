@@ -124,3 +124,50 @@ pub(crate) fn event(row: &Row, first: usize) -> Result<Event> {
 pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
     if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
 }
+
+#[cfg(test)]
+mod tests {
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+
+    use super::INSERT;
+    use crate::PostgresStore;
+
+    /// The first event of a line is marked as its head, if nothing is pending there. That is one seek, however many
+    /// deliveries wait, also with the plan for all values that prepared statements keep.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_insert_marks_heads_with_a_seek_for_each_line() {
+        if is_skipped() {
+            return;
+        }
+        let url = Cluster::shared().fresh_schema();
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        // 30,000 pending deliveries: one of each account, and for account 7 all of another webhook's.
+        run("INSERT INTO account (id, org_id, agent_name, created_at) \
+               SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 9) n; \
+             INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
+               SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE WHEN n > 0 THEN 7 + n % 2 END, \
+                 'https://hooks.example.com/', '', CASE n WHEN 4 THEN 'disabled' ELSE 'active' END, 0 \
+               FROM generate_series(0, 4) n; \
+             INSERT INTO event SELECT n, n, 'key.created', '{}', 0 FROM generate_series(1, 15000) n; \
+             SELECT setval('event_number', 20000); \
+             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+               SELECT h * 2, n, CASE h WHEN 0 THEN n ELSE 7 END, 'pending', 0, 0, 0, h = 0 OR n = 1 \
+               FROM generate_series(1, 15000) n, generate_series(0, 1) h WHERE h = 1 OR n <> 7; \
+             ANALYZE delivery, event, webhook");
+        let execute = "EXECUTE written ('{7,8,7,7,20000}', '{key.created,key.created,key.leaked,key.created,key.created}', \
+             '{a,b,c,d,e}', '{1,2,3,4,5}')";
+        let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE written AS {INSERT}");
+        let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {execute}"));
+        let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on delivery p")).collect();
+        let is_seek = |scan: &&str| scan.contains("using delivery_pending") && scan.ends_with("loops=6)");
+        assert!(scans.len() == 1 && scans.iter().all(is_seek), "{plan}");
+        let heads = "SELECT string_agg(format('%s/%s/%s', webhook, d.account, e.data), ' ' ORDER BY webhook, d.account) \
+             FROM delivery d JOIN event e ON e.number = d.event WHERE d.is_head AND e.number > 20000";
+        // The operator has a pending delivery of account 8, but none of 7 and 20000; account 7 has some on the way to
+        // its own webhook, 2, and account 8 none to its webhooks 1 and 3.
+        assert_eq!(run(heads), "0/7/a 0/20000/e 1/8/b 3/8/b");
+        assert_eq!(run("SELECT count(*) FROM delivery d WHERE event > 20000"), "10");
+    }
+}

@@ -176,3 +176,66 @@ async fn heads_are_marked_after_each_of_many_random_steps() {
     }
     assert!(done.iter().all(|count| *count > 10), "{done:?}");
 }
+
+/// Claims, and ends what was claimed, until nothing happens any more.
+async fn drain(store: &PostgresStore, now: Timestamp) -> usize {
+    let mut delivered = 0;
+    loop {
+        let mut due = store.claim_deliveries(now, LEASE, 50, WebhookOwner::Customers).await.unwrap();
+        due.extend(store.claim_deliveries(now, LEASE, 50, WebhookOwner::Operator).await.unwrap());
+        if due.is_empty() {
+            return delivered;
+        }
+        for DueDelivery { delivery, .. } in due {
+            let finished =
+                store.finish_delivery(delivery.id, delivery.progress.attempts, outcome(9), now).await.unwrap();
+            delivered += usize::from(finished.is_some());
+        }
+    }
+}
+
+/// Charges on two nodes write events while deliveries end, are resent, and webhooks are switched off and on.
+#[tokio::test(flavor = "multi_thread")]
+async fn charges_and_couriers_at_the_same_time_leave_no_event_behind() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(1_000, 6).await;
+    scene.other.set_operator_webhook(Some(terms()), NOON).await.unwrap();
+    let accounts = accounts(&scene.other).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for (place, account) in accounts.iter().enumerate() {
+        let hook = webhook(&scene.other, &account.0).await;
+        let node = if place % 2 == 0 { scene.node.clone() } else { scene.other.clone() };
+        let (account, charger) = (account.clone(), node.clone());
+        let id = account.0.clone();
+        tasks.spawn(async move {
+            for _ in 0..30 {
+                charge(&charger, &account, NOON).await;
+            }
+        });
+        tasks.spawn(async move {
+            let mut dice = Dice(u64::try_from(place).unwrap());
+            for round in 0..30 {
+                drain(&node, NOON).await;
+                let change = WebhookChange::Terms { url: None, kinds: None, disabled: Some(round % 2 == 0) };
+                node.change_webhook(&id, &hook, change, NOON).await.unwrap().unwrap();
+                let all = node.deliveries(Some(&id), DeliveryFilter::default(), None, 100).await.unwrap().items;
+                if !all.is_empty() {
+                    node.resend(None, all[dice.below(all.len())].id, NOON).await.unwrap();
+                }
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
+    assert_eq!(run(WRONG), "");
+    // What another claimer was given is due again after its lease.
+    drain(&scene.node, NOON.saturating_add(LEASE)).await;
+    let pending = "FROM delivery d JOIN webhook w ON w.id = d.webhook WHERE d.state = 'pending' AND w.state = 'active'";
+    assert_eq!(run(&format!("SELECT count(*) {pending}")), "0");
+    let to_operator = "SELECT count(*) FROM delivery WHERE webhook = 0 AND state = 'delivered'";
+    assert_eq!(run(to_operator), (ACCOUNTS * (30 + 1)).to_string(), "each charge's, and that of the first key");
+}
