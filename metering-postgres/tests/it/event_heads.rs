@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The deliveries whose mark is wrong by the definition of a head.
-const WRONG: &str = "SELECT d.id, d.is_head FROM delivery d JOIN webhook w ON w.id = d.webhook WHERE d.is_head <> ( \
+pub(crate) const WRONG: &str = "SELECT d.id, d.is_head FROM delivery d JOIN webhook w ON w.id = d.webhook WHERE d.is_head <> ( \
        d.state = 'pending' AND (w.state = 'active' OR w.account IS NULL) AND NOT EXISTS ( \
          SELECT FROM delivery p WHERE p.state = 'pending' AND p.webhook = d.webhook AND p.account = d.account \
            AND (p.event, p.id) < (d.event, d.id)))";
