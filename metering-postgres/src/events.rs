@@ -2,5 +2,7 @@
 
 pub(crate) mod deliveries;
 pub(crate) mod due;
+pub(crate) mod heads;
 pub(crate) mod outbox;
+pub(crate) mod progress;
 pub(crate) mod webhooks;

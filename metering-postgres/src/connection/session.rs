@@ -171,6 +171,21 @@ pub(crate) trait GenericClient: Sync {
         self.session().execute(statement, values)
     }
 
+    /// Like [`GenericClient::execute`], if there is a statement to run.
+    fn execute_if_any(
+        &self,
+        statement: Option<&Prepared<'_>>,
+        values: Values<'_>,
+    ) -> impl Future<Output = Result<u64, Error>> + Send {
+        let session = self.session();
+        async move {
+            match statement {
+                Some(statement) => session.execute(statement, values).await,
+                None => Ok(0),
+            }
+        }
+    }
+
     /// Runs statements without values, one after the other.
     fn batch_execute(&self, sql: &str) -> impl Future<Output = Result<(), Error>> + Send {
         self.session().client.batch_execute(sql)

@@ -2,8 +2,7 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, Progress,
-    WebhookId, WebhookState,
+    AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, WebhookId, WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
@@ -11,17 +10,13 @@ use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
-use crate::error::{Result, corrupt};
-use crate::events::outbox;
-use crate::events::webhooks::{self, before};
-use crate::rows::{Values, all, bytes, execute, first, one, optional_timestamp, timestamp, unsigned};
+use crate::error::Result;
+use crate::events::heads::{self, Line};
+use crate::events::outbox::{self, before};
+use crate::events::progress::{self, PROGRESS};
+use crate::events::webhooks;
+use crate::rows::{Values, all, bytes, execute, first, one};
 use crate::transactions::serialized::{SerializedWrite, lock_meter};
-
-/// The columns that [`progress`] reads.
-pub(crate) const PROGRESS: &str = "d.state, d.attempts, d.since, d.next_at, d.last_at, d.last_status, d.last_error";
-
-/// How many columns [`PROGRESS`] has.
-const PROGRESS_WIDTH: usize = 7;
 
 /// The tables of a delivery, its event and its webhook.
 pub(crate) const TABLES: &str = "delivery d JOIN webhook w ON w.id = d.webhook JOIN event e ON e.number = d.event \
@@ -33,7 +28,7 @@ pub(crate) fn columns() -> String {
 }
 
 /// How many columns [`columns`] returns.
-pub(crate) const WIDTH: usize = 2 + PROGRESS_WIDTH + 5;
+pub(crate) const WIDTH: usize = 2 + progress::WIDTH + 5;
 
 /// The deliveries to the webhooks of an account, or to all, newest first, at most `limit` after a cursor.
 pub(crate) async fn list<C: GenericClient>(
@@ -107,7 +102,8 @@ pub(crate) async fn test(
     let sql = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
                VALUES ($1, $2, $3, 'pending', 0, $4, $4) RETURNING id";
     let row = one(client, sql, &[&rows.webhook, &number, &account, &now.unix_millis()]).await?;
-    by_id(client, DeliveryId::new(row.try_get(0)?)).await
+    heads::mark(client, &[Line { webhook: rows.webhook, account }]).await?;
+    Ok(by_id(client, DeliveryId::new(row.try_get(0)?)).await?.map(|(delivery, _)| delivery))
 }
 
 /// Records how an attempt ended.
@@ -119,13 +115,21 @@ pub(crate) async fn finish(
     now: Timestamp,
 ) -> Result<Option<Delivery>> {
     let client = write.client();
-    let Some(delivery) = by_id(client, id).await? else { return Ok(None) };
-    let Some(progress) = delivery.progress.finished(attempt, outcome, now) else { return Ok(None) };
-    set_progress(client, id, &progress).await?;
+    let Some((delivery, line)) = by_id(client, id).await? else { return Ok(None) };
+    let Some(progress) = delivery.progress.clone().finished(attempt, outcome, now) else { return Ok(None) };
+    if progress.state == DeliveryState::Pending {
+        progress::set(client, id.get(), &progress).await?;
+        return Ok(Some(Delivery { progress, ..delivery }));
+    }
+    heads::lock(client, &[line]).await?;
+    progress::set(client, id.get(), &progress).await?;
     if *outcome == AttemptOutcome::Gone {
+        // If an older one was resent meanwhile, that is the head.
+        heads::unmark(client, line).await?;
         let sql = "UPDATE webhook SET state = $2 WHERE public_id = $1 AND account IS NOT NULL";
         execute(client, sql, &[&delivery.webhook.as_bytes().as_slice(), &WebhookState::Gone.as_str()]).await?;
     }
+    heads::mark(client, &[line]).await?;
     Ok(Some(Delivery { progress, ..delivery }))
 }
 
@@ -137,35 +141,28 @@ pub(crate) async fn resend(
     now: Timestamp,
 ) -> Result<Option<Delivery>> {
     let client = write.client();
-    let Some(delivery) = by_id(client, id).await? else { return Ok(None) };
+    let Some((delivery, line)) = by_id(client, id).await? else { return Ok(None) };
     if account.is_some() && webhooks::find(client, account, &delivery.webhook).await?.is_none() {
         return Ok(None);
     }
+    let was_pending = delivery.progress.state == DeliveryState::Pending;
     let progress = delivery.progress.resent(now);
-    set_progress(client, id, &progress).await?;
+    if was_pending {
+        progress::set(client, id.get(), &progress).await?;
+    } else {
+        heads::lock(client, &[line]).await?;
+        heads::unmark(client, line).await?;
+        progress::set(client, id.get(), &progress).await?;
+        heads::mark(client, &[line]).await?;
+    }
     Ok(Some(Delivery { progress, ..delivery }))
 }
 
-async fn by_id<C: GenericClient>(client: &C, id: DeliveryId) -> Result<Option<Delivery>> {
-    let sql = format!("SELECT {} FROM {TABLES} WHERE d.id = $1", columns());
-    first(client, &sql, &[&id.get()]).await?.as_ref().map(delivery).transpose()
-}
-
-async fn set_progress<C: GenericClient>(client: &C, id: DeliveryId, progress: &Progress) -> Result<()> {
-    let sql = "UPDATE delivery SET state = $2, attempts = $3, since = $4, next_at = $5, last_at = $6, \
-               last_status = $7, last_error = $8 WHERE id = $1";
-    let last = progress.last.as_ref();
-    let values: Values<'_> = &[
-        &id.get(),
-        &progress.state.as_str(),
-        &i64::from(progress.attempts),
-        &progress.since.unix_millis(),
-        &progress.next_at.unix_millis(),
-        &last.map(|last| last.at.unix_millis()),
-        &last.and_then(|last| last.status).map(i64::from),
-        &last.and_then(|last| last.error.as_deref()),
-    ];
-    execute(client, sql, values).await.map(drop)
+/// A delivery and its line.
+async fn by_id<C: GenericClient>(client: &C, id: DeliveryId) -> Result<Option<(Delivery, Line)>> {
+    let sql = format!("SELECT {}, d.webhook, d.account FROM {TABLES} WHERE d.id = $1", columns());
+    let row = first(client, &sql, &[&id.get()]).await?;
+    row.as_ref().map(|row| Ok((delivery(row)?, Line::read(row, WIDTH)?))).transpose()
 }
 
 /// Reads a delivery from [`columns`].
@@ -173,28 +170,8 @@ pub(crate) fn delivery(row: &Row) -> Result<Delivery> {
     Ok(Delivery {
         id: DeliveryId::new(row.try_get(0)?),
         webhook: WebhookId::from_bytes(bytes(row, 1)?),
-        event: outbox::event(row, 2 + PROGRESS_WIDTH)?,
-        progress: progress(row, 2)?,
-    })
-}
-
-/// Reads how far a delivery is from [`PROGRESS`], which starts at `first`.
-pub(crate) fn progress(row: &Row, first: usize) -> Result<Progress> {
-    let state: &str = row.try_get(first)?;
-    let state = DeliveryState::from_name(state);
-    let last = match optional_timestamp(row, first + 4)? {
-        None => None,
-        Some(at) => {
-            let status = row.try_get::<_, Option<i64>>(first + 5)?.map(|_| unsigned(row, first + 5)).transpose()?;
-            Some(AttemptResult { at, status, error: row.try_get(first + 6)? })
-        }
-    };
-    Ok(Progress {
-        state: state.ok_or_else(|| corrupt("a delivery is in an unknown state"))?,
-        attempts: unsigned(row, first + 1)?,
-        since: timestamp(row, first + 2)?,
-        next_at: timestamp(row, first + 3)?,
-        last,
+        event: outbox::event(row, 2 + progress::WIDTH)?,
+        progress: progress::progress(row, 2)?,
     })
 }
 
@@ -220,10 +197,10 @@ mod tests {
                SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \
              INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
                SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE n WHEN 1 THEN 7 WHEN 2 THEN 8 END, \
-                 'https://hooks.example.com/', '', 'active', 0 FROM generate_series(1, 3) n; \
+                 'https://hooks.example.com/', '', 'active', 0 FROM generate_series(0, 2) n; \
              INSERT INTO event SELECT n, 8, 'key.created', '{}', 0 FROM generate_series(1, 30000) n; \
              INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-               SELECT CASE WHEN n < 4 THEN 1 ELSE 2 + n % 2 END, n, 8, \
+               SELECT CASE WHEN n < 4 THEN 1 ELSE (n + 1) % 2 * 2 END, n, 8, \
                  CASE n % 5000 WHEN 1 THEN 'parked' ELSE 'delivered' END, 0, 0, 0 FROM generate_series(1, 30000) n; \
              ANALYZE account, webhook, event, delivery");
         let hook = |n: u8| format!("'\\x{}'", format!("{n:02}").repeat(16));

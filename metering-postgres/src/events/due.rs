@@ -17,35 +17,20 @@ use crate::transactions::serialized::SerializedWrite;
 /// How long a delivery that cannot be read is put off.
 const UNREADABLE: Duration = Duration::from_secs(60 * 60);
 
-/// The deliveries that may be sent at `$1`, at most `$3`: with `$2` those to the operator's webhook, otherwise those to
-/// customers. One seek in the index `delivery_pending` per webhook, one per line of the active ones (the events of an
-/// account on their way to a webhook), and one for the first delivery of each, no matter how many wait behind that.
-const DUE: &str = "WITH RECURSIVE hook (id) AS ( \
-       (SELECT d.webhook FROM delivery d WHERE d.state = 'pending' ORDER BY d.webhook LIMIT 1) \
-       UNION ALL \
-       SELECT next.webhook FROM hook CROSS JOIN LATERAL ( \
-         SELECT d.webhook FROM delivery d WHERE d.state = 'pending' AND d.webhook > hook.id \
-           ORDER BY d.webhook LIMIT 1) next), \
-     line (webhook, account) AS ( \
-       SELECT w.id, d.account FROM hook JOIN webhook w ON w.id = hook.id CROSS JOIN LATERAL ( \
-         SELECT p.account FROM delivery p WHERE p.state = 'pending' AND p.webhook = w.id \
-           ORDER BY p.webhook, p.account LIMIT 1) d \
-         WHERE w.state = 'active' AND (w.account IS NULL) = $2 \
-       UNION ALL \
-       SELECT line.webhook, next.account FROM line CROSS JOIN LATERAL ( \
-         SELECT d.account FROM delivery d \
-           WHERE d.state = 'pending' AND d.webhook = line.webhook AND d.account > line.account \
-           ORDER BY d.webhook, d.account LIMIT 1) next) \
-     SELECT d.id FROM line CROSS JOIN LATERAL ( \
-       SELECT p.id, p.next_at FROM delivery p \
-         WHERE p.state = 'pending' AND p.webhook = line.webhook AND p.account = line.account \
-         ORDER BY p.webhook, p.account, p.event, p.id LIMIT 1) d \
-     WHERE d.next_at <= $1 ORDER BY d.next_at, d.id LIMIT $3";
+/// The statement for the deliveries that may be sent at `$1`, at most `limit`: with `$2` those to the operator's webhook,
+/// otherwise those to customers. It reads as many entries of the index `delivery_due` as it returns, and none while the
+/// operator's webhook is switched off. The limit is a literal: with an unknown limit the database would plan for a large
+/// one, and sort all that is due.
+fn statement(limit: u32) -> String {
+    format!(
+        "SELECT d.id FROM delivery d WHERE d.is_head AND (d.webhook = 0) = $2 AND d.next_at <= $1 \
+         AND (NOT $2 OR EXISTS (SELECT FROM webhook w WHERE w.id = 0 AND w.state = 'active')) \
+         ORDER BY d.next_at, d.id LIMIT {limit}"
+    )
+}
 
 /// Which of the deliveries that were found may still be sent.
-const STILL_DUE: &str = "d.id = ANY ($1) AND d.state = 'pending' AND d.next_at <= $2 AND w.state = 'active' \
-     AND NOT EXISTS (SELECT FROM delivery p WHERE p.state = 'pending' AND p.webhook = d.webhook \
-       AND p.account = d.account AND (p.event, p.id) < (d.event, d.id))";
+const STILL_DUE: &str = "d.id = ANY ($1) AND d.is_head AND d.next_at <= $2 AND w.state = 'active'";
 
 /// The deliveries that are due, at most `limit`, the oldest first.
 pub(crate) async fn find<C: GenericClient>(
@@ -55,8 +40,11 @@ pub(crate) async fn find<C: GenericClient>(
     owner: WebhookOwner,
 ) -> Result<Vec<i64>> {
     let is_operator = owner == WebhookOwner::Operator;
-    let rows = all(client, DUE, &[&now.unix_millis(), &is_operator, &i64::from(limit)]).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    // Rounded up, so that a connection prepares few statements.
+    let sql = statement(limit.checked_next_power_of_two().unwrap_or(limit));
+    let rows = all(client, &sql, &[&now.unix_millis(), &is_operator]).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    rows.iter().take(limit).map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Claims those of the deliveries found that are still due. Those that cannot be read are put off.
@@ -110,11 +98,13 @@ fn due(row: &Row, now: Timestamp, lease: Duration) -> Result<DueDelivery> {
 mod tests {
     use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-    use super::DUE;
+    use super::statement;
     use crate::PostgresStore;
 
+    /// However many lines wait for a later time, and however many deliveries wait behind their heads. Prepared statements
+    /// keep one plan for all values after a few executions; so do these.
     #[tokio::test(flavor = "multi_thread")]
-    async fn deliveries_that_wait_behind_others_are_not_read() {
+    async fn a_look_reads_only_what_is_due() {
         if is_skipped() {
             return;
         }
@@ -122,32 +112,43 @@ mod tests {
         PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
         let schema = schema_of(&url);
         let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
-        // Eight lines. On those of the first webhook, the first delivery is not due yet; the second webhook is disabled,
-        // and the fourth one is a customer's.
+        // 30,000 lines of the operator and as many of customers, with two deliveries each. The heads of three are due.
         run("INSERT INTO account (id, org_id, agent_name, created_at) VALUES (7, 'org_7', 'agent', 0); \
              INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
-               SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE n WHEN 4 THEN 7 END, 'https://hooks.example.com/', \
-                 '', CASE n WHEN 2 THEN 'disabled' ELSE 'active' END, 0 FROM generate_series(1, 4) n; \
-             INSERT INTO event SELECT n, 1 + n % 2, 'key.created', '{}', 0 FROM generate_series(1, 20000) n; \
-             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-               SELECT w, n, 1 + n % 2, 'pending', 0, 0, CASE WHEN w = 1 AND n < 3 THEN 60 ELSE 0 END \
-               FROM generate_series(1, 20000) n, generate_series(1, 4) w; \
+               SELECT n, decode(lpad(to_hex(n), 32, '0'), 'hex'), CASE WHEN n > 0 THEN 7 END, \
+                 'https://hooks.example.com/', '', 'active', 0 FROM generate_series(0, 30000) n; \
+             INSERT INTO event SELECT n, n, 'key.created', '{}', 0 FROM generate_series(1, 60000) n; \
+             INSERT INTO delivery (id, webhook, event, account, state, attempts, since, next_at, is_head) \
+               SELECT h * 100000 + n, n % 30001 * h, n, n % 30001, 'pending', 0, 0, \
+                 CASE WHEN n IN (11, 22, 33) THEN 60 - n WHEN n <= 30000 THEN 100 ELSE 0 END, n <= 30000 \
+               FROM generate_series(1, 60000) n, generate_series(0, 1) h WHERE n <> 30001; \
              ANALYZE delivery, event, webhook");
-        for (is_operator, found) in [("TRUE", "5\n6"), ("FALSE", "7\n8")] {
-            let due = DUE.replace("$1", "30").replace("$2", is_operator).replace("$3", "100");
-            let webhooks =
-                format!("SELECT d.webhook * 2 - d.event % 2 FROM delivery d JOIN ({due}) f USING (id) ORDER BY 1");
-            assert_eq!(run(&webhooks), found);
-            let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {due}"));
-            let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on delivery")).collect();
-            // The first webhook, one seek for each later one and a last that finds none; the same for the lines of each
-            // that is asked for; and the first delivery of each line.
-            let few = |scan: &&str| {
-                let rows = scan.split_once("(actual rows=").and_then(|(_, rest)| rest.split([' ', '.']).next());
-                let is_seek = scan.contains("Index") && rows.is_some_and(|rows| rows == "1" || rows == "0");
-                is_seek && (1..=8).any(|loops| scan.ends_with(&format!("loops={loops})")))
-            };
-            assert!(scans.len() == 5 && scans.iter().all(few), "{plan}");
+        // operator, now, limit, state of the operator's webhook, found
+        let table = [
+            (true, 60, 4, "active", "33 22 11"),
+            (true, 60, 2, "active", "33 22"),
+            (true, 20, 4, "active", ""),
+            (true, 100, 4, "active", "33 22 11 1"),
+            (true, 100, 4, "disabled", ""),
+            (false, 60, 4, "disabled", "100033 100022 100011"),
+            (false, 20, 4, "active", ""),
+            (false, 100, 4, "active", "100033 100022 100011 100001"),
+        ];
+        for (is_operator, now, limit, state, found) in table {
+            run(&format!("UPDATE webhook SET state = '{state}' WHERE id = 0"));
+            let execute = format!("EXECUTE due ({now}, {is_operator})");
+            let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE due AS {}", statement(limit));
+            assert_eq!(
+                run(&format!("{prepared}; {execute}")).lines().collect::<Vec<_>>().join(" "),
+                found,
+                "{execute}"
+            );
+            let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
+            // The first line with pages is the whole statement's.
+            let pages =
+                plan.lines().find_map(|line| line.split_once("Buffers: shared hit=")).map_or("0", |line| line.1);
+            let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+            assert!(pages < 12 && !plan.contains("Sort"), "{execute}: {plan}");
         }
     }
 }

@@ -3,31 +3,39 @@
 //! One statement does all of that, so that a commit of charges can send it with its other rows. The meters of the
 //! accounts must be locked, so that the events of an account are numbered in the order of their commits.
 
-use metering_core::AccountId;
-use metering_core::backend::{one_more_than, page_of_rows};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::events::{Event, EventKind, NewEvent};
 use metering_core::store::{Cursor, Page};
+use metering_core::{AccountId, StoreError};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
-use crate::events::webhooks::before;
+use crate::events::heads::first_of_line;
 use crate::rows::{all, execute, optional_parsed, timestamp};
 
 /// Writes events and their deliveries. The condition for a webhook is
 /// [`Webhook::receives`](metering_core::events::Webhook::receives). The webhooks are locked, so that none is deleted
-/// until its deliveries can be deleted with it.
-pub(crate) const INSERT: &str = "WITH written AS ( \
+/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it.
+pub(crate) const INSERT: &str = concat!(
+    "WITH written AS ( \
        INSERT INTO event (account, kind, data, created_at) SELECT new.account, new.kind, new.data, new.created_at \
        FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) WITH ORDINALITY \
          AS new (account, kind, data, created_at, place) ORDER BY new.place \
-       RETURNING number, account, kind, created_at) \
-     INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
-     SELECT w.id, e.number, e.account, 'pending', 0, e.created_at, e.created_at \
-     FROM written e JOIN webhook w ON (w.account = e.account OR w.account IS NULL) AND w.state = 'active' \
-       AND (w.kinds = '' OR e.kind = ANY (string_to_array(w.kinds, ' '))) \
-     ORDER BY e.number, w.id FOR KEY SHARE OF w";
+       RETURNING number, account, kind, created_at), \
+     received AS ( \
+       SELECT w.id AS webhook, e.number, e.account, e.created_at \
+       FROM written e JOIN webhook w ON (w.account = e.account OR w.account IS NULL) AND w.state = 'active' \
+         AND (w.kinds = '' OR e.kind = ANY (string_to_array(w.kinds, ' '))) \
+       FOR KEY SHARE OF w) \
+     INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+     SELECT line.webhook, line.number, line.account, 'pending', 0, line.created_at, line.created_at, \
+       row_number() OVER (PARTITION BY line.webhook, line.account ORDER BY line.number) = 1 AND (",
+    first_of_line!(),
+    ") IS NULL \
+     FROM received line ORDER BY line.number, line.webhook"
+);
 
 /// The columns that [`event`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "e.number, o.org_id, e.kind, e.data, e.created_at";
@@ -107,4 +115,59 @@ pub(crate) fn event(row: &Row, first: usize) -> Result<Event> {
         data: row.try_get(first + 3)?,
         created_at: timestamp(row, first + 4)?,
     })
+}
+
+/// Lists of events and deliveries are newest first: a page begins below the last number of the page before.
+///
+/// # Errors
+/// When the cursor is not of this store.
+pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
+    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
+
+    use super::INSERT;
+    use crate::PostgresStore;
+
+    /// The first event of a line is marked as its head, if nothing is pending there. That is one seek, however many
+    /// deliveries wait, also with the plan for all values that prepared statements keep.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_insert_marks_heads_with_a_seek_for_each_line() {
+        if is_skipped() {
+            return;
+        }
+        let url = Cluster::shared().fresh_schema();
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        // 30,000 pending deliveries: one of each account, and for account 7 all of another webhook's.
+        run("INSERT INTO account (id, org_id, agent_name, created_at) \
+               SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 9) n; \
+             INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
+               SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE WHEN n > 0 THEN 7 + n % 2 END, \
+                 'https://hooks.example.com/', '', CASE n WHEN 4 THEN 'disabled' ELSE 'active' END, 0 \
+               FROM generate_series(0, 4) n; \
+             INSERT INTO event SELECT n, n, 'key.created', '{}', 0 FROM generate_series(1, 15000) n; \
+             SELECT setval('event_number', 20000); \
+             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+               SELECT h * 2, n, CASE h WHEN 0 THEN n ELSE 7 END, 'pending', 0, 0, 0, h = 0 OR n = 1 \
+               FROM generate_series(1, 15000) n, generate_series(0, 1) h WHERE h = 1 OR n <> 7; \
+             ANALYZE delivery, event, webhook");
+        let execute = "EXECUTE written ('{7,8,7,7,20000}', '{key.created,key.created,key.leaked,key.created,key.created}', \
+             '{a,b,c,d,e}', '{1,2,3,4,5}')";
+        let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE written AS {INSERT}");
+        let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {execute}"));
+        let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on delivery p")).collect();
+        let is_seek = |scan: &&str| scan.contains("using delivery_pending") && scan.ends_with("loops=6)");
+        assert!(scans.len() == 1 && scans.iter().all(is_seek), "{plan}");
+        let heads = "SELECT string_agg(format('%s/%s/%s', webhook, d.account, e.data), ' ' ORDER BY webhook, d.account) \
+             FROM delivery d JOIN event e ON e.number = d.event WHERE d.is_head AND e.number > 20000";
+        // The operator has a pending delivery of account 8, but none of 7 and 20000; account 7 has some on the way to
+        // its own webhook, 2, and account 8 none to its webhooks 1 and 3.
+        assert_eq!(run(heads), "0/7/a 0/20000/e 1/8/b 3/8/b");
+        assert_eq!(run("SELECT count(*) FROM delivery d WHERE event > 20000"), "10");
+    }
 }

@@ -2,17 +2,18 @@
 
 use std::ops::Deref;
 
-use metering_core::backend::row_of_cursor;
 use metering_core::events::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookSecret, WebhookState, WebhookTerms, WebhookUrl,
 };
-use metering_core::store::{Cursor, WebhookCreated};
-use metering_core::{AccountId, StoreError, Timestamp};
+use metering_core::store::WebhookCreated;
+use metering_core::{AccountId, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::accounts;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
+use crate::events::heads::{self, Line, OPERATOR};
+use crate::events::outbox;
 use crate::rows::{Values, all, bytes, execute, exists, first, optional_parsed, optional_timestamp, parsed, timestamp};
 use crate::transactions::serialized::SerializedWrite;
 
@@ -75,14 +76,14 @@ pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewWebhook) -> Resu
 /// Sets the operator's own webhook, and switches it on if a deletion of it was begun.
 pub(crate) async fn set_operator(write: &SerializedWrite<'_>, terms: WebhookTerms, now: Timestamp) -> Result<()> {
     let client = write.client();
-    let sql = "UPDATE webhook SET url = $1, kinds = $2, state = $3 WHERE account IS NULL";
+    let sql = "UPDATE webhook SET url = $1, kinds = $2, state = $3 WHERE id = 0";
     let active = WebhookState::Active.as_str();
     if execute(client, sql, &[&terms.url.as_str(), &terms.kinds.to_string(), &active]).await? > 0 {
         return Ok(());
     }
     let (id, state, secrets) = (WebhookId::OPERATOR, WebhookState::Active, Vec::new());
     let webhook = Webhook { id, account: None, terms, state, secrets, created_at: now };
-    insert(client, write.next_id().await?, None, &webhook).await
+    insert(client, OPERATOR, None, &webhook).await
 }
 
 /// Changes a webhook of an account.
@@ -94,8 +95,16 @@ pub(crate) async fn change(
     now: Timestamp,
 ) -> Result<Option<Webhook>> {
     let client = write.client();
-    let Some((rows, webhook)) = find(client, Some(account), id).await? else { return Ok(None) };
-    let webhook = webhook.after(change, now);
+    let Some((rows, before)) = find(client, Some(account), id).await? else { return Ok(None) };
+    let webhook = before.clone().after(change, now);
+    let line = Line { webhook: rows.webhook, account: rows.account.unwrap_or(outbox::NO_ACCOUNT) };
+    let (is_switched, may_be_repaired) = (webhook.state != before.state, webhook.may_be_repaired(&before));
+    if is_switched || may_be_repaired {
+        heads::lock(client, &[line]).await?;
+    }
+    if is_switched {
+        heads::unmark(client, line).await?;
+    }
     let sql = "UPDATE webhook SET url = $2, kinds = $3, state = $4, secret = $5, secret_expires_at = $6, \
                old_secret = $7, old_secret_expires_at = $8 WHERE id = $1";
     let (kinds, secrets) = (webhook.terms.kinds.to_string(), exposed(&webhook)?);
@@ -111,6 +120,12 @@ pub(crate) async fn change(
         &old_until,
     ];
     execute(client, sql, values).await?;
+    if is_switched {
+        heads::mark(client, &[line]).await?;
+    }
+    if may_be_repaired {
+        heads::hasten(client, line, now).await?;
+    }
     Ok(Some(webhook))
 }
 
@@ -122,17 +137,27 @@ pub(crate) async fn begin_deletion(
     id: &WebhookId,
 ) -> Result<Option<i64>> {
     let client = write.client();
-    // Without reading it: a row that is damaged can be deleted too.
-    let sql = "UPDATE webhook SET state = 'disabled' WHERE public_id = $1";
+    // Without reading all of it: a row that is damaged can be deleted too.
+    let sql = "SELECT id, coalesce(account, 0) FROM webhook WHERE public_id = $1";
     let id = id.as_bytes().as_slice();
     let row = match account {
         Some(account) => {
-            let sql = format!("{sql} AND account = (SELECT id FROM account WHERE org_id = $2) RETURNING id");
+            let sql = format!("{sql} AND account = (SELECT id FROM account WHERE org_id = $2)");
             first(client, &sql, &[&id, &account.as_str()]).await?
         }
-        None => first(client, &format!("{sql} AND account IS NULL RETURNING id"), &[&id]).await?,
+        None => first(client, &format!("{sql} AND account IS NULL"), &[&id]).await?,
     };
-    row.map(|row| Ok(row.try_get(0)?)).transpose()
+    let Some(row) = row else { return Ok(None) };
+    let line = Line::read(&row, 0)?;
+    if line.webhook != OPERATOR {
+        heads::lock(client, &[line]).await?;
+        heads::unmark(client, line).await?;
+    }
+    // Waits for those who insert deliveries to it, and later ones then see its state: while its deliveries are being
+    // deleted, no new one is taken for the head of its line, or not, because of one that is about to go.
+    execute(client, "SELECT FROM webhook WHERE id = $1 FOR UPDATE", &[&line.webhook]).await?;
+    execute(client, "UPDATE webhook SET state = 'disabled' WHERE id = $1", &[&line.webhook]).await?;
+    Ok(Some(line.webhook))
 }
 
 /// How far the deletion of a webhook is.
@@ -152,14 +177,14 @@ pub(crate) async fn delete_some(write: &SerializedWrite<'_>, webhook: i64) -> Re
     if !exists(client, "SELECT FROM webhook WHERE id = $1 AND state = 'disabled'", &[&webhook]).await? {
         return Ok(Deletion::Superseded);
     }
-    // The limit is a literal, as in the deletion of expired rows, and the order is the index's.
+    // The limit is a literal, as in the deletion of expired rows, and the order is the index's. The head of a line, the
+    // oldest, is deleted last: if the webhook is switched on again before, its lines have their heads.
     let order = "ORDER BY state, id DESC NULLS LAST";
     let some = format!("SELECT id FROM delivery WHERE webhook = $1 {order} LIMIT {BATCH_DELIVERIES}");
     let sql = format!("DELETE FROM delivery WHERE id = ANY (ARRAY ({some}))");
     if execute(client, &sql, &[&webhook]).await? == BATCH_DELIVERIES {
         return Ok(Deletion::Unfinished);
     }
-    // Charges that saw it before it was switched off may have added some deliveries. These go with it.
     execute(client, "DELETE FROM webhook WHERE id = $1", &[&webhook]).await?;
     Ok(Deletion::Done)
 }
@@ -228,12 +253,4 @@ pub(crate) fn webhook(row: &Row, first: usize) -> Result<Webhook> {
         secrets,
         created_at: timestamp(row, first + 9)?,
     })
-}
-
-/// Lists are newest first: a page begins below the last number of the page before.
-///
-/// # Errors
-/// When the cursor is not of this store.
-pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
-    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
 }

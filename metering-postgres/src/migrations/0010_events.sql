@@ -13,8 +13,8 @@ ALTER TABLE api_key ADD CHECK (alert_below IS NULL OR budget IS NOT NULL);
 ALTER TABLE key_meter ADD COLUMN raised BIGINT NOT NULL DEFAULT 0 CHECK (raised BETWEEN 0 AND 4);
 
 CREATE TABLE webhook (
-  -- In the order of creation.
-  id BIGINT PRIMARY KEY,
+  -- In the order of creation; 0 for the operator's own one.
+  id BIGINT PRIMARY KEY CHECK ((id = 0) = (account IS NULL)),
   public_id BYTEA NOT NULL UNIQUE CHECK (octet_length(public_id) = 16),
   -- NULL for the operator's own one.
   account BIGINT REFERENCES account (id),
@@ -69,8 +69,14 @@ CREATE TABLE delivery (
   -- The last attempt; all are NULL before the first one has ended.
   last_at BIGINT,
   last_status BIGINT CHECK (last_status IS NULL OR last_at IS NOT NULL),
-  last_error TEXT CHECK (last_error IS NULL OR last_at IS NOT NULL)
+  last_error TEXT CHECK (last_error IS NULL OR last_at IS NOT NULL),
+  -- Whether it is the first pending one of its line: the events of one account on their way to one webhook. None is while
+  -- a customer's webhook is switched off. Changed only while the account's `meter` is locked.
+  is_head BOOLEAN NOT NULL DEFAULT FALSE CHECK (NOT is_head OR state = 'pending')
 );
+
+-- What is due for the operator, and what is due for customers.
+CREATE INDEX delivery_due ON delivery ((webhook = 0), next_at, id) WHERE is_head;
 
 CREATE INDEX delivery_pending ON delivery (webhook, account, event, id) WHERE state = 'pending';
 

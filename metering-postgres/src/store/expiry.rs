@@ -9,7 +9,8 @@ use metering_core::{StoreError, Timestamp};
 
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
-use crate::rows::execute;
+use crate::events::heads;
+use crate::rows::{all, execute};
 use crate::store::{PostgresStore, check};
 use crate::transactions::outcome;
 use crate::transactions::serialized::SerializedWrite;
@@ -45,13 +46,14 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
         ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
         ("quote", "nonce", "honoured_until", unpaid_top_ups, now.saturating_sub(Quote::UNPAID_TOP_UP_RETENTION)),
         ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),
-        ("event", "number", "created_at", "TRUE", now.saturating_sub(Event::RETENTION)),
         ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
         ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),
         ("used_solution", "solution", "expires_at", "TRUE", now),
         ("email_link", "token", "expires_at", "TRUE", now),
     ];
-    let (mut forgotten, mut is_all) = (0, true);
+    // First, because it may wait for charges, and these may wait for what is deleted below.
+    let mut forgotten = forget_events(write, now.saturating_sub(Event::RETENTION)).await?;
+    let mut is_all = forgotten < BATCH_ROWS;
     for (table, key, expiry, which, until) in expired {
         let rows = forget_batch(write, table, key, expiry, which, until).await?;
         is_all &= rows < BATCH_ROWS;
@@ -62,6 +64,23 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
     let written = check::clock(write.client()).await?.saturating_sub(outcome::KEPT);
     is_all &= forget_batch(write, "outcome", "id", "written_at", "TRUE", written).await? < BATCH_ROWS;
     Ok((forgotten, is_all))
+}
+
+/// Deletes the oldest expired events with their deliveries, at most [`BATCH_ROWS`], and returns how many. If they held up
+/// later ones, these can be sent.
+async fn forget_events(write: &SerializedWrite<'_>, until: Timestamp) -> Result<u64> {
+    let client = write.client();
+    let old = format!("SELECT number FROM event WHERE created_at <= $1 ORDER BY created_at LIMIT {BATCH_ROWS}");
+    let old = all(client, &old, &[&until.unix_millis()]).await?;
+    if old.is_empty() {
+        return Ok(0);
+    }
+    let old: Vec<i64> = old.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let lines = heads::of_events(client, &old).await?;
+    heads::lock(client, &lines).await?;
+    let forgotten = execute(client, "DELETE FROM event WHERE number = ANY ($1)", &[&old]).await?;
+    heads::mark(client, &lines).await?;
+    Ok(forgotten)
 }
 
 /// Deletes the oldest expired rows of a table, at most [`BATCH_ROWS`], and returns how many.

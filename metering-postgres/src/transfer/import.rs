@@ -199,7 +199,7 @@ async fn finish(write: &SerializedWrite<'_>) -> Result<()> {
                last_id = greatest(last_id, (SELECT max(id) FROM ledger), (SELECT max(id) FROM audit_entry)) \
                WHERE id = 1";
     execute(client, sql, &[]).await?;
-    events::continue_numbers(client).await?;
+    events::finish(client).await?;
     let now = SystemClock.now().unix_millis();
     execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
 }

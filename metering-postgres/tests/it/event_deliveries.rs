@@ -15,6 +15,7 @@ use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Time
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
+use crate::event_heads::WRONG;
 use crate::events::{atoms, post, terms, told, webhook};
 use crate::hold_scene::Scene;
 use crate::lost_commits::NOON;
@@ -211,6 +212,13 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
     let comparison = compare(source, &target, &mut |_, _| {}).await.unwrap();
     assert!(comparison.is_equal(), "{comparison:?}");
     target.finish().await.unwrap();
+    let in_target = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&url)));
+    assert_eq!(in_target(WRONG), "");
+    assert_eq!(
+        in_target("SELECT count(*) FROM delivery WHERE is_head"),
+        "4",
+        "three webhooks, and the operator's test"
+    );
     for (section, count) in [(Section::Webhooks, 3), (Section::Events, 6), (Section::Deliveries, 11)] {
         // Page by page, so that the cursors are used.
         let (mut after, mut found) = (None, Vec::new());

@@ -4,6 +4,7 @@
 mod bad_postings;
 mod contract;
 mod event_deliveries;
+mod event_heads;
 mod events;
 mod expiry;
 mod hold_moves;

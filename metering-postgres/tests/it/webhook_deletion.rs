@@ -37,7 +37,8 @@ async fn fill(scene: &Scene, public_id: &WebhookId) {
                RETURNING number, account) \
              INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
                SELECT w.id, e.number, e.account, CASE e.number % 3 WHEN 0 THEN 'pending' ELSE 'delivered' END, 0, 0, 0 \
-               FROM written e, webhook w WHERE w.public_id = '\\x{public_id}'"
+               FROM written e, webhook w WHERE w.public_id = '\\x{public_id}'; \
+             UPDATE delivery SET is_head = TRUE WHERE id = (SELECT min(id) FROM delivery WHERE state = 'pending')"
         ),
     );
 }

@@ -46,9 +46,9 @@ impl<'s> Notices<'s> {
             ([&self.levels[0], &self.levels[1]], [&self.unmarked]);
         let events = self.rows.values();
         let (alerts, access, events) = join3(
-            super::write::execute(client, self.alerts.as_ref(), &levels),
-            super::write::execute(client, self.access.as_ref(), &access),
-            super::write::execute(client, self.events.as_ref(), &events),
+            client.execute_if_any(self.alerts.as_ref(), &levels),
+            client.execute_if_any(self.access.as_ref(), &access),
+            client.execute_if_any(self.events.as_ref(), &events),
         )
         .await;
         alerts?;

@@ -12,8 +12,8 @@ use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::left::Meters;
 use crate::charging::tail::Folds;
-use crate::connection::session::{Client, GenericClient, Prepared};
-use crate::connection::value::{Value, Values};
+use crate::connection::session::{Client, GenericClient};
+use crate::connection::value::Value;
 use crate::error::Result;
 use crate::transactions::outcome::{INSERT, TransactionId};
 use crate::usage::activity::{self, BlockRows};
@@ -60,12 +60,11 @@ pub(super) async fn write(
     let checked = async { if let Some(check) = &check { check.run(client).await } else { Ok(()) } };
     let writing = join5(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
-        execute(client, Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
-        join(client.execute(&meters, &meter_values), execute(client, key_meters.as_ref(), &key_meter_values)),
-        join(execute(client, holds.as_ref(), &hold_values), notices.run(client)),
+        client.execute_if_any(Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
+        join(client.execute(&meters, &meter_values), client.execute_if_any(key_meters.as_ref(), &key_meter_values)),
+        join(client.execute_if_any(holds.as_ref(), &hold_values), notices.run(client)),
         join3(
-            execute(
-                client,
+            client.execute_if_any(
                 Some(&remembered_results).filter(|_| !stored_result_rows.is_empty()),
                 &stored_result_values,
             ),
@@ -86,18 +85,6 @@ pub(super) async fn write(
     remembered_results?;
     outcome?;
     Ok(committed?)
-}
-
-/// Runs a statement, if there is one.
-pub(super) async fn execute(
-    client: &Client,
-    statement: Option<&Prepared<'_>>,
-    values: Values<'_>,
-) -> std::result::Result<u64, tokio_postgres::Error> {
-    match statement {
-        Some(statement) => client.execute(statement, values).await,
-        None => Ok(0),
-    }
 }
 
 /// Numbers the usage entries and adds them to the tails of their accounts. Returns what must be folded into other

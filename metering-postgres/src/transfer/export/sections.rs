@@ -17,7 +17,7 @@ use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::error::{Result, corrupt};
-use crate::events::{deliveries, outbox, webhooks};
+use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
@@ -189,7 +189,7 @@ fn of_events(section: Section) -> Source {
             Ok(Record::Event(Box::new(outbox::event(row, 0)?)))
         }),
         _ => Source::new(
-            format!("d.id, w.public_id, d.event, {}", deliveries::PROGRESS),
+            format!("d.id, w.public_id, d.event, {}", progress::PROGRESS),
             "delivery d JOIN webhook w ON w.id = d.webhook",
             &["d.id"],
             delivery_record,
@@ -202,7 +202,7 @@ fn delivery_record(row: &Row) -> Result<Record> {
         id: DeliveryId::new(row.try_get(0)?),
         webhook: WebhookId::from_bytes(bytes(row, 1)?),
         event: row.try_get(2)?,
-        progress: deliveries::progress(row, 3)?,
+        progress: progress::progress(row, 3)?,
     }))
 }
 

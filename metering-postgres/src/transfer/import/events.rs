@@ -7,13 +7,14 @@ use metering_core::{AccountId, Timestamp};
 use super::books::{column, of_kind};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
+use crate::events::heads;
 use crate::events::webhooks::{exposed, secret_columns};
 use crate::rows::execute;
 use crate::transactions::serialized::SerializedWrite;
 
 const WEBHOOKS: &str = "INSERT INTO webhook (id, public_id, account, url, kinds, state, secret, secret_expires_at, \
      old_secret, old_secret_expires_at, created_at) \
-     SELECT new.id, new.public_id, a.id, new.url, new.kinds, new.state, new.secret, new.secret_expires_at, \
+     SELECT CASE WHEN new.org_id IS NULL THEN 0 ELSE new.id END, new.public_id, a.id, new.url, new.kinds, new.state, new.secret, new.secret_expires_at, \
      new.old_secret, new.old_secret_expires_at, new.created_at \
      FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TEXT[], \
      $8::BIGINT[], $9::TEXT[], $10::BIGINT[], $11::BIGINT[]) \
@@ -105,7 +106,8 @@ pub(super) async fn deliveries(write: &SerializedWrite<'_>, records: &[Record]) 
     .await
 }
 
-/// Numbers the events and deliveries to come above the imported ones.
-pub(super) async fn continue_numbers<C: GenericClient>(client: &C) -> Result<()> {
+/// Numbers the events and deliveries to come above the imported ones, and marks those deliveries that may be sent.
+pub(super) async fn finish<C: GenericClient>(client: &C) -> Result<()> {
+    heads::mark_all(client).await?;
     execute(client, NUMBERS, &[]).await.map(drop)
 }
