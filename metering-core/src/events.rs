@@ -23,7 +23,8 @@ pub(crate) mod webhook;
 pub use address::{AddressPolicy, is_public};
 pub use courier::{Courier, CourierSettings, CourierStats, Wake, WebhookMessage, WebhookSender};
 pub use delivery::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
+    AttemptOutcome, AttemptResult, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery,
+    Progress,
 };
 pub use event::{BudgetEvent, Event, EventData, EventId, KeyEvent, NewEvent, PaymentEvent};
 pub use event_kind::{EventKind, EventKindError};

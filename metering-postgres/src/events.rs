@@ -1,5 +1,6 @@
 //! Events, the webhooks that they are sent to, and their deliveries.
 
+pub(crate) mod backlog;
 pub(crate) mod deliveries;
 pub(crate) mod due;
 pub(crate) mod heads;

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 use metering_core::FullStore;
@@ -17,6 +18,10 @@ use metering_sqlite::{SqliteStore, path_of_url};
 /// Faster than the C library's allocator on charged requests; see docs/performance.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long the end of the program waits for blocked threads. A DNS lookup for a webhook may block one for half a minute,
+/// and nothing depends on its result any more.
+const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -60,12 +65,14 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     let database = config.database_url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let announced = config.clone();
-    runtime.block_on(async {
+    let ended: Result<Ending, Failure> = runtime.block_on(async {
         let store = open(&database).await?;
         let database = shown(&database);
         let readers = open_chains(&config).await?;
         Ok(run(config, store, readers, |address| announce(&announced, &database, address), stop_signal()).await?)
-    })
+    });
+    runtime.shutdown_timeout(BLOCKED_THREADS);
+    ended
 }
 
 async fn open(database: &str) -> Result<Arc<dyn FullStore>, Failure> {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
-use metering_core::events::{DeliveryId, DeliveryState};
+use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -65,7 +65,8 @@ pub(super) trait Administrator: Send + Sync {
     async fn deliveries(
         &self,
         id: Option<&AccountId>,
-        state: Option<DeliveryState>,
+        filter: DeliveryFilter,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Failure>;
     /// Sends a delivery of any account again.

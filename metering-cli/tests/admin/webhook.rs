@@ -92,7 +92,14 @@ fn parked_deliveries_are_found_and_sent_again() {
     assert_eq!((row[0], row[1], row[3], row[4]), (number.as_str(), "webhook.test", "parked", "1"), "{table}");
     assert_eq!(row[6..], [id.as_str(), "503", "\u{fffd}"], "{table}");
     let first = scene.fixture.admin(&["webhook", "deliveries", "--limit", "1"]);
-    assert!(first.code == 0 && first.stderr.contains("newest 1; there are more"), "{first:?}");
+    let next = scene.fixture.json::<Value>(&["webhook", "deliveries", "--limit", "1"])["next"].clone();
+    let next = next.as_str().unwrap();
+    assert!(first.code == 0 && first.stderr.contains(&format!("run it again with --after {next}")), "{first:?}");
+    assert_eq!(scene.listed(&["--limit", "1", "--after", next]), both[1..]);
+    assert_eq!(scene.listed(&["--webhook", &id]), both);
+    assert_eq!(scene.listed(&["--webhook", &id, "--state", "parked", "--account", &scene.account.org_id]), both[1..]);
+    assert_eq!(scene.listed(&["--webhook", "we_00000000000000000000000000000000"]), [], "the operator's own");
+    scene.fixture.admin(&["webhook", "deliveries", "--after", "nonsense"]).failure(1);
 
     let text = scene.fixture.admin(&["webhook", "resend", &number, "--reason", "Ticket 311"]).success().stdout;
     assert!(text.starts_with("Queued for delivery.") && text.contains("pending"), "{text}");
@@ -130,6 +137,7 @@ fn what_does_not_exist_is_not_found() {
     for args in [
         &["webhook", "resend", "we_1"][..],
         &["webhook", "deliveries", "--state", "lost"],
+        &["webhook", "deliveries", "--webhook", "we_1"],
         &["account", "alert", org],
         &["account", "alert", org, "--below", "0"],
         &["account", "alert", org, "--below", "1", "--off"],

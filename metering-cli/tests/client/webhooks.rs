@@ -6,6 +6,9 @@ use crate::home::Home;
 use crate::stand_in::{Reply, StandIn};
 
 const ID: &str = "we_0123456789abcdef0123456789abcdef";
+/// Of other webhooks.
+const OTHER: &str = "we_1123456789abcdef0123456789abcdef";
+const THIRD: &str = "we_2123456789abcdef0123456789abcdef";
 const URL: &str = "https://hooks.example.com/metering?team=7";
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -63,6 +66,15 @@ fn a_secret_that_is_lost_says_how_to_get_another() {
     assert_eq!(service.requests().len(), 1, "a second try could make a second webhook");
     let lost = home.metering(&["webhooks", "rotate", ID]).failure(8);
     assert!(lost.contains("run the command again"), "{lost}");
+    for (reply, status) in [(Reply::error(503, "storage_unavailable"), 8), (Reply::error(429, "rate_limited"), 8)] {
+        let rotate = format!("/webhooks/{OTHER}/rotate");
+        service.on(&rotate, reply);
+        let refused = home.metering(&["webhooks", "rotate", OTHER]).failure(status);
+        assert!(!refused.contains("there may be a new secret"), "nothing happened: {refused}");
+    }
+    service.on(&format!("/webhooks/{THIRD}/rotate"), Reply::html(502));
+    let lost = home.metering(&["webhooks", "rotate", THIRD]).failure(8);
+    assert!(lost.contains("there may be a new secret"), "a proxy responded: {lost}");
     let unread = home.unread(&["webhooks", "create", URL]).failure(1);
     assert!(unread.contains(&format!("metering webhooks rotate {ID}")) && !unread.contains(SECRET), "{unread}");
 }

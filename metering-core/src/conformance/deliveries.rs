@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::access::account::AccountId;
 use crate::charging::hold::HoldAction;
-use crate::events::delivery::{Delivery, DeliveryFilter, DeliveryId, DeliveryState, Progress};
+use crate::events::delivery::{
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, Progress,
+};
 use crate::events::event::Event;
 use crate::events::event_kind::EventKind::{self, BalanceLow, HoldExpired, KeyCreated, KeyLeaked};
 use crate::events::webhook::{WebhookChange, WebhookId};
@@ -102,7 +104,7 @@ pub async fn deliveries_are_paged_and_filtered(store: Arc<dyn EventStore>) {
         sent.extend(send_tests(&*store, webhook, 1).await);
     }
     for due in claim(&*store, NOON).await {
-        let (webhook, gone) = (due.webhook.id, crate::events::delivery::AttemptOutcome::Gone);
+        let (webhook, gone) = (due.webhook.id, AttemptOutcome::Gone);
         let outcome = if webhook == first.id {
             delivered()
         } else if webhook == second.id {
@@ -163,6 +165,36 @@ pub async fn a_delivery_is_resent(store: Arc<dyn EventStore>) {
     let again = store.resend(None, id, parked).await.unwrap().expect("the operator resends any");
     assert_eq!((again.progress.state, again.progress.last), (DeliveryState::Pending, after.progress.last));
     assert_eq!(claim_one(&*store, parked).await.delivery.progress.attempts, 3);
+}
+
+/// The backlog counts pending and parked deliveries, and has the time of the oldest one that could be sent now.
+pub async fn the_backlog_is_counted(store: Arc<dyn EventStore>) {
+    let backlog = async |now| store.delivery_backlog(now).await.unwrap();
+    let of = |pending, parked, oldest_due| DeliveryBacklog { pending, parked, oldest_due };
+    assert_eq!(backlog(NOON).await, DeliveryBacklog::default());
+    let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
+    let [first, second] = [hook(&*store, &owner.id, &[]).await, hook(&*store, &other.id, &[]).await];
+    send_tests(&*store, &first, 3).await;
+    store.test_webhook(Some(&other.id), &second.id, at(10)).await.unwrap().expect("it exists");
+    assert_eq!(backlog(NOON.saturating_sub(Duration::from_millis(1))).await, of(4, 0, None), "none is due yet");
+    assert_eq!(backlog(at(20)).await, of(4, 0, Some(NOON)));
+    let due = claim(&*store, at(20)).await;
+    assert_eq!(due.len(), 2);
+    assert_eq!(backlog(at(21)).await, of(4, 0, None), "those that are due are claimed, and the others wait for them");
+    assert_eq!(backlog(at(80)).await, of(4, 0, Some(at(80))), "the claims have run out");
+    for due in due {
+        let outcome = if due.webhook.id == first.id { failed(Some(500)) } else { AttemptOutcome::Gone };
+        finish(&*store, &due, outcome, at(30)).await.expect("the attempt is the current one");
+    }
+    let retry = delivery(&*store, deliveries(&*store, Some(&owner.id)).await[0].id).await.progress.next_at;
+    assert_eq!(backlog(retry.saturating_sub(Duration::from_millis(1))).await, of(3, 1, None), "it waits to be retried");
+    assert_eq!(backlog(retry).await, of(3, 1, Some(retry)));
+    let off = WebhookChange::Terms { url: None, kinds: None, disabled: Some(true) };
+    store.change_webhook(&owner.id, &first.id, off, at(31)).await.unwrap();
+    assert_eq!(backlog(at(9_999)).await, of(3, 1, None), "nothing is due to a webhook that is off");
+    operator_hook(&*store, &[]).await;
+    store.test_webhook(None, &WebhookId::OPERATOR, at(40)).await.unwrap().expect("it exists");
+    assert_eq!(backlog(at(9_999)).await, of(4, 1, Some(at(40))), "the operator's own counts too");
 }
 
 /// Events and their deliveries are deleted after thirty days, whatever became of them. Webhooks stay.

@@ -290,7 +290,7 @@ fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "sending a webhook panicked");
+        tracing::error!(%error, "recording the outcome of a webhook attempt panicked");
     }
 }
 

@@ -138,6 +138,18 @@ pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
 }
 
+/// How many deliveries wait, in the whole store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeliveryBacklog {
+    /// How many are pending, those to webhooks that are switched off included.
+    pub pending: u64,
+    /// How many were parked.
+    pub parked: u64,
+    /// Since when the oldest delivery that may be sent now has been due; `None` if there is none. It grows older than a
+    /// few seconds only if no process delivers, or not fast enough: a delivery that waits after a failure is not due.
+    pub oldest_due: Option<Timestamp>,
+}
+
 impl AttemptOutcome {
     /// What a response with this HTTP status means. `retry_after` is how long it asks to wait.
     ///
@@ -204,7 +216,8 @@ impl Progress {
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
 
-    /// Queued again, regardless of its state. The retries begin anew.
+    /// Queued again, regardless of its state. The retries begin anew. If an attempt is under way, the next one does not
+    /// wait for its end, which no longer counts once the next one was claimed: a receiver may get both at the same time.
     #[must_use]
     pub fn resent(self, now: Timestamp) -> Self {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
@@ -271,6 +284,18 @@ mod tests {
         let done = second.finished(2, &delivered, START).unwrap();
         assert_eq!((done.state, done.last.clone().unwrap().status), (DeliveryState::Delivered, Some(204)));
         assert_eq!(done.finished(2, &delivered, START), None, "it has ended");
+    }
+
+    #[test]
+    fn an_attempt_that_was_under_way_at_a_resend_does_not_count_after_the_next_claim() {
+        let first = Progress::new(START).claimed(START, Duration::from_secs(60));
+        let again = first.resent(START).claimed(START, Duration::from_secs(60));
+        assert_eq!(again.attempts, 2);
+        assert_eq!(again.clone().finished(1, &failed(Some(500), None), START), None);
+        let delivered = AttemptOutcome::Delivered { status: 204 };
+        let done = again.finished(2, &delivered, START).unwrap();
+        assert_eq!(done.clone().finished(1, &failed(Some(500), None), START), None);
+        assert_eq!(done.state, DeliveryState::Delivered);
     }
 
     #[test]

@@ -64,7 +64,9 @@ pub enum WebhookUrlError {
     #[error("a webhook's URL must have a port from 1 to 65535, or none")]
     Port,
     /// Its host's name is local.
-    #[error("a webhook's host must be public: names such as localhost, *.local and *.internal are not")]
+    #[error(
+        "a webhook's host must be public: names such as localhost, *.local and *.internal, or without a dot, are not"
+    )]
     LocalName,
     /// Its host is an IP address that is not public.
     #[error("a webhook's host must have a public IP address; this one is private or reserved")]
@@ -82,7 +84,7 @@ impl WebhookUrl {
         if url.address().is_some_and(|address| !policy.allows(address)) {
             return Err(WebhookUrlError::PrivateAddress);
         }
-        if policy.is_public_only() && is_local(url.host()) {
+        if policy.is_public_only() && url.address().is_none() && is_local(url.host()) {
             return Err(WebhookUrlError::LocalName);
         }
         Ok(url)
@@ -152,10 +154,10 @@ fn parse(text: &str, schemes: &[&str], wrong_scheme: WebhookUrlError) -> Result<
     if url.as_str().len() > MAX_BYTES { Err(WebhookUrlError::TooLong) } else { Ok(WebhookUrl(url)) }
 }
 
-/// Whether a host's name ends in a local one. A dot after it makes no difference.
-fn is_local(host: &str) -> bool {
-    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
-    LOCAL_NAMES.contains(&last)
+/// Whether a host's name ends in a local one, or has no dot: a resolver looks that up in the domains of its own network. A
+/// dot after it makes no difference.
+fn is_local(name: &str) -> bool {
+    name.trim_end_matches('.').rsplit_once('.').is_none_or(|(_, last)| LOCAL_NAMES.contains(&last))
 }
 
 impl FromStr for WebhookUrl {

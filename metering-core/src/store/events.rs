@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
-use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery};
+use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::Event;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
 use crate::money::credits::Credits;
@@ -73,6 +73,11 @@ pub trait EventStore: Store {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<Delivery>, StoreError>;
+
+    /// How many deliveries wait, and since when the oldest one has been due that
+    /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so do
+    /// not call it often.
+    async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError>;
 
     /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process that
     /// sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up the

@@ -60,6 +60,22 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Makes every method fail until [`repair`](Self::repair) is called.
+    #[cfg(test)]
+    pub(crate) fn break_down(&self) {
+        let held = std::panic::AssertUnwindSafe(|| {
+            let _state = self.state.lock();
+            panic!("as the test wants it");
+        });
+        std::panic::catch_unwind(held).unwrap_err();
+    }
+
+    /// Ends [`break_down`](Self::break_down).
+    #[cfg(test)]
+    pub(crate) fn repair(&self) {
+        self.state.clear_poison();
+    }
+
     fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
         self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store's lock".to_owned()))
     }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookOwner, WebhookTerms,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook,
+    WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
 
 use crate::access::accounts;
 use crate::events::webhooks::Deletion;
-use crate::events::{deliveries, due, outbox, webhooks};
+use crate::events::{backlog, deliveries, due, outbox, webhooks};
 use crate::store::PostgresStore;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -105,6 +105,10 @@ impl EventStore for PostgresStore {
             Box::pin(async move { deliveries::list(client, account.as_ref(), filter, after.as_ref(), limit).await })
         })
         .await
+    }
+
+    async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
+        self.read(move |client| Box::pin(backlog::backlog(client, now))).await
     }
 
     async fn claim_deliveries(

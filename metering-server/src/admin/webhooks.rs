@@ -38,6 +38,7 @@ pub(super) async fn webhooks(app: &AdminApp, request: Request) -> Result<Reply, 
     ("limit" = Option<u32>, Query, description = "Maximum number of deliveries, 50 by default", minimum = 1, maximum = 1000),
 ), responses(
     (status = 200, description = "Deliveries", body = DeliveriesDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`", body = ErrorBody),
 ))]
 pub(super) async fn deliveries(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
@@ -55,7 +56,8 @@ pub(super) async fn deliveries(app: &AdminApp, request: Request) -> Result<Reply
 
 /// Send a delivery again
 ///
-/// Regardless of its state. Later events of its account wait for it.
+/// Regardless of its state. Later events of its account wait for it. If an attempt is under way, the webhook may get the
+/// event twice at the same time.
 #[utoipa::path(post, path = "/admin/webhooks/deliveries/{id}/resend", tag = "webhooks", security(("operator" = [])),
     request_body = ReasonRequest, params(("id" = i64, Path, description = "The delivery's id")), responses(
     (status = 202, description = "The delivery as it is now", body = DeliveryResponse),

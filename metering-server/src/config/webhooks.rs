@@ -13,9 +13,10 @@ use crate::config::{List, Network, Secret};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
-    /// Whether this process delivers webhooks, and lets customers create them. All nodes need the same value.
-    pub enabled: bool,
-    /// How many webhooks an account may have; 0 for none.
+    /// Whether this process delivers webhooks. Others on the same database may, and customers can create webhooks here
+    /// either way.
+    pub deliver: bool,
+    /// How many webhooks an account may have. With 0, customers can create none; those that exist are delivered to.
     pub max_per_account: u32,
     /// Networks that customers' webhooks may be sent to, in addition to public addresses.
     pub allowed_networks: List<Network>,
@@ -42,7 +43,7 @@ pub struct EventName(EventKind);
 impl Default for WebhooksConfig {
     fn default() -> Self {
         Self {
-            enabled: true,
+            deliver: true,
             max_per_account: 10,
             allowed_networks: List::default(),
             ca_file: None,
@@ -103,8 +104,8 @@ impl WebhooksConfig {
         if self.url.is_none() && (has_secret || has_previous || !self.events.is_empty()) {
             return invalid("url", "is required: the other keys are about the operator's own webhook");
         }
-        if self.url.is_some() && !self.enabled {
-            return invalid("url", "needs webhooks.enabled = true: this process would never send to it");
+        if self.url.is_some() && !self.deliver {
+            return invalid("url", "needs webhooks.deliver = true: this process would never send to it");
         }
         self.operators()?;
         self.operators_secrets().map(drop)
@@ -165,7 +166,7 @@ mod tests {
             (with("secret_file = '/nowhere/at/all'"), "webhooks.secret_file"),
             (with(&format!("secret = '{SECRET}'\nsecret_file = 'f'")), "webhooks.secret_file"),
             (with(&format!("secret = '{SECRET}'\nprevious_secret = 'hunter22'")), "webhooks.previous_secret:"),
-            (with(&format!("secret = '{SECRET}'\nenabled = false")), "webhooks.url"),
+            (with(&format!("secret = '{SECRET}'\ndeliver = false")), "webhooks.url"),
             (format!("secret = '{SECRET}'"), "webhooks.url"),
             ("events = 'balance.low'".to_owned(), "webhooks.url"),
             (format!("url = 'ftp://hooks.example/'\nsecret = '{SECRET}'"), "webhooks.url"),
@@ -179,7 +180,9 @@ mod tests {
         for text in ["events = 'balance.lo'", "allowed_networks = '10.0.0.0/33'", "uri = 'x'", "max_per_account = -1"] {
             assert!(toml::from_str::<WebhooksConfig>(text).is_err(), "{text}");
         }
-        assert!(read("").check().is_ok());
+        for text in ["", "deliver = false", "deliver = false\nmax_per_account = 0", "max_per_account = 0"] {
+            assert!(read(text).check().is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metering_core::store::EventStore;
 use metering_core::{Clock, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::access::limits::Limits;
 use crate::http::Shutdown;
 use crate::operations::clock_watch::ClockWatch;
+use crate::operations::metrics;
 use crate::signups::bot::BotChallenge;
 
 /// How often to check that the store's files are still the ones that were opened.
@@ -17,20 +19,22 @@ const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
+/// Counts the deliveries that wait.
 pub(crate) async fn maintain(
-    store: Arc<dyn Store>,
+    store: Arc<dyn EventStore>,
     clock: Arc<dyn Clock>,
     clock_watch: Arc<ClockWatch>,
     (limits, bot_challenge): (Arc<Limits>, BotChallenge),
-    metrics: PrometheusHandle,
+    recorder: PrometheusHandle,
     shutdown: Shutdown,
 ) {
     loop {
+        count_deliveries(&*store, &*clock).await;
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
             () = shutdown.cancelled() => return,
         }
-        metrics.run_upkeep();
+        recorder.run_upkeep();
         limits.forget_idle();
         bot_challenge.forget_idle(clock.now());
         match forget_expired(&*store, &*clock, &clock_watch).await {
@@ -38,6 +42,14 @@ pub(crate) async fn maintain(
             Ok(count) => tracing::debug!(count, "deleted expired records"),
             Err(error) => tracing::warn!(%error, "could not delete expired records"),
         }
+    }
+}
+
+async fn count_deliveries(store: &dyn EventStore, clock: &dyn Clock) {
+    let now = clock.now();
+    match store.delivery_backlog(now).await {
+        Ok(backlog) => metrics::deliveries_waiting(&backlog, now),
+        Err(error) => tracing::warn!(%error, "could not count the deliveries of webhooks"),
     }
 }
 

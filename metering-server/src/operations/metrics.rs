@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metering_core::charging::MeterStats;
-use metering_core::events::CourierStats;
+use metering_core::events::{CourierStats, DeliveryBacklog};
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
-use metering_core::{Error, Meter};
+use metering_core::{Error, Meter, Timestamp};
 use metrics::{Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -45,7 +45,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
     describe_counter!(
         "metering_purchases_total",
-        "Steps of signups, purchases and changes of keys, by step and outcome"
+        "What accounts do besides charges, from signup to keys and webhooks, by step and outcome"
     );
     describe_counter!("metering_mails_total", "Mail sent, or given up on, by kind and outcome");
     describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
@@ -57,6 +57,12 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_refilled_atoms_total", "Recurring credits that accounts got, in atoms");
     describe_counter!("metering_webhook_attempts_total", "Attempts of this node to deliver webhooks, by outcome");
     describe_counter!("metering_webhook_deliveries_parked_total", "Deliveries that this node parked");
+    describe_gauge!("metering_webhook_deliveries_pending", "Deliveries in the database that are pending");
+    describe_gauge!("metering_webhook_deliveries_parked", "Deliveries in the database that are parked");
+    describe_gauge!(
+        "metering_webhook_oldest_due_seconds",
+        "For how long the oldest delivery that can be sent has been due; 0 if there is none"
+    );
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
@@ -84,7 +90,8 @@ impl RequestTimes {
     }
 }
 
-/// Counts one step of a signup, a purchase or a change of keys, and returns its result.
+/// Counts one step of what an account does besides charges (signup, purchase, change of keys or webhooks), and returns
+/// its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
@@ -118,9 +125,17 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
         counter!("metering_settled_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
             .increment(u64::from(count));
     }
-    let gauge_of = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
     gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(report.unsettled));
     gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
+}
+
+/// Records how many deliveries wait in the database, of all nodes.
+pub(crate) fn deliveries_waiting(backlog: &DeliveryBacklog, now: Timestamp) {
+    gauge!("metering_webhook_deliveries_pending").set(gauge_of(backlog.pending));
+    gauge!("metering_webhook_deliveries_parked").set(gauge_of(backlog.parked));
+    let millis = backlog.oldest_due.map_or(0, |due| now.unix_millis().saturating_sub(due.unix_millis()));
+    let due = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+    gauge!("metering_webhook_oldest_due_seconds").set(due.as_secs_f64());
 }
 
 /// Records one batch of refilled accounts.
@@ -186,6 +201,10 @@ fn render_holds(meter: &Meter) {
     counter!("metering_holds_total").absolute(holds.load(Ordering::Relaxed));
     counter!("metering_holds_exceeded_total").absolute(exceeded_holds.load(Ordering::Relaxed));
     gauge!("metering_holds_open").set(as_gauge(meter.open_holds()));
+}
+
+fn gauge_of(count: u64) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
 
 fn as_gauge(count: usize) -> f64 {

@@ -57,7 +57,32 @@ fn built_in(with_sample: bool) -> Result<Catalogue, CatalogueError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn paths_of_the_service_are_refused_by_name() {
+        let file = |path: &str| {
+            let any = json!({"name": "any", "in": "path", "type": "string", "required": true, "description": "Any"});
+            let params: Vec<_> = path.contains("{any}").then_some(any).into_iter().collect();
+            let route = json!({"path": path, "method": "GET", "metered": true, "sse": false, "description": "A route",
+                "group": "Routes", "params": params, "credit_weight": 1});
+            json!({"market": "A_MARKET", "version": 3, "endpoints": [route]}).to_string()
+        };
+        let table = [
+            ("/events", Some("paths under /events are reserved for the service")),
+            ("/webhooks/{any}/prices", Some("paths under /webhooks are reserved for the service")),
+            ("/docs/prices", Some("paths under /docs are reserved for the service")),
+            ("/{any}/prices", Some("the first segment of a path must be literal, not {any}")),
+            ("/v1/events", None),
+            ("/webhook", None),
+        ];
+        for (path, problem) in table {
+            let catalogue = Catalogue::from_json(&file(path)).unwrap();
+            assert_eq!(conflict(&catalogue).as_deref(), problem, "{path}");
+        }
+    }
 
     #[test]
     fn responses_of_the_sample_feed_are_left_out_for_another_upstream() {

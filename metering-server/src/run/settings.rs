@@ -88,9 +88,7 @@ pub(super) fn billing(config: &Config) -> BillingSettings {
 
 pub(super) fn webhooks(config: &Config, wake: Wake) -> WebhookSettings {
     let config = &config.webhooks;
-    // Without a process that delivers them, customers cannot create any. Events and alerts do not depend on it.
-    let max_per_account = if config.enabled { config.max_per_account } else { 0 };
-    WebhookSettings { max_per_account, addresses: config.addresses(), wake }
+    WebhookSettings { max_per_account: config.max_per_account, addresses: config.addresses(), wake }
 }
 
 pub(super) fn signup(config: &Config, urls: &Urls, bot_challenge: &BotChallenge) -> SignupSettings {

@@ -86,7 +86,7 @@ impl WebhookClient {
     /// # Errors
     /// When the file or the system's certificates cannot be used.
     pub(crate) fn for_customers(policy: AddressPolicy, ca_file: Option<&Path>) -> Result<Self, SetupError> {
-        Self::new(Some(policy), ca_file, Arc::new(SystemLookup), TIMEOUTS)
+        Self::new(Some(policy), ca_file, Arc::<SystemLookup>::default(), TIMEOUTS)
     }
 
     /// Sends webhooks to the operator: to any address, by `https` or `http`. The certificates in `ca_file` (PEM) are
@@ -95,7 +95,7 @@ impl WebhookClient {
     /// # Errors
     /// When the file or the system's certificates cannot be used.
     pub(crate) fn for_operator(ca_file: Option<&Path>) -> Result<Self, SetupError> {
-        Self::new(None, ca_file, Arc::new(SystemLookup), TIMEOUTS)
+        Self::new(None, ca_file, Arc::<SystemLookup>::default(), TIMEOUTS)
     }
 
     fn new(

@@ -34,7 +34,7 @@ impl Delivering {
         clock: Arc<dyn Clock>,
         wake: Wake,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
-        if !config.enabled {
+        if !config.deliver {
             return Ok(None);
         }
         let sender = Arc::new(HttpSender::new(config)?);

@@ -1,6 +1,7 @@
-//! Why a webhook got no response, in a few words that customers may see.
+//! Why a webhook got no response, in a few words.
 //!
-//! The words are fixed: nothing that the receiver sent, no address, and no part of the URL is repeated.
+//! The words are fixed: nothing that the receiver sent, no address, and no part of the URL is repeated. Customers see
+//! them, except for what they would tell about names in the operator's network.
 
 use std::error::Error;
 use std::io;
@@ -14,7 +15,7 @@ use super::resolver::NoAllowedAddress;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WebhookFailure {
     /// Webhooks may not be sent to any of the host's addresses.
-    #[error("the host has no address that webhooks may be sent to: private and reserved addresses are refused")]
+    #[error("all addresses of the host are private or reserved, and not in webhooks.allowed_networks")]
     RefusedAddress,
     /// The host's name has no address, or the lookup failed.
     #[error("the host name could not be resolved")]
@@ -39,7 +40,19 @@ pub(crate) enum WebhookFailure {
     InvalidRequest,
 }
 
+/// What customers see if the host has no address that webhooks may be sent to, or none at all.
+const NO_ADDRESS: &str = "the host has no address that webhooks may be sent to";
+
 impl WebhookFailure {
+    /// The words for customers. A host whose addresses are refused and one that does not exist look the same: otherwise
+    /// customers could find out which names exist in the operator's network. Only the log tells them apart.
+    pub(super) fn for_customers(self) -> String {
+        match self {
+            Self::RefusedAddress | Self::Unresolved => NO_ADDRESS.to_owned(),
+            _ => self.to_string(),
+        }
+    }
+
     /// What an error of the HTTP client means.
     pub(super) fn of(error: &reqwest::Error) -> Self {
         if find::<NoAllowedAddress>(error).is_some() {
@@ -94,5 +107,18 @@ const fn tls_problem(error: &rustls::Error) -> &'static str {
         }
         rustls::Error::InvalidCertificate(_) => "the certificate is not valid",
         _ => "the handshake failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn customers_cannot_tell_a_refused_host_from_a_missing_one() {
+        use WebhookFailure::{RefusedAddress, TimedOut, Unresolved};
+        assert_eq!(RefusedAddress.for_customers(), Unresolved.for_customers());
+        assert_ne!(RefusedAddress.to_string(), Unresolved.to_string(), "the log tells them apart");
+        assert_eq!(TimedOut.for_customers(), TimedOut.to_string());
     }
 }

@@ -30,11 +30,16 @@ impl HttpSender {
 impl WebhookSender for HttpSender {
     async fn send(&self, message: WebhookMessage<'_>) -> AttemptOutcome {
         let WebhookMessage { webhook, id, timestamp, signature, body } = message;
-        let client = if webhook.account.is_some() { &self.customers } else { &self.operator };
+        let is_customers = webhook.account.is_some();
+        let client = if is_customers { &self.customers } else { &self.operator };
         let (url, body) = (&webhook.terms.url, Bytes::copy_from_slice(body));
         match client.send(WebhookRequest { url, id, timestamp, signature, body }).await {
             Ok(WebhookResponse { status, retry_after }) => AttemptOutcome::of_response(status.as_u16(), retry_after),
-            Err(failure) => AttemptOutcome::Failed { status: None, error: failure.to_string(), retry_after: None },
+            Err(failure) => {
+                tracing::info!(webhook = %webhook.id, event = id, reason = %failure, "a webhook got no response");
+                let error = if is_customers { failure.for_customers() } else { failure.to_string() };
+                AttemptOutcome::Failed { status: None, error, retry_after: None }
+            }
         }
     }
 }

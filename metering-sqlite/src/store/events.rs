@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook, WebhookChange,
-    WebhookId, WebhookOwner, WebhookTerms,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook,
+    WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, Timestamp};
 
 use crate::access::accounts;
 use crate::error::Result;
-use crate::events::{deliveries, due, event, webhooks};
+use crate::events::{backlog, deliveries, due, event, webhooks};
 use crate::journal::Snapshot;
 use crate::store::SqliteStore;
 
@@ -93,6 +93,10 @@ impl EventStore for SqliteStore {
     ) -> Result<Page<Delivery>> {
         let (account, after) = (account.cloned(), after.cloned());
         self.read(move |snapshot| deliveries::list(snapshot, account.as_ref(), filter, after.as_ref(), limit)).await
+    }
+
+    async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog> {
+        self.read(move |snapshot| backlog::backlog(snapshot, now)).await
     }
 
     async fn claim_deliveries(

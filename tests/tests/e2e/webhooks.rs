@@ -87,10 +87,14 @@ impl Hook {
         client.get(&self.path("/deliveries")).expect(200).json()["data"].as_array().unwrap().clone()
     }
 
-    /// Waits until its newest delivery is in this state, and returns it.
+    /// Waits until its newest delivery is in this state and the last of these attempts has ended, and returns it. While
+    /// the first attempt is under way, it counts already, but has no result.
     #[track_caller]
     pub(super) fn newest(&self, client: &Client, state: &str, attempts: u64) -> Value {
-        let is_there = |delivery: &Value| delivery["state"] == state && delivery["attempts"] == attempts;
+        let is_there = |delivery: &Value| {
+            let has_ended = !delivery["last_attempt_at"].is_null();
+            delivery["state"] == state && delivery["attempts"] == attempts && has_ended
+        };
         until(&format!("the delivery is {state} after {attempts} attempts"), || {
             self.deliveries(client).first().is_some_and(is_there)
         });

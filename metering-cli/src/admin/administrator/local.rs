@@ -6,7 +6,7 @@ use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest, scan};
 use metering_core::administration::{Action, AdminError, Administration};
 use metering_core::charging::HoldId;
-use metering_core::events::{DeliveryFilter, DeliveryId, DeliveryState};
+use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -165,11 +165,12 @@ impl Administrator for Local {
     async fn deliveries(
         &self,
         id: Option<&AccountId>,
-        state: Option<DeliveryState>,
+        filter: DeliveryFilter,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Failure> {
-        let filter = DeliveryFilter { state, ..DeliveryFilter::default() };
-        Ok(self.administration.deliveries(id, filter, None, limit).await?)
+        let after = after.map(|after| Cursor::new(after.to_owned()));
+        Ok(self.administration.deliveries(id, filter, after.as_ref(), limit).await?)
     }
 
     async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure> {

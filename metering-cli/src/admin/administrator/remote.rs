@@ -11,7 +11,7 @@ use metering_client::{Client, ClientError, Response};
 use metering_core::access::{Email, KeyId};
 use metering_core::administration::payments::{Assignment, ScanRequest};
 use metering_core::charging::HoldId;
-use metering_core::events::{DeliveryId, DeliveryState};
+use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
@@ -257,10 +257,11 @@ impl Administrator for Remote {
     async fn deliveries(
         &self,
         id: Option<&AccountId>,
-        state: Option<DeliveryState>,
+        filter: DeliveryFilter,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Failure> {
-        self.deliveries_of(id, state, limit).await
+        self.deliveries_of(id, filter, after, limit).await
     }
 
     async fn resend_delivery(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure> {

@@ -5,11 +5,12 @@ use std::io::Write;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use metering_core::AccountId;
-use metering_core::events::DeliveryState;
+use metering_core::events::{DeliveryFilter, DeliveryState, WebhookId};
 
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
+use crate::table::printable;
 use crate::webhooks::delivery::{self, state};
 
 /// List deliveries to all webhooks, of the operator and of accounts, newest first.
@@ -19,11 +20,15 @@ A delivery that fails for three days is parked: no more retries, unless you run 
 
 Examples:
   metering admin webhook deliveries --state parked
-  metering admin webhook deliveries --account org_0123456789abcdefghij --limit 20 --json")]
+  metering admin webhook deliveries --account org_0123456789abcdefghij --limit 20 --json
+  metering admin webhook deliveries --webhook we_0123456789abcdef0123456789abcdef")]
 pub(crate) struct DeliveriesArgs {
     /// Only those of this account.
     #[arg(long, value_name = "ORG")]
     account: Option<AccountId>,
+    /// Only those to this webhook; the operator's own has its id in `metering admin webhook list`.
+    #[arg(long, value_name = "ID")]
+    webhook: Option<WebhookId>,
     /// Only those in this state: pending, delivered or parked.
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<DeliveryState>,
@@ -35,6 +40,9 @@ pub(crate) struct DeliveriesArgs {
         value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
     )]
     limit: u32,
+    /// Show the deliveries that follow; the value of `next` in the previous JSON output.
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
     #[command(flatten)]
     format: Format,
 }
@@ -42,14 +50,17 @@ pub(crate) struct DeliveriesArgs {
 impl DeliveriesArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let administrator = session.administrator().await?;
-        let deliveries = administrator.deliveries(self.account.as_ref(), self.state, self.limit).await?;
+        let filter = DeliveryFilter { webhook: self.webhook, state: self.state };
+        let after = self.after.as_deref();
+        let deliveries = administrator.deliveries(self.account.as_ref(), filter, after, self.limit).await?;
         if self.format.json {
             return json_line(out, &deliveries);
         }
         delivery::write_list_of_all(out, &deliveries.data)?;
         out.flush()?;
-        if deliveries.next.is_some() {
-            notice(&format!("These are the newest {}; there are more.", deliveries.data.len()));
+        if let Some(next) = &deliveries.next {
+            let (count, next) = (deliveries.data.len(), printable(next));
+            notice(&format!("There are more than these {count}: run it again with --after {next}"));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ macro_rules! events_conformance {
             deliveries::deliveries_are_paged_and_filtered,
             deliveries::events_go_to_webhooks_that_ask_for_them,
             deliveries::old_events_are_forgotten,
+            deliveries::the_backlog_is_counted,
             deliveries::the_operator_gets_the_events_of_all_accounts,
             delivery_claims::a_claim_lasts_as_long_as_its_lease,
             delivery_claims::a_disabled_webhook_is_not_sent_to,

@@ -1,6 +1,10 @@
 //! One attempt to deliver an event: signs it, sends it, and records the outcome.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -33,10 +37,18 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Sends a claimed delivery, and records the outcome.
+    /// Sends a claimed delivery, and records the outcome. A sender that panics has failed: otherwise the delivery would
+    /// never be parked, and those behind it would wait.
     pub(super) async fn make(self: Arc<Self>, due: DueDelivery) {
-        let sent = tokio::time::timeout(self.timeout, self.send(&due)).await;
-        let outcome = sent.unwrap_or_else(|_| failed("there was no response in time"));
+        let sent = tokio::time::timeout(self.timeout, unless_it_panics(self.send(&due))).await;
+        let outcome = match sent {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => {
+                tracing::error!(event = %due.delivery.event.id(), "sending a webhook panicked");
+                failed("the service failed to send it")
+            }
+            Err(_) => failed("there was no response in time"),
+        };
         self.record(&due.delivery, outcome).await;
     }
 
@@ -81,6 +93,17 @@ impl Attempts {
             }
         }
     }
+}
+
+/// The result of a future; `None` if it panicked.
+async fn unless_it_panics<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Some),
+        // It is not polled again.
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }
 
 fn failed(error: &str) -> AttemptOutcome {

@@ -21,7 +21,8 @@ fn public_https_urls_are_accepted_in_normal_form() {
         ("https://a.example/to@b", "https://a.example/to@b"),
         ("https://a.example?to=x@b", "https://a.example/?to=x@b"),
         ("https://local.example/", "https://local.example/"),
-        ("https://notlocalhost/", "https://notlocalhost/"),
+        ("https://not.localhost.example/", "https://not.localhost.example/"),
+        ("https://hooks.example./", "https://hooks.example./"),
     ];
     for (text, normal) in table {
         assert_eq!(customers(text).as_deref(), Ok(normal), "{text}");
@@ -132,6 +133,10 @@ fn local_names_are_refused() {
         "metadata.google.internal",
         "metadata.google.internal.",
         "internal",
+        "db",
+        "db.",
+        "notlocalhost",
+        "xn--bcher-kva",
         "%6cocalhost",
         "ｌocalhost",
         "ⓛocalhost",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
 use crate::events::delivery::{
-    AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
 use crate::events::event::{Event, NewEvent};
 use crate::events::webhook::{Webhook, WebhookId, WebhookOwner, WebhookState};
@@ -112,13 +112,8 @@ impl EventState {
         }
     }
 
-    pub(super) fn claim(
-        &mut self,
-        now: Timestamp,
-        lease: Duration,
-        limit: u32,
-        owner: WebhookOwner,
-    ) -> Vec<DueDelivery> {
+    /// The first pending delivery of each account to each active webhook, if it is due, with that webhook. Oldest first.
+    fn due(&self, now: Timestamp) -> Vec<(Delivery, Webhook)> {
         let pending = |sending: &Sending| sending.progress.state == DeliveryState::Pending;
         let mut waiting: Vec<_> =
             self.deliveries.iter().filter(|(_, sending)| pending(sending)).map(|(id, _)| *id).collect();
@@ -132,14 +127,32 @@ impl EventState {
                 continue;
             }
             begun.push(line);
-            let is_theirs = owner.owns(webhook.account.as_ref());
-            if webhook.state == WebhookState::Active && is_theirs && delivery.progress.next_at <= now {
+            if webhook.state == WebhookState::Active && delivery.progress.next_at <= now {
                 due.push((delivery, webhook.clone()));
             }
         }
         due.sort_by_key(|(delivery, _)| (delivery.progress.next_at, delivery.id));
-        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let claimed = due.into_iter().map(|(mut delivery, webhook)| {
+        due
+    }
+
+    pub(super) fn backlog(&self, now: Timestamp) -> DeliveryBacklog {
+        let count = |state| {
+            let of = self.deliveries.values().filter(|sending| sending.progress.state == state).count();
+            u64::try_from(of).unwrap_or(u64::MAX)
+        };
+        let oldest_due = self.due(now).first().map(|(delivery, _)| delivery.progress.next_at);
+        DeliveryBacklog { pending: count(DeliveryState::Pending), parked: count(DeliveryState::Parked), oldest_due }
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+        owner: WebhookOwner,
+    ) -> Vec<DueDelivery> {
+        let theirs = self.due(now).into_iter().filter(|(_, webhook)| owner.owns(webhook.account.as_ref()));
+        let claimed = theirs.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(mut delivery, webhook)| {
             delivery.progress = delivery.progress.claimed(now, lease);
             DueDelivery { delivery, webhook }
         });

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
-use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DueDelivery};
+use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::{Event, EventData, NewEvent};
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState, WebhookTerms};
 use crate::money::credits::Credits;
@@ -129,6 +129,10 @@ impl EventStore for MemoryStore {
         let before = before(after)?;
         let newest = state.events.listed(account, filter).filter(|delivery| delivery.id.get() < before);
         Ok(page_of_rows(newest.take(rows(limit)).map(|delivery| (delivery.id.get(), delivery)).collect(), limit))
+    }
+
+    async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError> {
+        Ok(self.state()?.events.backlog(now))
     }
 
     async fn claim_deliveries(

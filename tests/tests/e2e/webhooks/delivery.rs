@@ -1,11 +1,13 @@
 //! Events reach webhooks: verified, in order, again after failures, and after a crash.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use metering_tests::server::Server;
 use metering_tests::webhooks::{Library, Received, Reply};
 use serde_json::{Value, json};
 
 use super::{Scene, hook, never_logged};
+use crate::support::wait::until;
 use crate::support::wire::BASE;
 
 fn kind(received: &Received) -> String {
@@ -39,11 +41,11 @@ fn an_account_that_runs_out_gets_verified_events_in_order() {
         assert_eq!((&data["org_id"], &data["threshold"]), (&json!(account.org_id), &json!(0.0002)));
         assert!(data["balance"].as_f64().is_some_and(|balance| (0.0..0.0002).contains(&balance)), "{data}");
         receiver.gets_nothing(Duration::from_millis(300));
-        // The list of events is what was sent.
-        let events = client.get("/events").expect(200).json();
-        let ids: Vec<_> = events["data"].as_array().unwrap().iter().rev().map(|event| event["id"].clone()).collect();
+        // The list of events is what was sent, after the event of the account's first key.
+        let events = client.get("/events").expect(200).json()["data"].as_array().unwrap().clone();
+        let ids: Vec<_> = events.iter().rev().skip(1).map(|event| event["id"].clone()).collect();
         assert_eq!(ids, [low.id(), exhausted.id()]);
-        assert_eq!(events["data"][1]["data"], low.body()["data"]);
+        assert_eq!((&events[2]["type"], &events[1]["data"]), (&json!("key.created"), &low.body()["data"]));
         let done = webhook.newest(&client, "delivered", 1);
         assert_eq!((&done["last_status"], &done["last_error"]), (&json!(204), &Value::Null));
         let metrics = server.client().get("/metrics").expect(200).text();
@@ -111,14 +113,23 @@ fn an_event_survives_a_crash_before_its_delivery() {
     let scene = Scene::new();
     let Some(mut receiver) = scene.receiver(Library::JavaScript) else { return };
     let account = scene.site.account("1");
-    // This server commits events and delivers none.
-    let silent = scene.server().start();
-    let _ = hook(&silent.client_with(&account.api_key), &mut receiver, &["key.created"]);
-    silent.kill();
-    let server = scene.server().set("METERING_WEBHOOKS__ENABLED", "false").start();
+    // This server lets customers create webhooks and commits events, but delivers none.
+    let silent = || scene.server().set("METERING_WEBHOOKS__DELIVER", "false").start();
+    let server = silent();
     let client = server.client_with(&account.api_key);
+    let _ = hook(&client, &mut receiver, &["key.created"]);
     let _ = client.post("/keys", &json!({"name": "committed"})).expect(201);
     receiver.gets_nothing(Duration::from_secs(3));
+    server.kill();
+    let server = silent();
+    let metric = |name: &str| -> Option<f64> {
+        let metrics = server.client().get("/metrics").expect(200).text();
+        metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    };
+    until("the backlog is counted", || metric("metering_webhook_deliveries_pending") == Some(1.0));
+    assert_eq!(metric("metering_webhook_deliveries_parked"), Some(0.0));
+    let due = metric("metering_webhook_oldest_due_seconds").unwrap();
+    assert!((3.0..120.0).contains(&due), "{due}");
     server.kill();
     let server = scene.server().start();
     let received = receiver.next();
@@ -128,19 +139,63 @@ fn an_event_survives_a_crash_before_its_delivery() {
     scene.site.verify();
 }
 
-#[test]
-fn a_server_that_stops_leaves_hanging_attempts_to_the_next_one() {
+/// Ends a server while the receiver hangs. Once the claim of that attempt has expired, half a minute after it was made,
+/// the next server sends the same event again.
+fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server)) {
     let scene = Scene::new();
-    let Some(mut receiver) = scene.receiver(Library::Python) else { return };
+    let Some(mut receiver) = scene.receiver(library) else { return };
     let account = scene.site.account("1");
-    let mut server = scene.server().start();
+    let server = scene.server().start();
     let client = server.client_with(&account.api_key);
     let webhook = hook(&client, &mut receiver, &[]);
     receiver.respond(&[Reply::hang()]);
     let _ = client.send("POST", &webhook.path("/test"), None).expect(202);
-    let _ = receiver.next();
-    let started = std::time::Instant::now();
-    server.terminate();
-    assert!(server.wait().success());
-    assert!(started.elapsed() < Duration::from_secs(12), "{:?}: it does not wait for the receiver", started.elapsed());
+    let first = receiver.next();
+    end(server);
+    let server = scene.server().start();
+    let client = server.client_with(&account.api_key);
+    let pending = webhook.deliveries(&client).remove(0);
+    assert_eq!((&pending["state"], &pending["attempts"]), (&json!("pending"), &json!(1)), "{pending}");
+    let again = receiver.next();
+    assert_eq!((again.id(), again.text()), (first.id(), first.text()));
+    assert!(again.verified(), "{again:?}");
+    let _ = webhook.newest(&client, "delivered", 2);
+    receiver.gets_nothing(Duration::from_secs(1));
+    drop(server);
+    scene.site.verify();
+}
+
+#[test]
+fn an_attempt_that_a_crash_interrupts_is_made_again_by_the_next_server() {
+    ended_in_the_middle_of_an_attempt(Library::JavaScript, Server::kill);
+}
+
+#[test]
+fn a_server_that_stops_leaves_hanging_attempts_to_the_next_one() {
+    ended_in_the_middle_of_an_attempt(Library::Python, |mut server| {
+        let started = Instant::now();
+        server.terminate();
+        assert!(server.wait().success());
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(12), "{took:?}: it does not wait for the receiver");
+    });
+}
+
+#[test]
+fn a_receiver_that_is_busy_is_asked_again_when_it_says() {
+    let scene = Scene::new();
+    let Some(mut receiver) = scene.receiver(Library::JavaScript) else { return };
+    let account = scene.site.account("1");
+    let server = scene.server().start();
+    let client = server.client_with(&account.api_key);
+    let webhook = hook(&client, &mut receiver, &[]);
+    receiver.respond(&[Reply::with_header(503, "Retry-After", "12")]);
+    let _ = client.send("POST", &webhook.path("/test"), None).expect(202);
+    let first = receiver.next();
+    let busy = webhook.newest(&client, "pending", 1);
+    assert_eq!(busy["last_status"], 503);
+    let again = receiver.next();
+    assert_eq!(again.id(), first.id());
+    let waited = again.timestamp().unwrap() - first.timestamp().unwrap();
+    assert!((11..=40).contains(&waited), "{waited} s, and without the header it would be 5");
 }

@@ -39,8 +39,8 @@ fn urls_that_are_not_public_are_refused_when_a_webhook_is_created() {
     assert!(change.json()["fields"]["url"].is_string(), "{change:?}");
 }
 
-/// `localtest` names resolve to this machine only where a resolver says so, so the test asks for the name of this
-/// machine's loopback address by way of a URL that was stored while it was allowed.
+/// `localhost` is the only name that surely resolves to this machine, and it is refused when a webhook is created. So a
+/// server that allows it stores the URL, and one that does not sends.
 #[test]
 fn a_name_that_resolves_to_this_machine_gets_no_connection() {
     let scene = Scene::new();

@@ -1,14 +1,14 @@
 //! Webhooks, their deliveries and balance alerts, as a server lists and changes them.
 
 use http::Method;
-use metering_core::events::{DeliveryId, DeliveryState};
+use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::wire::admin::AccountAlertRequest;
 use metering_core::wire::{
     BalanceAlertDocument, DeliveriesDocument, DeliveryDocument, DeliveryResponse, WebhooksDocument,
 };
 use metering_core::{AccountId, Credits};
 
-use super::Remote;
+use super::{Remote, escaped};
 use crate::failure::Failure;
 
 impl Remote {
@@ -20,12 +20,16 @@ impl Remote {
     pub(super) async fn deliveries_of(
         &self,
         id: Option<&AccountId>,
-        state: Option<DeliveryState>,
+        filter: DeliveryFilter,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<DeliveriesDocument, Failure> {
-        let state = state.map(|state| format!("&state={}", state.as_str())).unwrap_or_default();
         let account = id.map(|id| format!("&account={id}")).unwrap_or_default();
-        Ok(self.get(&format!("/admin/webhooks/deliveries?limit={limit}{state}{account}")).await?.json()?)
+        let webhook = filter.webhook.map(|webhook| format!("&webhook={webhook}")).unwrap_or_default();
+        let state = filter.state.map(|state| format!("&state={}", state.as_str())).unwrap_or_default();
+        let after = after.map(|after| format!("&after={}", escaped(after))).unwrap_or_default();
+        let query = format!("limit={limit}{account}{webhook}{state}{after}");
+        Ok(self.get(&format!("/admin/webhooks/deliveries?{query}")).await?.json()?)
     }
 
     pub(super) async fn resend(&self, id: DeliveryId) -> Result<DeliveryDocument, Failure> {

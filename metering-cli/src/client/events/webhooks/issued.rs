@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use metering_client::{ClientError, Response};
+use metering_client::{ClientError, Refusal, Response};
 use metering_core::wire::IssuedWebhookResponse;
 
 use crate::client::session::documents::Document;
@@ -10,13 +10,18 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::write_pairs;
 
-/// The failure of a request that issues a secret. If its response was lost, the service may have issued one; `then`
-/// says what to do in that case.
+/// The failure of a request that issues a secret. If its outcome is unknown, the service may have issued one; `then` says
+/// what to do in that case.
 pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
     match error {
-        ClientError::Refused(refusal) if !refusal.status.is_server_error() => ClientError::Refused(refusal).into(),
-        error => Failure::TryLater(format!("the response was lost ({error}): there may be a new secret; {then}")),
+        ClientError::Refused(refusal) if !is_unknown(&refusal) => ClientError::Refused(refusal).into(),
+        error => Failure::TryLater(format!("the outcome is unknown ({error}): there may be a new secret; {then}")),
     }
+}
+
+/// Whether the service may have done it all the same: it says so, or a proxy responded in its place.
+fn is_unknown(refusal: &Refusal) -> bool {
+    refusal.code == "outcome_unknown" || refusal.code.starts_with("http_5")
 }
 
 /// Writes the webhook and the secret of a response. The secret can never be printed again, so even a closed pipe is a

@@ -30,12 +30,14 @@ fn operators_find_webhooks_and_deliveries_here_and_there() {
 
     let sent = document(console.remote(&["--reason", "a test", "webhook", "test", "--json"]));
     assert_eq!((&sent["event"]["type"], &sent["webhook_id"]), (&"webhook.test".into(), &operators_id()));
+    let operators = format!("we_{}", "0".repeat(32));
     for args in [
         &["webhook", "list", "--json"][..],
         &["webhook", "list", "--account", &org, "--json"],
         &["webhook", "deliveries", "--json"],
         &["webhook", "deliveries", "--account", &org, "--json"],
         &["webhook", "deliveries", "--state", "parked", "--limit", "5", "--json"],
+        &["webhook", "deliveries", "--webhook", &operators, "--state", "pending", "--limit", "1", "--json"],
     ] {
         let (here, there) = (console.site.admin_json(&args[..args.len() - 1]), document(console.remote(args)));
         assert_eq!(ids(&there), ids(&here), "{args:?}");
@@ -43,6 +45,13 @@ fn operators_find_webhooks_and_deliveries_here_and_there() {
     }
     let list = document(console.remote(&["webhook", "list", "--account", &org, "--json"]));
     assert_eq!(list["data"][0]["id"], webhook);
+
+    let first = document(console.remote(&["webhook", "deliveries", "--limit", "1", "--json"]));
+    let next = first["next"].as_str().unwrap();
+    let rest = ["webhook", "deliveries", "--after", next, "--json"];
+    let (here, there) = (console.site.admin_json(&rest[..4]), document(console.remote(&rest)));
+    assert_eq!(ids(&there), ids(&here));
+    assert!(!ids(&there).is_empty() && !ids(&there).contains(&ids(&first)[0]), "{there}");
 
     let number = sent["id"].to_string();
     let resent = document(console.remote(&["--reason", "Ticket 7", "webhook", "resend", &number, "--json"]));
