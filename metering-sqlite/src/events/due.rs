@@ -96,7 +96,7 @@ mod tests {
             INSERT INTO webhook (id, public_id, url, kinds, state, created_at) VALUES (0, zeroblob(16), '', '', 'active', 0); \
             WITH RECURSIVE line (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM line WHERE n < 10000) \
             INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
-              SELECT iif(n % 2, 0, n), n + step * 100000, n, 'pending', 1, 0, step * 5000 + n, step = 1 \
+              SELECT CASE WHEN n % 2 THEN 0 ELSE n END, n + step * 100000, n, 'pending', 1, 0, step * 5000 + n, step = 1 \
               FROM line, (SELECT 1 AS step UNION SELECT 2 UNION SELECT 3)";
         connection.execute_batch(lines).unwrap();
         // The head of line n is due at 5,000 + n; odd lines are the operator's.
