@@ -56,6 +56,7 @@ pub mod money;
 pub mod operators;
 pub mod payments;
 pub mod random;
+mod random_id;
 pub mod retry;
 pub mod secret;
 pub mod service;

@@ -5,12 +5,8 @@
 //! process that serves the request renews. When the lease ends, any process settles the hold by its own rule, so every
 //! hold ends.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-
-use serde::{Serialize, Serializer};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
@@ -19,6 +15,7 @@ use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::random::Randomness;
+use crate::random_id::random_id;
 use crate::usage::UsageLine;
 
 /// The id of a request whose credits are held: `req_` and 32 lower-case hex digits.
@@ -39,60 +36,7 @@ pub struct HoldId([u8; 16]);
 #[error("the id of a request is req_ followed by 32 lower-case hex digits")]
 pub struct HoldIdError;
 
-impl HoldId {
-    const PREFIX: &str = "req_";
-
-    /// A new id, which nobody can guess.
-    #[must_use]
-    pub fn generate(randomness: &dyn Randomness) -> Self {
-        let mut bytes = [0; 16];
-        randomness.fill(&mut bytes);
-        Self(bytes)
-    }
-
-    /// Makes an id from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl FromStr for HoldId {
-    type Err = HoldIdError;
-
-    fn from_str(text: &str) -> Result<Self, HoldIdError> {
-        let digits = text.strip_prefix(Self::PREFIX).ok_or(HoldIdError)?;
-        let mut bytes = [0; 16];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| HoldIdError)?;
-        // One spelling per id: `hex` also reads upper-case digits.
-        let id = Self(bytes);
-        if id.to_string() == text { Ok(id) } else { Err(HoldIdError) }
-    }
-}
-
-impl fmt::Display for HoldId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", Self::PREFIX, hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for HoldId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for HoldId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+random_id!(HoldId, HoldIdError, "req_");
 
 /// Makes a charge a hold: its price is held, and settled later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,17 +2,12 @@
 //!
 //! Requests follow the [Standard Webhooks](https://github.com/standard-webhooks/standard-webhooks) specification.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Serialize, Serializer};
-
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
 use crate::events::kinds::EventKinds;
 use crate::events::secret::WebhookSecret;
 use crate::events::url::WebhookUrl;
-use crate::random::Randomness;
+use crate::random_id::random_id;
 
 /// The id of a webhook: `we_` and 32 lower-case hex digits.
 ///
@@ -32,61 +27,11 @@ pub struct WebhookId([u8; 16]);
 #[error("the id of a webhook is we_ followed by 32 lower-case hex digits")]
 pub struct WebhookIdError;
 
+random_id!(WebhookId, WebhookIdError, "we_");
+
 impl WebhookId {
-    const PREFIX: &str = "we_";
     /// The operator's own webhook.
     pub const OPERATOR: Self = Self([0; 16]);
-
-    /// A new id.
-    #[must_use]
-    pub fn generate(randomness: &dyn Randomness) -> Self {
-        let mut bytes = [0; 16];
-        randomness.fill(&mut bytes);
-        Self(bytes)
-    }
-
-    /// Makes an id from its bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl FromStr for WebhookId {
-    type Err = WebhookIdError;
-
-    fn from_str(text: &str) -> Result<Self, WebhookIdError> {
-        let digits = text.strip_prefix(Self::PREFIX).ok_or(WebhookIdError)?;
-        let mut bytes = [0; 16];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| WebhookIdError)?;
-        // One spelling per id: `hex` also reads upper-case digits.
-        let id = Self(bytes);
-        if id.to_string() == text { Ok(id) } else { Err(WebhookIdError) }
-    }
-}
-
-impl fmt::Display for WebhookId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", Self::PREFIX, hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for WebhookId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for WebhookId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 /// A webhook.

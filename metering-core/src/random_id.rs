@@ -1,0 +1,61 @@
+//! Ids of 16 random bytes, written as a prefix and 32 hexadecimal digits.
+
+/// Gives a tuple struct of 16 bytes what such ids have. `$error` is a unit struct: the text is no such id.
+macro_rules! random_id {
+    ($id:ident, $error:ident, $prefix:literal) => {
+        impl $id {
+            /// A new id, which nobody can guess.
+            #[must_use]
+            pub fn generate(randomness: &dyn $crate::random::Randomness) -> Self {
+                let mut bytes = [0; 16];
+                randomness.fill(&mut bytes);
+                Self(bytes)
+            }
+
+            /// Makes an id from its bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $id {
+            type Err = $error;
+
+            fn from_str(text: &str) -> Result<Self, $error> {
+                let digits = text.strip_prefix($prefix).ok_or($error)?;
+                let mut bytes = [0; 16];
+                hex::decode_to_slice(digits, &mut bytes).map_err(|_| $error)?;
+                // One spelling per id: `hex` also reads upper-case digits.
+                let id = Self(bytes);
+                if id.to_string() == text { Ok(id) } else { Err($error) }
+            }
+        }
+
+        impl std::fmt::Display for $id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}{}", $prefix, hex::encode(self.0))
+            }
+        }
+
+        impl std::fmt::Debug for $id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl serde::Serialize for $id {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
+}
+
+pub(crate) use random_id;

@@ -1,0 +1,372 @@
+#!/usr/bin/env bash
+# Installs what the tests need and runs every check. Works from any directory, in a fresh clone, without a terminal.
+# With CI=true it also installs a missing cargo-deny. CARGO_TARGET_DIR sets the build directory.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$root"
+exec </dev/null
+
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+# Make the path absolute, because programs are also started from it.
+case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
+# The service's own environment variables would change what is tested.
+for name in "${!METERING_@}"; do unset "$name"; done
+
+# Disk space that a full build needs, in MiB. A CI build is used once, so it skips incremental state, which is half.
+mib_to_build=7000
+if [ "${CI:-}" = true ]; then
+  export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
+  mib_to_build=4000
+fi
+
+cargo_deny_version=0.20.2
+# With less free space than this, in MiB, a failure report mentions the disk: compilers, browsers and databases often
+# report a full disk in misleading ways.
+mib_to_go_on=500
+started=$SECONDS
+step=setup
+passed=()
+skipped=()
+
+# Free space on the build disk, in MiB.
+mib_left() {
+  mkdir -p "$CARGO_TARGET_DIR" && df -Pk "$CARGO_TARGET_DIR" | awk 'NR == 2 { print int($4 / 1024) }'
+}
+
+finish() {
+  local code=$?
+  if [ "$code" -eq 0 ]; then
+    echo
+    echo "test.sh: all passed in $((SECONDS - started)) s: ${passed[*]}${skipped[*]:+; skipped: ${skipped[*]}}"
+  else
+    echo
+    echo "test.sh: FAILED at: $step (exit code $code); passed before: ${passed[*]:-nothing}"
+    local left
+    left=$(mib_left)
+    [ "$left" -ge "$mib_to_go_on" ] || echo "test.sh: only $left MiB are left on the disk of $CARGO_TARGET_DIR"
+  fi
+}
+trap finish EXIT
+
+fail() {
+  echo "test.sh: $*" >&2
+  exit 1
+}
+
+# run NAME COMMAND...: runs one check.
+run() {
+  step=$1
+  shift
+  echo
+  echo "== $step: $*"
+  local begun=$SECONDS
+  "$@"
+  passed+=("$step")
+  echo "== $step: passed in $((SECONDS - begun)) s"
+}
+
+# Tools that cargo installs stay in the target directory.
+deny() {
+  if [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ]; then
+    PATH="$CARGO_TARGET_DIR/tools/bin:$PATH" cargo deny "$@"
+  else
+    cargo deny "$@"
+  fi
+}
+
+have_deny() {
+  [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ] || cargo deny --version >/dev/null 2>&1
+}
+
+if [ ! -d "$CARGO_TARGET_DIR/debug/deps" ] && [ "$(mib_left)" -lt "$mib_to_build" ]; then
+  echo "test.sh: $(mib_left) MiB are free on the disk of $CARGO_TARGET_DIR; a full build needs about" \
+    "$mib_to_build MiB. Set CARGO_TARGET_DIR to build elsewhere." >&2
+fi
+
+command -v cargo >/dev/null 2>&1 || fail "cargo is not installed; get it from https://rustup.rs"
+command -v cc >/dev/null 2>&1 || fail "no C compiler (cc) is installed; SQLite is built from source. On Debian: apt-get install build-essential"
+# rustup installs the toolchain of rust-toolchain.toml here if it is missing.
+cargo --version || fail "could not use the toolchain of rust-toolchain.toml"
+for tool in fmt clippy; do
+  cargo "$tool" --version >/dev/null 2>&1 || fail "cargo $tool is not installed: rustup component add rustfmt clippy"
+done
+
+# Tests against a real chain start a node and a wallet from npm, pinned by tests/chain/package-lock.json.
+chain_packages() {
+  (cd tests/chain && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+have_node() {
+  command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node, 10) >= 20 ? 0 : 1)' 2>/dev/null
+}
+
+# packages_missing FOLDER: succeeds if its npm packages are missing or older than its lock file, which npm writes last.
+packages_missing() {
+  local installed=$1/node_modules/.package-lock.json
+  [ ! -f "$installed" ] || [ "$1/package-lock.json" -nt "$installed" ]
+}
+
+# Tests of the pages drive a real browser, Debian's Chromium.
+browser_packages() {
+  (cd tests/browser && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+# Tests of the MCP server use the official clients: TypeScript's from npm, and Python's in a virtual environment.
+mcp_packages() {
+  (cd tests/mcp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+# Tests of the OpenAPI document generate clients from it, in TypeScript and Python. Those of LLM routes use OpenAI's
+# clients in both languages, and webhooks are verified with the official libraries of Standard Webhooks; both are
+# installed here too.
+clients_packages() {
+  (cd tests/clients && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
+clients_venv=$CARGO_TARGET_DIR/tools/clients-venv
+# Tests of LLM routes have LiteLLM as their upstream.
+llm_venv=$CARGO_TARGET_DIR/tools/llm-venv
+mail_venv=$CARGO_TARGET_DIR/tools/mail-venv
+spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
+
+# venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
+venv_packages() {
+  rm -rf "$1" && python3 -m venv "$1" &&
+    "$1/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
+      -r "$2/requirements.txt" &&
+    # Copied last, so that an interrupted installation is repeated.
+    cp "$2/requirements.txt" "$1/installed.txt"
+}
+
+# venv_outdated VENV FOLDER: whether it is missing, or older than FOLDER/requirements.txt.
+venv_outdated() {
+  ! cmp -s "$2/requirements.txt" "$1/installed.txt"
+}
+
+have_python() {
+  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+install_python() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3 python3-venv
+}
+
+have_chromium() {
+  command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1
+}
+
+install_chromium() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-inter
+}
+
+# Tests with several nodes start a real PostgreSQL (Debian's package) with its own data and port.
+have_postgres() {
+  command -v psql >/dev/null 2>&1 &&
+    { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
+}
+
+# Prevents the package from creating and starting a cluster.
+install_postgres() {
+  apt-get update -qq &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-common &&
+    sed -i 's/^#*[[:space:]]*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
+}
+
+# Tests behind a connection pooler start a real PgBouncer (Debian's package).
+have_pgbouncer() {
+  [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null 2>&1
+}
+
+# Installs packages of servers without starting the servers: the tests start their own. See invoke-rc.d(8).
+install_stopped() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  if [ -e "$policy" ]; then
+    policy=
+  else
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" || return
+  fi
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } ||
+    status=$?
+  [ -z "$policy" ] || rm -f "$policy"
+  return "$status"
+}
+
+# The benchmark compares with nginx and Redis, under load from wrk (Debian's packages).
+have_yardsticks() {
+  local program
+  for program in nginx redis-server redis-benchmark wrk; do
+    [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
+  done
+}
+
+if have_node; then
+  if packages_missing tests/chain; then
+    run chain-packages chain_packages
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Node.js 20 or newer with npm is not installed; the tests against a real chain need it"
+else
+  # The tests read this variable; each reports that it is skipped.
+  export METERING_TESTS_SKIP_CHAIN=1
+  skipped+=(chain)
+  echo
+  echo "== chain: the tests against a real chain are skipped, because Node.js 20 or newer with npm is not installed"
+fi
+
+if ! have_chromium && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-chromium install_chromium
+fi
+if have_node && have_chromium; then
+  if packages_missing tests/browser; then
+    run browser-packages browser_packages
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Chromium is not installed, and apt-get cannot install it; the tests of the pages need it"
+else
+  export METERING_TESTS_SKIP_BROWSER=1
+  skipped+=(browser)
+  echo
+  echo "== browser: the tests of the pages are skipped, because Chromium, or Node.js 20 or newer, is not installed"
+fi
+
+if ! have_python && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-python install_python
+fi
+if have_node && have_python; then
+  if packages_missing tests/mcp; then
+    run mcp-packages mcp_packages
+  fi
+  if venv_outdated "$mcp_venv" tests/mcp; then
+    run mcp-venv venv_packages "$mcp_venv" tests/mcp
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with MCP clients need both"
+else
+  export METERING_TESTS_SKIP_MCP=1
+  skipped+=(mcp)
+  echo
+  echo "== mcp: the tests with MCP clients are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
+    "is not installed"
+fi
+
+if have_python; then
+  if venv_outdated "$mail_venv" tests/mail; then
+    run mail-venv venv_packages "$mail_venv" tests/mail
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv is not installed; the tests that send mail need it"
+else
+  export METERING_TESTS_SKIP_MAIL=1
+  skipped+=(mail)
+  echo
+  echo "== mail: the tests that send mail are skipped, because Python 3.11 or newer with venv is not installed"
+fi
+
+if have_node && have_python; then
+  if packages_missing tests/clients; then
+    run clients-packages clients_packages
+  fi
+  if venv_outdated "$clients_venv" tests/clients; then
+    run clients-venv venv_packages "$clients_venv" tests/clients
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with generated clients and of webhooks need both"
+else
+  export METERING_TESTS_SKIP_CLIENTS=1
+  skipped+=(clients)
+  echo
+  echo "== clients: the tests with generated clients and of webhooks are skipped, because Python 3.11 or newer with venv," \
+    "or Node.js 20 or newer, is not installed"
+fi
+
+if have_node && have_python; then
+  if venv_outdated "$llm_venv" tests/llm; then
+    run llm-venv venv_packages "$llm_venv" tests/llm
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests of LLM routes need both"
+else
+  export METERING_TESTS_SKIP_LLM=1
+  skipped+=(llm)
+  echo
+  echo "== llm: the tests of LLM routes are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
+    "is not installed"
+fi
+
+if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-postgres install_postgres
+fi
+if ! have_postgres; then
+  [ "${CI:-}" != true ] || fail "PostgreSQL is not installed, and apt-get cannot install it; the tests with several nodes need it"
+  export METERING_TESTS_SKIP_POSTGRES=1
+  skipped+=(postgres)
+  echo
+  echo "== postgres: the tests on PostgreSQL are skipped, because PostgreSQL is not installed"
+fi
+
+if ! have_pgbouncer && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-pgbouncer install_stopped pgbouncer
+fi
+if ! have_pgbouncer; then
+  [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and apt-get cannot install it; the tests behind a pooler need it"
+  export METERING_TESTS_SKIP_PGBOUNCER=1
+  skipped+=(pgbouncer)
+  echo
+  echo "== pgbouncer: the tests behind PgBouncer are skipped, because PgBouncer is not installed"
+fi
+
+if ! have_yardsticks && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-yardsticks install_stopped nginx-light redis-server redis-tools wrk
+fi
+if ! have_yardsticks; then
+  [ "${CI:-}" != true ] || fail "nginx, Redis or wrk is not installed, and apt-get cannot install it; the benchmark needs them"
+  export METERING_TESTS_SKIP_YARDSTICKS=1
+  skipped+=(yardsticks)
+  echo
+  echo "== yardsticks: the benchmark runs without comparisons, because nginx, Redis or wrk is not installed"
+fi
+
+if have_python; then
+  if venv_outdated "$spelling_venv" tests/spelling; then
+    run spelling-venv venv_packages "$spelling_venv" tests/spelling
+  fi
+  run spelling "$spelling_venv/bin/typos"
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv is not installed, and cannot be with apt-get; the spelling check needs it"
+else
+  skipped+=(spelling)
+  echo
+  echo "== spelling: skipped, because Python 3.11 or newer with venv is not installed"
+fi
+
+run format cargo fmt --all --check
+run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+# metering-core must build alone, without the features that other crates turn on.
+run core-alone cargo check --locked -p metering-core
+run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
+# The end-to-end tests start the programs and examples built here.
+run build cargo build --locked --workspace --all-targets --all-features
+# Compares the public API of the library crates with its listing in docs/public-api.
+run public-api "$CARGO_TARGET_DIR/debug/public-api"
+run test cargo test --no-fail-fast --locked --workspace --all-features
+# Shows only that the benchmark works, not how fast anything is.
+run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
+
+# A short run of each chaos campaign, without and with its planted bug; `just chaos` runs them for longer.
+run chaos-smoke "$CARGO_TARGET_DIR/debug/chaos" --smoke
+
+if ! have_deny && [ "${CI:-}" = true ]; then
+  run install-cargo-deny cargo install cargo-deny --locked --version "$cargo_deny_version" --root "$CARGO_TARGET_DIR/tools"
+fi
+if have_deny; then
+  # Advisories need a database from the network, and change independently of this code: run `cargo deny check
+  # advisories` yourself.
+  run deny deny check bans licenses sources
+else
+  skipped+=(deny)
+  echo
+  echo "== deny: skipped, because cargo-deny is not installed. To install it: cargo install cargo-deny --locked"
+fi
