@@ -10,7 +10,7 @@ use super::made;
 use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
-/// enough.
+/// enough. With `first`, no scope is: the endpoint takes only the account's first key.
 const ENDPOINTS: [(&str, &str, &str); 35] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
@@ -29,14 +29,14 @@ const ENDPOINTS: [(&str, &str, &str); 35] = [
     ("GET", "/requests/{id}", "call read"),
     ("POST", "/signup/email/send", "manage"),
     ("GET", "/credits/alert", "read"),
-    ("PUT", "/credits/alert", "manage"),
+    ("PUT", "/credits/alert", "first"),
     ("GET", "/events", "read"),
     ("GET", "/webhooks", "read"),
-    ("POST", "/webhooks", "manage"),
+    ("POST", "/webhooks", "first"),
     ("GET", "/webhooks/{id}", "read"),
-    ("PATCH", "/webhooks/{id}", "manage"),
-    ("DELETE", "/webhooks/{id}", "manage"),
-    ("POST", "/webhooks/{id}/rotate", "manage"),
+    ("PATCH", "/webhooks/{id}", "first"),
+    ("DELETE", "/webhooks/{id}", "first"),
+    ("POST", "/webhooks/{id}/rotate", "first"),
     ("POST", "/webhooks/{id}/test", "manage"),
     ("GET", "/webhooks/{id}/deliveries", "read"),
     ("POST", "/webhooks/{id}/deliveries/{delivery}/resend", "manage"),
