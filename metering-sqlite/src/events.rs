@@ -7,4 +7,5 @@ pub(crate) mod due;
 pub(crate) mod event;
 pub(crate) mod line;
 pub(crate) mod outbox;
+pub(crate) mod progress;
 pub(crate) mod webhooks;

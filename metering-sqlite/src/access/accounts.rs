@@ -2,7 +2,7 @@ use metering_core::access::{Email, Key, KeyHash};
 use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
-use metering_core::money::{AlertLevel, NewLedgerEntry};
+use metering_core::money::NewLedgerEntry;
 use metering_core::store::{Created, Cursor, Page, Posted};
 use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, StoreError, Timestamp};
 use rusqlite::{Connection, Params, params};
@@ -198,13 +198,6 @@ pub(crate) fn set_balance_alert(
     snapshot.execute(sql, values).map_err(store_error)?;
     record_settings(snapshot, row)?;
     Ok(Some(Account { alert, ..account }))
-}
-
-/// Writes the level of an account's alert. Returns whether it changed: then the journal must name the account.
-pub(crate) fn write_alert_level(connection: &Connection, row: i64, level: AlertLevel) -> Result<bool> {
-    let sql = "UPDATE meter SET alert_raised = ?2 WHERE account = ?1 AND alert_raised <> ?2";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    Ok(statement.execute(params![row, level.number()]).map_err(store_error)? > 0)
 }
 
 pub(crate) fn revoke(snapshot: &Snapshot<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {

@@ -10,7 +10,6 @@ use metering_core::events::NewEvent;
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::access::accounts;
 use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
 use crate::charging::holds;
@@ -19,6 +18,7 @@ use crate::error::{Result, commit_error, corrupt, store_error};
 use crate::events::outbox;
 use crate::journal::fold::Amount;
 use crate::journal::{Change, Holds, Usage};
+use crate::money::alert;
 use crate::rows::first;
 
 /// Decides and records a batch. On an error, the caller must clear the cache.
@@ -162,7 +162,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     stored_results::write(connection, &changes.results).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
     for (account, raised) in &changes.alerts {
-        accounts::write_alert_level(connection, *account, *raised)?;
+        alert::write_level(connection, *account, *raised)?;
     }
     for (account, event) in &changes.events {
         outbox::write(connection, Some(*account), event)?;

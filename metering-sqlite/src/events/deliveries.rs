@@ -2,24 +2,17 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, AttemptResult, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, Progress,
-    WebhookId,
+    AttemptOutcome, Delivery, DeliveryFilter, DeliveryId, DeliveryState, EventData, NewEvent, WebhookId,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 
-use crate::error::{Result, corrupt_column, store_error};
+use crate::error::{Result, store_error};
 use crate::events::line::Line;
-use crate::events::{event, webhooks};
-use crate::rows::{all, first, timestamp};
-
-/// The columns that [`progress`] reads.
-pub(crate) const PROGRESS_COLUMNS: &str =
-    "d.state, d.attempts, d.since, d.next_at, d.last_at, d.last_status, d.last_error";
-/// How many there are.
-pub(crate) const PROGRESS_COLUMN_COUNT: usize = 7;
+use crate::events::{event, progress, webhooks};
+use crate::rows::{all, first};
 
 /// `CROSS JOIN` makes SQLite join in the order written.
 pub(super) const TABLES: &str = "delivery d CROSS JOIN webhook w ON w.id = d.webhook \
@@ -34,29 +27,15 @@ pub(super) struct Stored {
 }
 
 /// How many columns [`stored`] reads.
-pub(super) const COLUMN_COUNT: usize = 5 + PROGRESS_COLUMN_COUNT + 5;
+pub(super) const COLUMN_COUNT: usize = 5 + progress::COLUMN_COUNT + 5;
 
 /// The columns that [`stored`] reads from [`TABLES`].
 pub(super) fn columns() -> String {
-    format!("d.id, d.webhook, d.account, w.account, w.public_id, {PROGRESS_COLUMNS}, {}", event::COLUMNS)
+    format!("d.id, d.webhook, d.account, w.account, w.public_id, {}, {}", progress::COLUMNS, event::COLUMNS)
 }
 
 fn select(condition: &str) -> String {
     format!("SELECT {} FROM {TABLES} WHERE {condition}", columns())
-}
-
-/// It is the head of its line if no other is pending.
-const INSERT: &str = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, EXISTS (SELECT 1 FROM webhook WHERE id = ?1 AND state = 'active') \
-       AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_line \
-         WHERE webhook = ?1 AND account IS ?3 AND state = 'pending'))";
-
-/// Writes a delivery of the newest event, which waits for its first attempt.
-pub(super) fn insert(connection: &Connection, line: Line, event: i64, now: Timestamp) -> Result<DeliveryId> {
-    let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
-    let times = (since.unix_millis(), next_at.unix_millis());
-    let values = params![line.webhook, event, line.account, state.as_str(), attempts, times.0, times.1];
-    connection.prepare_cached(INSERT).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
 }
 
 /// Writes a test event that goes to one webhook only.
@@ -70,7 +49,7 @@ pub(crate) fn test(
     let of_event = webhooks::owner(connection, account)?.filter(|owner| *owner != webhooks::OPERATOR);
     let test = NewEvent { account: webhook.account, data: EventData::TEST, created_at: now };
     let number = event::append(connection, of_event, &test)?;
-    let delivery = insert(connection, Line { webhook: row, account: of_event }, number, now)?;
+    let delivery = Line { webhook: row, account: of_event }.insert(connection, number, now)?;
     Ok(by_id(connection, delivery)?.map(|stored| stored.delivery))
 }
 
@@ -131,7 +110,7 @@ pub(crate) fn finish(
 ) -> Result<Option<Delivery>> {
     let Some(Stored { delivery, line, .. }) = by_id(connection, id)? else { return Ok(None) };
     let Some(progress) = delivery.progress.finished(attempt, outcome, now) else { return Ok(None) };
-    set_progress(connection, id, &progress)?;
+    progress::write(connection, id, &progress)?;
     if *outcome == AttemptOutcome::Gone {
         webhooks::mark_gone(connection, line)?;
     }
@@ -152,60 +131,19 @@ pub(crate) fn resend(
     let is_theirs = |stored: &Stored| account.is_none() || stored.owner == Some(of);
     let Some(Stored { delivery, line, .. }) = by_id(connection, id)?.filter(is_theirs) else { return Ok(None) };
     let progress = delivery.progress.resent(now);
-    set_progress(connection, id, &progress)?;
+    progress::write(connection, id, &progress)?;
     line.requeued(connection, delivery.event.number)?;
     Ok(Some(Delivery { progress, ..delivery }))
-}
-
-/// Writes how far a delivery is. One that is no longer pending is no head.
-pub(super) fn set_progress(connection: &Connection, id: DeliveryId, progress: &Progress) -> Result<()> {
-    let sql = "UPDATE delivery SET state = ?2, attempts = ?3, since = ?4, next_at = ?5, last_at = ?6, \
-                 last_status = ?7, last_error = ?8, is_head = is_head AND ?2 = 'pending' WHERE id = ?1";
-    let Progress { state, attempts, since, next_at, last } = progress;
-    let last = last.as_ref();
-    let values = params![
-        id.get(),
-        state.as_str(),
-        attempts,
-        since.unix_millis(),
-        next_at.unix_millis(),
-        last.map(|last| last.at.unix_millis()),
-        last.and_then(|last| last.status),
-        last.and_then(|last| last.error.as_deref()),
-    ];
-    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
 
 /// Reads a delivery from the [`columns`].
 pub(super) fn stored(row: &Row<'_>) -> rusqlite::Result<Result<Stored>> {
     let (id, line) = (DeliveryId::new(row.get(0)?), Line { webhook: row.get(1)?, account: row.get(2)? });
     let (owner, public_id): (_, Vec<u8>) = (row.get(3)?, row.get(4)?);
-    let (progress, event) = (progress(row, 5)?, event::event(row, 5 + PROGRESS_COLUMN_COUNT)?);
+    let (progress, event) = (progress::read(row, 5)?, event::event(row, 5 + progress::COLUMN_COUNT)?);
     let read = || {
         let delivery = Delivery { id, webhook: webhooks::public_id(&public_id)?, event: event?, progress: progress? };
         Ok(Stored { delivery, line, owner })
-    };
-    Ok(read())
-}
-
-/// Reads how far a delivery is from [`PROGRESS_COLUMNS`], which start at `first`.
-pub(crate) fn progress(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Progress>> {
-    let (state, attempts): (String, i64) = (row.get(first)?, row.get(first + 1)?);
-    let (since, next_at) = (timestamp(row, first + 2)?, timestamp(row, first + 3)?);
-    let (at, status): (Option<i64>, Option<i64>) = (row.get(first + 4)?, row.get(first + 5)?);
-    let error = row.get(first + 6)?;
-    let read = || {
-        let unknown = || corrupt_column("delivery.state", format_args!("{state:?} is no state of a delivery"));
-        let too_many = |_| corrupt_column("delivery.attempts", format_args!("{attempts} is no number of attempts"));
-        let no_status = |status| corrupt_column("delivery.last_status", format_args!("{status} is no status"));
-        let status = status.map(|status| u16::try_from(status).map_err(|_| no_status(status))).transpose()?;
-        Ok(Progress {
-            state: DeliveryState::from_name(&state).ok_or_else(unknown)?,
-            attempts: attempts.try_into().map_err(too_many)?,
-            since,
-            next_at,
-            last: at.map(|at| AttemptResult { at: Timestamp::from_unix_millis(at), status, error }),
-        })
     };
     Ok(read())
 }

@@ -11,7 +11,7 @@ use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
-use crate::events::{deliveries, webhooks};
+use crate::events::{deliveries, progress, webhooks};
 use crate::rows::{all, first};
 
 /// The heads that are due, oldest first.
@@ -73,7 +73,7 @@ pub(crate) fn claim(
         };
         if let Some((delivery, webhook)) = found {
             let progress = delivery.progress.claimed(now, lease);
-            deliveries::set_progress(connection, *id, &progress)?;
+            progress::write(connection, *id, &progress)?;
             claimed.push(DueDelivery { delivery: Delivery { progress, ..delivery }, webhook });
         }
     }

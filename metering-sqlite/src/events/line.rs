@@ -5,11 +5,11 @@
 //! true with [`Line::promote`] and [`Line::demote`].
 
 use metering_core::Timestamp;
-use metering_core::events::DeliveryId;
+use metering_core::events::{DeliveryId, Progress};
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
-use crate::events::deliveries;
+use crate::events::progress;
 use crate::rows::first;
 
 /// A line, by the row numbers of its webhook and of its account. A customer's webhook has one line, and the operator's
@@ -19,6 +19,12 @@ pub(crate) struct Line {
     pub(crate) webhook: i64,
     pub(crate) account: Option<i64>,
 }
+
+/// It is the head of its line if no other is pending.
+const INSERT: &str = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, EXISTS (SELECT 1 FROM webhook WHERE id = ?1 AND state = 'active') \
+       AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_line \
+         WHERE webhook = ?1 AND account IS ?3 AND state = 'pending'))";
 
 /// The first pending delivery of a line after the event `?3`.
 const FIRST_PENDING: &str = "SELECT id FROM delivery INDEXED BY delivery_line \
@@ -33,6 +39,14 @@ const OPERATORS_HEADS: &str = "SELECT id, min(event) FROM delivery INDEXED BY de
 const START: i64 = 0;
 
 impl Line {
+    /// Writes a delivery of the newest event, which waits for its first attempt.
+    pub(super) fn insert(self, connection: &Connection, event: i64, now: Timestamp) -> Result<DeliveryId> {
+        let Progress { state, attempts, since, next_at, last: _ } = Progress::new(now);
+        let times = (since.unix_millis(), next_at.unix_millis());
+        let values = params![self.webhook, event, self.account, state.as_str(), attempts, times.0, times.1];
+        connection.prepare_cached(INSERT).and_then(|mut s| s.insert(values)).map(DeliveryId::new).map_err(store_error)
+    }
+
     /// Marks the first pending delivery as the head, if the webhook is active. Call it after a change that may have
     /// removed the head or put another delivery in front of it.
     pub(super) fn promote(self, connection: &Connection) -> Result<()> {
@@ -63,15 +77,14 @@ impl Line {
 
     /// Makes the first pending delivery due, because the webhook may have been repaired.
     pub(super) fn hasten(self, connection: &Connection, now: Timestamp) -> Result<()> {
-        let sql =
-            format!("SELECT d.id, {} FROM delivery d WHERE d.id = ({FIRST_PENDING})", deliveries::PROGRESS_COLUMNS);
+        let sql = format!("SELECT d.id, {} FROM delivery d WHERE d.id = ({FIRST_PENDING})", progress::COLUMNS);
         let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
         let found = first(&mut statement, params![self.webhook, self.account, START], |row| {
             let id = DeliveryId::new(row.get(0)?);
-            Ok(deliveries::progress(row, 1)?.map(|progress| (id, progress)))
+            Ok(progress::read(row, 1)?.map(|progress| (id, progress)))
         })?;
         let Some((id, progress)) = found else { return Ok(()) };
-        deliveries::set_progress(connection, id, &progress.hastened(now))
+        progress::write(connection, id, &progress.hastened(now))
     }
 }
 

@@ -6,8 +6,8 @@ use metering_core::events::NewEvent;
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
+use crate::events::event;
 use crate::events::line::Line;
-use crate::events::{deliveries, event};
 use crate::rows::all;
 
 /// The active webhooks of an account, and the operator's.
@@ -23,7 +23,7 @@ pub(crate) fn write(connection: &Connection, account: Option<i64>, event: &NewEv
     // By name: a kind that this version does not know must not fail the cause of the event.
     let receives = |(_, names): &(i64, String)| names.is_empty() || names.split(' ').any(|name| name == kind);
     for (webhook, _) in receivers.iter().filter(|receiver| receives(receiver)) {
-        deliveries::insert(connection, Line { webhook: *webhook, account }, number, event.created_at)?;
+        Line { webhook: *webhook, account }.insert(connection, number, event.created_at)?;
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(crate) fn write(connection: &Connection, account: Option<i64>, event: &NewEv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{due, line, webhooks};
+    use crate::events::{deliveries, due, line, webhooks};
     use crate::migrations::migrate;
 
     /// However many events and deliveries are kept, and however many webhooks others have.

@@ -7,11 +7,11 @@ use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::accounts;
 use crate::error::{Result, store_error};
 use crate::events::outbox;
 use crate::journal::Change;
 use crate::journal::sequence::{newest_in_sequence, record};
+use crate::money::alert;
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::usage::activity::ledger_kind;
@@ -27,7 +27,7 @@ pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Res
     let id = append(connection, *row, entry, *written_at)?;
     record(connection, *row, id, Change::of_entry(entry), *written_at)?;
     // The entry's row of the journal names the account, so that nobody keeps the old level.
-    accounts::write_alert_level(connection, *row, account.alert.raised)?;
+    alert::write_level(connection, *row, account.alert.raised)?;
     events.iter().try_for_each(|event| outbox::write(connection, Some(*row), event))
 }
 

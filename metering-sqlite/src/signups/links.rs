@@ -11,6 +11,7 @@ use crate::access::{accounts, key_changes, owners};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
+use crate::money::alert;
 use crate::money::ledger;
 use crate::rows::{email_columns, first, parse, timestamp};
 
@@ -54,7 +55,7 @@ pub(crate) fn verify(connection: &Snapshot<'_>, token: &LinkHash, now: Timestamp
     delete(connection, &changes.token)?;
     if let Some(entry) = changes.entry_changes() {
         ledger::write(connection, &entry)?;
-    } else if accounts::write_alert_level(connection, changes.row, changes.account.alert.raised)? {
+    } else if alert::write_level(connection, changes.row, changes.account.alert.raised)? {
         record_settings(connection, changes.row)?;
     }
     let (credits, verified_at) = email_columns(changes.account.email_status);

@@ -18,7 +18,7 @@ use crate::access::keys::{
 use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
-use crate::events::deliveries::{PROGRESS_COLUMNS, progress};
+use crate::events::progress;
 use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::operators::{audit, operator};
@@ -144,7 +144,7 @@ fn sent(section: Section) -> Source {
             })
         }
         _ => Source::new(
-            format!("d.id, w.public_id, d.event, {PROGRESS_COLUMNS}"),
+            format!("d.id, w.public_id, d.event, {}", progress::COLUMNS),
             "delivery d CROSS JOIN webhook w ON w.id = d.webhook",
             &["d.id"],
             delivery_record,
@@ -294,7 +294,7 @@ fn solution_record(row: &Row<'_>) -> Read<Record> {
 
 fn delivery_record(row: &Row<'_>) -> Read<Record> {
     let (id, webhook): (_, Vec<u8>) = (DeliveryId::new(row.get(0)?), row.get(1)?);
-    let (event, progress) = (row.get(2)?, progress(row, 3)?);
+    let (event, progress) = (row.get(2)?, progress::read(row, 3)?);
     let read = || {
         let (webhook, progress) = (webhooks::public_id(&webhook)?, progress?);
         Ok(Record::Delivery(DeliveryRecord { id, webhook, event, progress }))
