@@ -4,6 +4,7 @@ use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::KeyFault;
+use crate::access::key_use::KeyRefusal;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::service::Service;
@@ -51,6 +52,22 @@ impl Service {
     pub async fn current_key(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Key, Error> {
         let holder = self.holder(caller.into(), Some(scope)).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
+    }
+
+    /// The caller's key, if it is the account's first one.
+    ///
+    /// # Errors
+    /// As [`Service::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key.
+    pub async fn first_key(&self, caller: impl Into<Caller<'_>>) -> Result<Key, Error> {
+        let holder = self.first_holder(caller.into()).await?;
+        holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
+    }
+
+    /// Who holds the first key of an account.
+    pub(super) async fn first_holder(&self, caller: Caller<'_>) -> Result<KeyHolder, Error> {
+        let holder = self.holder(caller, Some(Scope::Manage)).await?;
+        let is_first = holder.key().is_some_and(|key| key.number.is_first());
+        if is_first { Ok(holder) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
     }
 
     /// Who holds a key that may be used for this, now and from there.

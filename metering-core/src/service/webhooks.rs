@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::credentials::Caller;
-use crate::access::key_use::KeyRefusal;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::events::{
@@ -308,9 +307,7 @@ impl Service {
     /// The account, if the caller has its first key. Webhooks hear of the whole account, and outlive the key that made
     /// them, so a key that was given to somebody else must not direct them.
     async fn owner(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
-        let holder = self.holder(caller.into(), Some(Scope::Manage)).await?;
-        let is_first = holder.key().is_some_and(|key| key.number.is_first());
-        if is_first { Ok(holder.account) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
+        Ok(self.first_holder(caller.into()).await?.account)
     }
 
     fn event_store(&self) -> Result<&dyn EventStore, Error> {

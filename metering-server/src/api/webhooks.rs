@@ -206,10 +206,10 @@ fn segment(request: &Request, index: usize) -> &str {
     request.path.get(index).map(String::as_str).unwrap_or_default()
 }
 
-/// The sender, whose key may manage the account. Counts a change.
+/// The sender, whose key is the first one of the account. Counts a change.
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
-    let actor = app.service.current_key(&sender, Scope::Manage).await?;
+    let actor = app.service.first_key(&sender).await?;
     app.limits.key_changes(&actor.id)?;
     Ok(sender)
 }
