@@ -20,7 +20,7 @@ use metering_sqlite::{SqliteStore, path_of_url};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long the end of the program waits for blocked threads. A DNS lookup for a webhook may block one for half a minute,
-/// and nothing depends on its result any more.
+/// and nothing depends on its result.
 const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

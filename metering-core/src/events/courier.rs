@@ -59,7 +59,7 @@ pub struct WebhookMessage<'a> {
 pub struct Wake(Arc<[Notify; 2]>);
 
 impl Wake {
-    /// Has the courier look for deliveries at once.
+    /// Has the courier look for deliveries now.
     pub fn wake(&self) {
         self.0.iter().for_each(Notify::notify_one);
     }

@@ -149,7 +149,7 @@ pub enum WebhookChange {
         /// Whether it is switched off. One that is gone is switched on by `false`.
         disabled: Option<bool>,
     },
-    /// Replaces its secret. Requests are signed with both until `old_until`; `None` means at once.
+    /// Replaces its secret. Requests are signed with both until `old_until`; `None` ends the old one now.
     Rotate {
         /// The new secret.
         secret: WebhookSecret,

@@ -100,7 +100,7 @@ pub trait EventStore: Store {
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook
     /// [is gone](AttemptOutcome::Gone), its state becomes [`WebhookState::Gone`](crate::events::WebhookState::Gone),
     /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or there is
-    /// no such delivery any more.
+    /// no such delivery left.
     async fn finish_delivery(
         &self,
         id: DeliveryId,

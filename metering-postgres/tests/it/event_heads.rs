@@ -177,7 +177,7 @@ async fn heads_are_marked_after_each_of_many_random_steps() {
     assert!(done.iter().all(|count| *count > 10), "{done:?}");
 }
 
-/// Claims, and ends what was claimed, until nothing happens any more.
+/// Claims, and ends what was claimed, until there is nothing left to claim.
 async fn drain(store: &PostgresStore, now: Timestamp) -> usize {
     let mut delivered = 0;
     loop {

@@ -41,7 +41,7 @@ pub(crate) struct App {
     pub(crate) bot_challenge: BotChallenge,
     /// Counts of the attempts of this process to deliver webhooks; `None` if it delivers none.
     pub(crate) courier: Option<Arc<CourierStats>>,
-    /// Has webhooks sent at once, if this process sends any.
+    /// Has webhooks sent now, if this process sends any.
     pub(crate) wake_courier: Wake,
     pub(crate) pages: Pages,
 }

@@ -49,7 +49,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Runs a lookup on a thread that may block. It keeps its permit until it ends, even if nobody waits for it any more.
+/// Runs a lookup on a thread that may block. It keeps its permit until it ends, even if nobody waits for it.
 async fn blocking<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     lookup: impl FnOnce() -> io::Result<T> + Send + 'static,

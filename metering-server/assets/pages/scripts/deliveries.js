@@ -5,7 +5,7 @@ import { choice } from "/assets/choice.js";
 import { busy, h, wait } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
-/** How many deliveries are asked for at once. */
+/** How many deliveries a request asks for. */
 const PAGE = 25;
 /** How often, and how many times, to look whether a delivery has arrived. */
 const PAUSE = 1_000;
