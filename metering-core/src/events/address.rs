@@ -45,8 +45,8 @@ const NOT_PUBLIC_V6: [Ipv6Net; 4] = [
 /// NAT64 (RFC 6052): the last 32 bits are the IPv4 address that packets go to.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
 
-/// Metadata and platform services of clouds. They give credentials to anyone who asks, so webhooks never reach them, even
-/// within a network that the operator allows.
+/// Metadata and platform services of clouds. They give credentials to anyone who asks, so webhooks never reach them,
+/// even within a network that the operator allows.
 const METADATA: [IpNet; 6] = [
     IpNet::V4(v4([100, 100, 100, 200], 32)), // Alibaba Cloud
     IpNet::V4(v4([168, 63, 129, 16], 32)),   // Azure
