@@ -50,6 +50,8 @@ mod money;
 mod operators;
 mod payments;
 mod rows;
+#[cfg(test)]
+mod schema;
 mod signups;
 mod store;
 mod transactions;

@@ -177,21 +177,14 @@ pub(crate) fn delivery(row: &Row) -> Result<Delivery> {
 
 #[cfg(test)]
 mod tests {
-    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
-
     use super::listed;
-    use crate::PostgresStore;
+    use crate::schema::Schema;
 
     /// Prepared statements keep one plan for all values after a few executions; so do these.
     #[tokio::test(flavor = "multi_thread")]
     async fn lists_read_no_more_than_a_page_of_each_webhook_and_state() {
-        if is_skipped() {
-            return;
-        }
-        let url = Cluster::shared().fresh_schema();
-        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = schema_of(&url);
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        let Some(schema) = Schema::new().await else { return };
+        let run = |sql: &str| schema.run(sql);
         // Of 30,000 deliveries to 3 webhooks, account 7 has the 3 oldest ones. One in 5,000 is parked.
         run("INSERT INTO account (id, org_id, agent_name, created_at) \
                SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \

@@ -96,22 +96,15 @@ fn due(row: &Row, now: Timestamp, lease: Duration) -> Result<DueDelivery> {
 
 #[cfg(test)]
 mod tests {
-    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
-
     use super::statement;
-    use crate::PostgresStore;
+    use crate::schema::Schema;
 
     /// However many lines wait for a later time, and however many deliveries wait behind their heads. Prepared statements
     /// keep one plan for all values after a few executions; so do these.
     #[tokio::test(flavor = "multi_thread")]
     async fn a_look_reads_only_what_is_due() {
-        if is_skipped() {
-            return;
-        }
-        let url = Cluster::shared().fresh_schema();
-        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = schema_of(&url);
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        let Some(schema) = Schema::new().await else { return };
+        let run = |sql: &str| schema.run(sql);
         // 30,000 lines of the operator and as many of customers, with two deliveries each. The heads of three are due.
         run("INSERT INTO account (id, org_id, agent_name, created_at) VALUES (7, 'org_7', 'agent', 0); \
              INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \

@@ -127,22 +127,15 @@ pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
-
     use super::INSERT;
-    use crate::PostgresStore;
+    use crate::schema::Schema;
 
     /// The first event of a line is marked as its head, if nothing is pending there. That is one seek, however many
     /// deliveries wait, also with the plan for all values that prepared statements keep.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_insert_marks_heads_with_a_seek_for_each_line() {
-        if is_skipped() {
-            return;
-        }
-        let url = Cluster::shared().fresh_schema();
-        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = schema_of(&url);
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        let Some(schema) = Schema::new().await else { return };
+        let run = |sql: &str| schema.run(sql);
         // 30,000 pending deliveries: one of each account, and for account 7 all of another webhook's.
         run("INSERT INTO account (id, org_id, agent_name, created_at) \
                SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 9) n; \
