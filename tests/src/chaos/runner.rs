@@ -22,7 +22,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, String> {
     let both = arguments.all || arguments.smoke;
     let mut failed = Vec::new();
     for campaign in chosen {
-        if campaign.needs_postgres && crate::postgres::is_skipped() {
+        if (campaign.is_skipped)() {
             continue;
         }
         for plant in [false, true] {
