@@ -1,0 +1,130 @@
+//! The endpoint that proxies ask before they forward a request: it charges the request, and says yes or no.
+//!
+//! It trusts what the headers say about the original request, so it answers only trusted proxies. A yes is a 200 with
+//! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on.
+
+mod document;
+mod original;
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CACHE_CONTROL;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Request};
+use metering_core::service::Proxied;
+use metering_core::wire::ErrorCode;
+use metering_core::{Charged, Error, Metered, MeteringLayer, RequestId, Service};
+use tower::ServiceExt;
+use tower_layer::Layer;
+
+use crate::config::AuthorizeConfig;
+use crate::gateway::ACCOUNT_HEADER;
+use crate::http::{ClientAddress, Problem, Response, into_response};
+
+pub(crate) use document::describe;
+use original::original;
+
+/// Where proxies ask.
+const PATH: &str = "/authorize";
+/// Asks for the body of a refusal in a header, for proxies that drop the body.
+const REFUSAL_IN_HEADER: HeaderName = HeaderName::from_static("x-bds-refusal-in-header");
+/// That header.
+const REFUSAL: HeaderName = HeaderName::from_static("x-bds-refusal");
+
+/// Answers proxies.
+#[derive(Debug)]
+pub(crate) struct Authorizer {
+    metered: Metered<Yes>,
+    request_id: Option<HeaderName>,
+    hold: Option<Duration>,
+}
+
+impl Authorizer {
+    /// An authorizer that charges with `service`.
+    #[must_use]
+    pub(crate) fn new(service: Arc<Service>, config: &AuthorizeConfig) -> Self {
+        let layer = MeteringLayer::new(service);
+        let layer = if config.pass_others { layer.pass_others() } else { layer };
+        let hold = config.settle.then(|| config.settle_within.duration());
+        Self { metered: layer.layer(Yes), request_id: config.request_id_header(), hold }
+    }
+
+    /// Whether proxies ask at this path. Some append the original path.
+    #[must_use]
+    pub(crate) fn handles(path: &str) -> bool {
+        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Answers a proxy.
+    pub(crate) async fn respond(&self, head: Parts) -> Response {
+        let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
+        let mut response = match self.asked(head) {
+            Ok(request) => match self.metered.clone().oneshot(request).await {
+                Ok(response) => response.map(Bytes::from),
+                Err(never) => match never {},
+            },
+            Err(problem) => problem.into_reply(),
+        };
+        if in_header && !response.status().is_success() {
+            match HeaderValue::from_bytes(response.body()) {
+                Ok(body) => drop(response.headers_mut().insert(REFUSAL, body)),
+                Err(error) => tracing::error!(%error, "could not put a refusal into a header"),
+            }
+        }
+        into_response(response)
+    }
+
+    /// The request that the proxy asks about.
+    fn asked(&self, head: Parts) -> Result<Request<()>, Problem> {
+        if !head.extensions.get::<ClientAddress>().is_some_and(ClientAddress::is_from_proxy) {
+            let message = "Only a proxy may ask. Add its address to http.trusted_proxies.";
+            return Err(Problem::new(ErrorCode::Forbidden, message));
+        }
+        let (method, target) = original(&head)?;
+        let proxied = Proxied { request_id: self.request_id(&head)?, hold: self.hold };
+        let mut request = Request::new(());
+        *request.method_mut() = method;
+        *request.uri_mut() = target;
+        *request.headers_mut() = head.headers;
+        *request.extensions_mut() = head.extensions;
+        request.extensions_mut().insert(proxied);
+        Ok(request)
+    }
+
+    /// The proxy's id of the request.
+    fn request_id(&self, head: &Parts) -> Result<Option<RequestId>, Error> {
+        let Some(name) = &self.request_id else { return Ok(None) };
+        let Some(value) = original::once(&head.headers, name)? else { return Ok(None) };
+        RequestId::parse(value).map(Some).map_err(|error| Error::field(name.as_str(), error))
+    }
+}
+
+/// Says yes to every request that was admitted.
+#[derive(Debug, Clone, Copy)]
+struct Yes;
+
+impl tower_service::Service<Request<()>> for Yes {
+    type Response = http::Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<http::Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<()>) -> Self::Future {
+        let mut response = http::Response::new(String::new());
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let account = request.extensions().get::<Charged>().map(|charged| charged.account.to_string());
+        if let Some(account) = account.and_then(|account| HeaderValue::try_from(account).ok()) {
+            headers.insert(ACCOUNT_HEADER, account);
+        }
+        ready(Ok(response))
+    }
+}

@@ -1,0 +1,151 @@
+//! Which request a proxy asks about.
+//!
+//! Proxies say it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by their
+//! own method and a path below `/authorize`. Clients can send these headers too, so all that is said must agree.
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, Method, Uri};
+use metering_core::Error;
+use metering_core::catalogue::overrides_request;
+
+use super::PATH;
+
+const METHODS: [HeaderName; 2] =
+    [HeaderName::from_static("x-forwarded-method"), HeaderName::from_static("x-original-method")];
+const TARGETS: [HeaderName; 2] =
+    [HeaderName::from_static("x-forwarded-uri"), HeaderName::from_static("x-original-uri")];
+
+/// The method and the target of the original request.
+///
+/// # Errors
+/// [`Error::ValidationFailed`] with the name of the header that is missing, or that contradicts another one.
+pub(super) fn original(head: &Parts) -> Result<(Method, Uri), Error> {
+    for name in head.headers.keys() {
+        if overrides_request(name.as_str()) && !METHODS.contains(name) && !TARGETS.contains(name) {
+            return Err(Error::field(name.as_str(), "could make the service run another request; remove it"));
+        }
+    }
+    let own = head.uri.path_and_query().map_or("", PathAndQuery::as_str);
+    let own = own.strip_prefix(PATH).unwrap_or_default();
+    let (methods, targets) = (said(&head.headers, &METHODS)?, said(&head.headers, &TARGETS)?);
+    // With headers, a path of its own is one that the proxy appended, unless it is empty.
+    let has_own = own.starts_with('/') && (own != "/" || targets.is_empty());
+    if methods.is_empty() && !has_own {
+        let problem = "is missing; have the proxy set it to the method of the original request";
+        return Err(Error::field("X-Forwarded-Method", problem));
+    }
+    if targets.is_empty() && !has_own {
+        let problem = "is missing; have the proxy set it to the path and query of the original request";
+        return Err(Error::field("X-Forwarded-Uri", problem));
+    }
+    let path = || ("the path below /authorize".to_owned(), own);
+    let asked = || ("the method that asks".to_owned(), head.method.as_str());
+    let method = agreed(methods.into_iter().chain(has_own.then(asked)))?;
+    let target = agreed(targets.into_iter().chain(has_own.then(path)))?;
+    let method = Method::from_bytes(method.as_bytes()).map_err(|error| Error::field("X-Forwarded-Method", error))?;
+    Ok((method, parse(target)?))
+}
+
+/// The value of a header, if it was sent.
+///
+/// # Errors
+/// When it was sent twice, or is not text.
+pub(super) fn once<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Error> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(Error::field(name.as_str(), "must be visible ASCII characters")),
+        },
+        (Some(_), Some(_)) => Err(Error::field(name.as_str(), "was sent twice; have the proxy replace it")),
+    }
+}
+
+/// What these headers say.
+fn said<'h>(headers: &'h HeaderMap, names: &[HeaderName]) -> Result<Vec<(String, &'h str)>, Error> {
+    let mut said = Vec::new();
+    for name in names {
+        said.extend(once(headers, name)?.map(|value| (name.to_string(), value)));
+    }
+    Ok(said)
+}
+
+/// The value that all say.
+fn agreed<'h>(mut all: impl Iterator<Item = (String, &'h str)>) -> Result<&'h str, Error> {
+    let Some((first, value)) = all.next() else { return Err(Error::Internal) };
+    match all.find(|(_, other)| *other != value) {
+        None => Ok(value),
+        Some((other, _)) => {
+            let problem = format!("contradicts {other}; have the proxy set one of them and remove the other");
+            Err(Error::field(&first, problem))
+        }
+    }
+}
+
+fn parse(target: &str) -> Result<Uri, Error> {
+    let problem = "must be a path and a query, such as /prices?day=2026-01-31";
+    // The parser drops a fragment.
+    if !target.starts_with('/') || target.contains('#') {
+        return Err(Error::field("X-Forwarded-Uri", problem));
+    }
+    let target: PathAndQuery = target.parse().map_err(|_| Error::field("X-Forwarded-Uri", problem))?;
+    Ok(target.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    type Headers<'h> = &'h [(&'h str, &'h str)];
+
+    fn head(path: &str, headers: Headers<'_>) -> Parts {
+        let request = headers.iter().fold(Request::post(path), |request, (name, value)| request.header(*name, *value));
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn the_original_request_is_read_from_every_convention() {
+        let forwarded = [("x-forwarded-method", "GET"), ("x-forwarded-uri", "/a?b=c")];
+        let original_uri = [("x-original-method", "GET"), ("x-original-uri", "/a?b=c")];
+        // path, headers, method and target
+        let table: [(&str, Headers<'_>, &str); 7] = [
+            ("/authorize", &forwarded, "GET /a?b=c"),
+            ("/authorize/", &forwarded, "GET /a?b=c"),
+            ("/authorize", &original_uri, "GET /a?b=c"),
+            ("/authorize/a?b=c", &[], "POST /a?b=c"),
+            ("/authorize/", &[], "POST /"),
+            ("/authorize/authorize/a", &[], "POST /authorize/a"),
+            ("/authorize/a?b=c", &[("x-forwarded-method", "POST"), ("x-original-uri", "/a?b=c")], "POST /a?b=c"),
+        ];
+        for (path, headers, expected) in table {
+            let (method, target) = original(&head(path, headers)).unwrap();
+            assert_eq!(format!("{method} {target}"), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_contradictory_is_refused() {
+        let (method, uri) = (("x-forwarded-method", "GET"), ("x-forwarded-uri", "/a"));
+        let table: [(&str, Headers<'_>, &str); 9] = [
+            ("/authorize", &[], "X-Forwarded-Method"),
+            ("/authorize", &[method], "X-Forwarded-Uri"),
+            ("/authorize?b=c", &[method], "X-Forwarded-Uri"),
+            ("/authorize/b", &[("x-forwarded-method", "POST"), uri], "x-forwarded-uri"),
+            ("/authorize", &[method, uri, ("x-original-method", "PUT")], "x-forwarded-method"),
+            ("/authorize", &[method, uri, ("x-original-url", "/b")], "x-original-url"),
+            ("/authorize", &[method, uri, ("x_forwarded_uri", "/b")], "x_forwarded_uri"),
+            ("/authorize", &[method, ("x-forwarded-uri", "/a#b")], "X-Forwarded-Uri"),
+            ("/authorize", &[("x-forwarded-method", "G T"), uri], "X-Forwarded-Method"),
+        ];
+        for (path, headers, named) in table {
+            match original(&head(path, headers)) {
+                Err(Error::ValidationFailed(fields)) => assert!(fields.contains_key(named), "{path}: {fields:?}"),
+                other => panic!("{path} {headers:?}: {other:?}"),
+            }
+        }
+    }
+}

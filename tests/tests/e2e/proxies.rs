@@ -1,0 +1,7 @@
+//! Proxies that ask metering before they forward: the endpoint, and real proxies with the files of `deploy/proxies`.
+
+mod endpoint;
+mod paying;
+mod proxy;
+mod served;
+mod settling;

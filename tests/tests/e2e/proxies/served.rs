@@ -1,0 +1,169 @@
+//! A metered service behind each proxy: what is served is charged, and nothing else is served.
+
+use std::net::SocketAddr;
+
+use metering_tests::client::Client;
+use metering_tests::load::{Stop, request, run};
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::Value;
+
+use super::proxy::{Kind, Proxy, is_skipped};
+use crate::support::upstream::{Upstream, catalogue};
+use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_timeout, usage_events};
+
+/// How many connections ask at once.
+const CONNECTIONS: usize = 64;
+
+struct Fixture {
+    site: Site,
+    upstream: Upstream,
+    server: Server,
+    proxy: Proxy,
+}
+
+impl Fixture {
+    fn client(&self, key: &str) -> Client {
+        Client::new(self.proxy.address()).with_key(key)
+    }
+}
+
+#[track_caller]
+fn fixture(kind: Kind) -> Option<Fixture> {
+    if is_skipped() {
+        return None;
+    }
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
+    let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").start();
+    let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
+    let proxy = Proxy::start(kind, server.address(), service);
+    Some(Fixture { site, upstream, server, proxy })
+}
+
+/// A request is served and charged, and the service can rely on the account's name.
+fn serves(kind: Kind) {
+    let Some(fixture) = fixture(kind) else { return };
+    let account = fixture.site.account("1");
+    let client = fixture.client(&account.api_key);
+    // The same id twice: the proxy replaces what clients send.
+    let forging = client.clone().with_header("X-Request-Id", "mine").with_header("X-Metering-Org-Id", "org_forged");
+    for calls in 1..=2 {
+        let response = forging.get("/api/echo/word").expect(200);
+        assert_eq!(response.header("x-bds-credit-balance"), Some(&*amount(CREDIT - calls * BASE_CALL)));
+        assert_eq!(response.header("x-bds-credit-charged"), Some(&*amount(BASE_CALL)));
+        let balances = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-bds-credit-balance"));
+        assert_eq!(balances.count(), 1, "the service's own is removed");
+        let seen = fixture.upstream.last();
+        let of = |name: &str| seen.headers.get(name).cloned().unwrap_or_default();
+        assert_eq!(of("x-metering-org-id"), [account.org_id.clone()]);
+        assert_eq!(of("authorization"), [] as [&str; 0]);
+    }
+    let body = b"{\"a\": [1, 2]}";
+    let response = client.send("POST", "/api/echo?q=x", Some(body)).expect(200);
+    assert_eq!(response.body, body);
+    assert_eq!(fixture.upstream.last().target, "/api/echo?q=x");
+    let _ = client.get("/api/free").expect(200);
+    let direct = fixture.server.client_with(&account.api_key);
+    assert_eq!(balance(&direct), amount(CREDIT - 3 * BASE_CALL), "the free route costs nothing");
+    fixture.site.verify();
+}
+
+/// A refusal is the client's response, with its body, and reaches no service.
+fn refuses(kind: Kind) {
+    let Some(fixture) = fixture(kind) else { return };
+    let (rich, poor) = (fixture.site.account("1"), fixture.site.account("0"));
+    let capped = fixture.site.account_with_caps("1", 1, 0);
+    let (rich, poor) = (fixture.client(&rich.api_key), fixture.client(&poor.api_key));
+    let capped = fixture.client(&capped.api_key);
+    let _ = capped.get("/api/echo/word").expect(200);
+    let seen = fixture.upstream.seen().len();
+    let strangers = Client::new(fixture.proxy.address());
+    let overriding = rich.clone().with_header("X-HTTP-Method-Override", "DELETE");
+    let contradicting =
+        rich.clone().with_header("X-Forwarded-Uri", "/api/free").with_header("X-Original-URI", "/api/free");
+    // client, target, status, code
+    let table = [
+        (&strangers, "/api/echo/word", 401, "unauthorized"),
+        (&poor, "/api/echo/word", 402, "insufficient_credits"),
+        (&capped, "/api/echo/word", 429, "rate_limited"),
+        (&rich, "/api/unheard-of", 404, "unknown_route"),
+        (&rich, "/api/echo/%77ord", 400, "invalid_parameter"),
+        (&rich, "/api/echo?q=1;q=2", 400, "invalid_parameter"),
+        (&overriding, "/api/echo/word", 400, "validation_failed"),
+    ];
+    for (client, target, status, code) in table {
+        let refused = client.get(target);
+        assert_eq!((refused.status, refused.error().as_str()), (status, code), "{target}: {}", refused.text());
+        assert_eq!(refused.header("content-type"), Some("application/json"), "{target}");
+    }
+    assert!(poor.get("/api/echo/word").json()["plans"].is_array(), "a 402 has its body");
+    assert!(capped.get("/api/echo/word").header("retry-after").is_some());
+    assert_eq!(strangers.get("/api/echo/word").json()["error"], Value::from("unauthorized"));
+    assert_eq!(fixture.upstream.seen().len(), seen, "nothing reached the service");
+    // A client that says what the proxy should say is refused, or what it says is ignored.
+    let response = contradicting.get("/api/echo/word");
+    let charged = response.header("x-bds-credit-charged").map(str::to_owned);
+    assert!(response.status == 400 || charged == Some(amount(BASE_CALL)), "{}", response.text());
+    fixture.site.verify();
+}
+
+/// Under load, with credits for half of the requests: what is served is what is charged. When metering is killed, nothing
+/// is served any more.
+fn charges_exactly(kind: Kind) {
+    let Some(fixture) = fixture(kind) else { return };
+    let account = fixture.site.account("0.1");
+    let paid_for = u64::try_from(CREDIT / 10 / BASE_CALL).unwrap();
+    let call = request("GET", "/api/echo/word", Some(&account.api_key), &[]);
+    let plan =
+        plan_with_long_timeout(fixture.proxy.address(), CONNECTIONS, Stop::AfterRequests(2 * paid_for), vec![call]);
+    let result = run(plan);
+    assert_eq!(result.errors, 0, "{:?}: {}", result.first_error, fixture.proxy.log());
+    assert_eq!((result.with_status(200), result.with_status(402)), (paid_for, paid_for), "{:?}", result.by_status);
+    assert_eq!(fixture.upstream.seen().len(), usize::try_from(paid_for).unwrap());
+    let direct = fixture.server.client_with(&account.api_key);
+    assert_eq!((balance(&direct), usage_events(&direct)), (amount(0), paid_for));
+    fixture.site.verify();
+
+    let account = fixture.site.account("1");
+    let client = fixture.client(&account.api_key);
+    let _ = client.get("/api/echo/word").expect(200);
+    fixture.server.kill();
+    let seen = fixture.upstream.seen().len();
+    for _ in 0..5 {
+        let refused = client.get("/api/echo/word");
+        assert!((500..600).contains(&refused.status), "{}", refused.status);
+    }
+    assert_eq!(fixture.upstream.seen().len(), seen, "nothing is served");
+    fixture.site.verify();
+}
+
+macro_rules! behind {
+    ($($name:ident: $kind:expr;)*) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn requests_are_served_and_charged() {
+                serves($kind);
+            }
+
+            #[test]
+            fn refusals_reach_the_client_with_their_body() {
+                refuses($kind);
+            }
+
+            #[test]
+            fn charges_are_exact_under_load_and_nothing_is_served_without_metering() {
+                charges_exactly($kind);
+            }
+        })*
+    };
+}
+
+behind! {
+    nginx: Kind::Nginx;
+    caddy: Kind::Caddy;
+    haproxy: Kind::Haproxy;
+    envoy: Kind::Envoy;
+}
