@@ -5,11 +5,11 @@ use metering_core::catalogue::CatalogueError;
 use serde_json::Value;
 
 use crate::api;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Surface};
 
 /// First path segments, besides the API's, that the service uses or reserves for pages and tools. Catalogues cannot use
 /// them.
-const RESERVED: [&str; 8] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse", ".well-known"];
+const RESERVED: [&str; 7] = ["assets", "agents-tos", "docs", "mcp", "messages", "metering", "sse"];
 
 /// The configured catalogue, or the default one.
 ///
@@ -25,10 +25,21 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
             Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
-    match conflict(&catalogue) {
-        Some(problem) => Err(invalid(problem)),
-        None => Ok(catalogue),
+    let problem = conflict(&catalogue).or_else(|| unauthorizable(&catalogue, config));
+    problem.map_or(Ok(catalogue), |problem| Err(invalid(problem)))
+}
+
+/// Why proxies cannot ask about the routes of a catalogue.
+fn unauthorizable(catalogue: &Catalogue, config: &Config) -> Option<String> {
+    if !config.serves(Surface::Authorize) {
+        return None;
     }
+    if catalogue.prefixes().contains("authorize") {
+        return Some("paths under /authorize are reserved for the service".to_owned());
+    }
+    let by_usage = catalogue.routes().iter().find(|route| route.usage_price().is_some());
+    let by_usage = by_usage.filter(|_| !config.authorize.settle)?;
+    Some(format!("the price of {} is known only after the response; set authorize.settle = true", by_usage.template))
 }
 
 /// Why a server cannot serve a valid catalogue beside its own paths.
@@ -73,6 +84,7 @@ mod tests {
         let table = [
             ("/events", Some("paths under /events are reserved for the service")),
             ("/webhooks/{any}/prices", Some("paths under /webhooks are reserved for the service")),
+            ("/.well-known/prices", Some("paths under /.well-known are reserved for the service")),
             ("/docs/prices", Some("paths under /docs are reserved for the service")),
             ("/{any}/prices", Some("the first segment of a path must be literal, not {any}")),
             ("/v1/events", None),

@@ -23,10 +23,15 @@ pub(super) struct Urls {
 impl Urls {
     /// The configured URLs; by default those of the listening address.
     pub(super) fn new(config: &Config, address: SocketAddr) -> Self {
-        let public = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+        let public = config.public_url.clone().unwrap_or_else(|| format!("{}://{address}", config.scheme()));
         let pages = config.pages_url.as_ref().unwrap_or(&public);
         let [public, pages] = [&public, pages].map(|url| url.trim_end_matches('/').to_owned());
         Self { public, pages }
+    }
+
+    /// The URL of the API.
+    pub(super) fn public(&self) -> &str {
+        &self.public
     }
 
     /// The URL of the pages.

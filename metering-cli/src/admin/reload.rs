@@ -1,0 +1,41 @@
+//! `metering admin reload`: has a server read its configuration again.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::wire::admin::ReloadDocument;
+
+use super::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::write_pairs;
+
+/// Have a running server read its configuration again, without closing a connection. Needs --server and --reason.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The server takes a new catalogue, limits, brand, operator, terms and certificate. If anything in the new configuration is
+wrong, nothing changes. Keys that only a restart takes are listed. SIGHUP does the same; the server's log then has the
+outcome.
+
+Examples:
+  metering admin --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\" reload
+  metering admin --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\" reload --json")]
+pub(crate) struct ReloadArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+impl ReloadArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let reloaded = session.administrator().await?.reload().await?;
+        if self.format.json {
+            return json_line(out, &reloaded);
+        }
+        let ReloadDocument { changed, needs_restart } = &reloaded;
+        let changed = if changed.is_empty() { "nothing".to_owned() } else { changed.join(", ") };
+        if needs_restart.is_empty() {
+            return write_pairs(out, &[("Changed", &changed)]);
+        }
+        write_pairs(out, &[("Changed", &changed), ("Needs a restart", &needs_restart.join(", "))])
+    }
+}

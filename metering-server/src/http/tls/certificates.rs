@@ -1,0 +1,233 @@
+//! The certificate in use, and its replacement when its files change.
+//!
+//! Connections keep the certificate of their handshake. A pair of files that cannot be used never replaces one that can:
+//! programs that renew certificates write one file after the other.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::config::{ConfigError, TlsConfig};
+use crate::http::Shutdown;
+
+/// How often the files are read again. They are small, and their modification times say little: a renewal may keep them,
+/// and a link may change its target.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The certificate that new connections get.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    current: RwLock<Arc<CertifiedKey>>,
+    seen: Mutex<Seen>,
+}
+
+/// The files, and what was in them when they were last read.
+#[derive(Debug)]
+struct Seen {
+    files: TlsConfig,
+    digest: [u8; 32],
+}
+
+/// A certificate that can be used, and is not used yet.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    certified: Arc<CertifiedKey>,
+    seen: Seen,
+}
+
+/// What is in both files.
+struct Contents {
+    certificate: Vec<u8>,
+    key: Zeroizing<Vec<u8>>,
+}
+
+impl Certificates {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When they cannot be read, or do not belong together.
+    pub(super) fn new(files: &TlsConfig) -> Result<Self, ConfigError> {
+        let Checked { certified, seen } = Self::check(files)?;
+        Ok(Self { current: RwLock::new(certified), seen: Mutex::new(seen) })
+    }
+
+    /// Reads and checks a pair of files, without using it yet.
+    ///
+    /// # Errors
+    /// When they cannot be read, or do not belong together.
+    pub(crate) fn check(files: &TlsConfig) -> Result<Checked, ConfigError> {
+        let contents = Contents::read(files)?;
+        let certified = Arc::new(contents.certified(files)?);
+        Ok(Checked { certified, seen: Seen { files: files.clone(), digest: contents.digest() } })
+    }
+
+    /// Shows this certificate to new connections. Returns whether it is another one than before.
+    pub(crate) fn replace(&self, checked: Checked) -> bool {
+        let mut seen = self.seen();
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = current.cert != checked.certified.cert;
+        *current = checked.certified;
+        *seen = checked.seen;
+        changed
+    }
+
+    /// Reads the files again until shutdown, and uses them when they have changed.
+    pub(crate) async fn watch(self: Arc<Self>, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
+                () = shutdown.cancelled() => return,
+            }
+            let certificates = Arc::clone(&self);
+            // Reading files may block.
+            if let Err(error) = tokio::task::spawn_blocking(move || certificates.refresh()).await {
+                tracing::error!(%error, "could not read the certificate's files again");
+            }
+        }
+    }
+
+    /// Uses the files if they have changed. If they cannot be used, logs why, once for each change.
+    fn refresh(&self) {
+        let mut seen = self.seen();
+        let contents = Contents::read(&seen.files);
+        let digest = contents.as_ref().map_or([0; 32], Contents::digest);
+        if digest == seen.digest {
+            return;
+        }
+        seen.digest = digest;
+        match contents.and_then(|contents| contents.certified(&seen.files)) {
+            Ok(certified) => {
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(certified);
+                tracing::info!(certificate = %seen.files.certificate.display(), "new connections get the new certificate");
+            }
+            Err(error) => tracing::error!(%error, "the new certificate cannot be used; keeping the old one"),
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Contents {
+    fn read(files: &TlsConfig) -> Result<Self, ConfigError> {
+        let read = |key: &str, file: &Path| {
+            let cannot = |error: io::Error| ConfigError::key(key, format_args!("{}: {error}", file.display()));
+            std::fs::read(file).map_err(cannot)
+        };
+        let certificate = read("tls.certificate", &files.certificate)?;
+        Ok(Self { certificate, key: Zeroizing::new(read("tls.key", &files.key)?) })
+    }
+
+    /// The chain and its key, once it is certain that the key is that of the first certificate.
+    fn certified(&self, files: &TlsConfig) -> Result<CertifiedKey, ConfigError> {
+        let unusable = |key: &str, file: &Path, problem: &dyn std::fmt::Display| {
+            ConfigError::key(key, format_args!("{}: {problem}", file.display()))
+        };
+        let of_certificate = |problem: &dyn std::fmt::Display| unusable("tls.certificate", &files.certificate, problem);
+        let of_key = |problem: &dyn std::fmt::Display| unusable("tls.key", &files.key, problem);
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificate).collect();
+        let chain = chain.map_err(|error| of_certificate(&error))?;
+        if chain.is_empty() {
+            return Err(of_certificate(&"has no certificate in PEM form"));
+        }
+        // The parser's errors could quote the file.
+        let key = PrivateKeyDer::from_pem_slice(&self.key);
+        let key = key.map_err(|_| of_key(&"has no private key in PEM form, or an encrypted one"))?;
+        CertifiedKey::from_der(chain, key, &default_provider()).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                of_key(&format_args!("is not the key of the certificate in {}", files.certificate.display()))
+            }
+            rustls::Error::InvalidCertificate(_) => of_certificate(&error),
+            error => of_key(&error),
+        })
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha3_256::new();
+        digest.update(self.certificate.len().to_be_bytes());
+        digest.update(&self.certificate);
+        digest.update(&self.key);
+        digest.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn pair(name: &str) -> (String, String) {
+        let issued = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        (issued.cert.pem(), issued.signing_key.serialize_pem())
+    }
+
+    fn files(folder: &TempDir, certificate: &str, key: &str) -> TlsConfig {
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("certificate.pem"), certificate).unwrap();
+        std::fs::write(path("key.pem"), key).unwrap();
+        TlsConfig { certificate: path("certificate.pem"), key: path("key.pem") }
+    }
+
+    #[test]
+    fn unusable_pairs_are_refused_with_the_file_that_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let ((one, its_key), (_, other_key)) = (pair("one.example"), pair("two.example"));
+        // certificate, key, what the error says
+        let table = [
+            (one.as_str(), its_key.as_str(), None),
+            (&one, &other_key, Some("key.pem: is not the key of the certificate in")),
+            (&one, &one, Some("key.pem: has no private key in PEM form")),
+            (&its_key, &its_key, Some("certificate.pem: has no certificate in PEM form")),
+            ("", &its_key, Some("certificate.pem: has no certificate in PEM form")),
+            (&one, "", Some("key.pem: has no private key in PEM form")),
+        ];
+        for (certificate, key, problem) in table {
+            let refused = Certificates::check(&files(&folder, certificate, key)).err().map(|error| error.to_string());
+            match (problem, refused) {
+                (None, None) => {}
+                (Some(problem), Some(refused)) => {
+                    assert!(refused.contains(problem), "{refused}");
+                    assert!(!refused.contains("BEGIN"), "{refused}");
+                }
+                (problem, refused) => panic!("{problem:?} {refused:?}"),
+            }
+        }
+        let missing = TlsConfig { certificate: "/nowhere/c.pem".into(), key: "/nowhere/k.pem".into() };
+        assert!(Certificates::check(&missing).unwrap_err().to_string().contains("/nowhere/c.pem: No such file"));
+    }
+
+    #[test]
+    fn changed_files_are_used_once_they_belong_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let ((one, its_key), (two, other_key)) = (pair("one.example"), pair("two.example"));
+        let certificates = Certificates::new(&files(&folder, &one, &its_key)).unwrap();
+        let shown = || certificates.current.read().unwrap().cert.clone();
+        let first = shown();
+        let _ = files(&folder, &two, &its_key);
+        certificates.refresh();
+        assert_eq!(shown(), first, "the key is still the old one");
+        let _ = files(&folder, &two, &other_key);
+        certificates.refresh();
+        assert_ne!(shown(), first);
+        std::fs::remove_file(folder.path().join("key.pem")).unwrap();
+        certificates.refresh();
+        assert_ne!(shown(), first, "a missing file changes nothing");
+    }
+}

@@ -1,0 +1,231 @@
+//! Takes a new configuration into a running server, on SIGHUP or when an operator asks for it.
+//!
+//! All or nothing: everything is read, checked and built before anything is replaced. Keys outside [`RELOADED`] keep
+//! their values until a restart.
+
+mod difference;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use metering_client::tools::Toolbox;
+use metering_core::wire::admin::ReloadDocument;
+
+use super::current::Current;
+use super::ending::RunError;
+use super::{catalogue, settings};
+use crate::admin::{self, AdminApp};
+use crate::api::app::App;
+use crate::config::{Config, ConfigError, Loaded};
+use crate::front::Front;
+use crate::http::{Certificates, Shutdown, Tls};
+use crate::mail::Letterhead;
+use crate::mcp::Mcp;
+use crate::pages::Pages;
+
+pub(crate) use difference::flatten;
+
+/// Reads the configuration again.
+pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
+
+/// The keys and sections that a reload takes.
+const RELOADED: [&str; 7] = ["brand", "catalogue", "limits", "operator", "terms", "tls.certificate", "tls.key"];
+
+/// Reloads the configuration of a server.
+pub(crate) struct Reloader {
+    load: Load,
+    /// What is in use. Locked while a reload runs, so that one follows the other.
+    loaded: Mutex<Loaded>,
+    parts: OnceLock<Parts>,
+}
+
+/// The parts of a server that a reload replaces.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) address: SocketAddr,
+    pub(crate) front: Arc<Current<Front>>,
+    pub(crate) admin: Option<Arc<Current<AdminApp>>>,
+    pub(crate) mcp: Option<Arc<Mcp>>,
+    pub(crate) letterhead: Option<Arc<Current<Letterhead>>>,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl std::fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reloader").field("parts", &self.parts).finish_non_exhaustive()
+    }
+}
+
+impl Reloader {
+    /// For a server with this configuration.
+    pub(crate) fn new(loaded: Loaded, load: Load) -> Self {
+        Self { load, loaded: Mutex::new(loaded), parts: OnceLock::new() }
+    }
+
+    /// Begins to accept reloads: the server has started.
+    pub(crate) fn start(&self, parts: Parts) {
+        let _ = self.parts.set(parts);
+    }
+
+    /// Reads the configuration again, and uses what has changed. The log says what came of it.
+    ///
+    /// # Errors
+    /// When anything in it cannot be used. Nothing is changed then. The text says why, without secrets.
+    pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
+        let reloader = Arc::clone(self);
+        // Reads files, and renders all pages.
+        let reloaded = tokio::task::spawn_blocking(move || reloader.take().map_err(|error| error.to_string())).await;
+        let reloaded = reloaded.unwrap_or_else(|error| Err(format!("the reload failed: {error}")));
+        match &reloaded {
+            Ok(ReloadDocument { changed, needs_restart }) => {
+                tracing::info!(changed = %list(changed), "the configuration was reloaded");
+                if !needs_restart.is_empty() {
+                    tracing::warn!("needs a restart: {}", list(needs_restart));
+                }
+            }
+            Err(error) => tracing::error!(%error, "the configuration was not reloaded; nothing has changed"),
+        }
+        reloaded
+    }
+
+    fn take(&self) -> Result<ReloadDocument, RunError> {
+        let Some(parts) = self.parts.get() else {
+            return Err(RunError::Setup("the server is still starting; try again in a second".into()));
+        };
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = (self.load)()?;
+        let (mut changed, needs_restart): (Vec<_>, Vec<_>) =
+            difference::between(&loaded, &new)?.into_iter().partition(|key| is_reloaded(key));
+        let config = with_reloaded(&loaded.config, new.config);
+
+        let before = parts.front.load();
+        let app = reconfigured(before.app(), &config, parts.address)?;
+        let front = Arc::new(Front::new(Arc::clone(&app), &config));
+        let admin = match &parts.admin {
+            Some(current) => Some((current, admin::reassemble(&current.load(), &app, &config).map_err(setup)?)),
+            None => None,
+        };
+        let tools = match &parts.mcp {
+            Some(mcp) => Some((mcp, toolbox(&config, &app)?)),
+            None => None,
+        };
+        let letterhead = match (&parts.letterhead, &config.smtp) {
+            (Some(current), Some(smtp)) => {
+                let urls = settings::Urls::new(&config, parts.address);
+                Some((current, Letterhead::new(smtp, &config.brand, urls.pages()).map_err(setup)?))
+            }
+            _ => None,
+        };
+        let certificate = match (&parts.tls, &config.tls) {
+            (Some(tls), Some(files)) => Some((tls.certificates(), Certificates::check(files)?)),
+            _ => None,
+        };
+
+        // Nothing below can fail.
+        if before.app().service.catalogue().json() != app.service.catalogue().json() {
+            changed.push("catalogue".to_owned());
+        }
+        app.limits.replace(&config.limits);
+        parts.front.replace(front);
+        if let Some((current, admin)) = admin {
+            current.replace(admin);
+        }
+        if let Some((mcp, tools)) = tools {
+            mcp.replace_tools(tools);
+        }
+        if let Some((current, letterhead)) = letterhead {
+            current.replace(Arc::new(letterhead));
+        }
+        if let Some((certificates, checked)) = certificate
+            && certificates.replace(checked)
+        {
+            changed.push("tls.certificate".to_owned());
+        }
+        loaded.config = config;
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(ReloadDocument { changed, needs_restart })
+    }
+}
+
+/// Reloads on each SIGHUP until shutdown.
+pub(crate) async fn on_signal(reloader: Arc<Reloader>, shutdown: Shutdown) {
+    let Some(mut signals) = Hangups::new() else { return shutdown.cancelled().await };
+    loop {
+        tokio::select! {
+            () = signals.next() => drop(reloader.reload().await),
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
+/// The SIGHUPs that this process gets. Without anybody who waits for them, one would end it.
+#[cfg(unix)]
+pub(crate) struct Hangups(tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl Hangups {
+    pub(crate) fn new() -> Option<Self> {
+        let signals = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup());
+        signals.map_err(|error| tracing::warn!(%error, "SIGHUP cannot be received")).ok().map(Self)
+    }
+
+    pub(crate) async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Other systems have no SIGHUP.
+#[cfg(not(unix))]
+pub(crate) struct Hangups;
+
+#[cfg(not(unix))]
+impl Hangups {
+    pub(crate) fn new() -> Option<Self> {
+        None
+    }
+
+    pub(crate) async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn reconfigured(app: &App, config: &Config, address: SocketAddr) -> Result<Arc<App>, RunError> {
+    let catalogue = Arc::new(catalogue(config)?);
+    let pages = Pages::new(config, &catalogue).map_err(setup)?;
+    let documents = super::documents(config, &catalogue)?;
+    let urls = settings::Urls::new(config, address);
+    let service = Arc::new(app.service.reconfigured(catalogue, settings::service(config, &urls)));
+    let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service)));
+    let (pages, documents) = (Arc::new(pages), Arc::new(documents));
+    Ok(Arc::new(App { service, gateway, pages, documents, ..app.clone() }))
+}
+
+fn toolbox(config: &Config, app: &App) -> Result<Arc<Toolbox>, RunError> {
+    let toolbox = Toolbox::with_prefix(app.service.catalogue(), config.mcp.tool_prefix.clone());
+    Ok(Arc::new(toolbox.map_err(setup)?))
+}
+
+fn setup(error: impl std::error::Error + Send + Sync + 'static) -> RunError {
+    RunError::Setup(Box::new(error))
+}
+
+fn is_reloaded(key: &str) -> bool {
+    RELOADED
+        .iter()
+        .any(|reloaded| key.strip_prefix(reloaded).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// The configuration in use, with those keys of a new one that a reload takes.
+fn with_reloaded(config: &Config, new: Config) -> Config {
+    let Config { brand, catalogue, limits, operator, terms, tls, .. } = new;
+    // Whether `listen` serves HTTPS is settled when it is bound.
+    let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
+    Config { brand, catalogue, limits, operator, terms, tls, ..config.clone() }
+}
+
+fn list(keys: &[String]) -> String {
+    if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") }
+}

@@ -1,0 +1,102 @@
+//! The keys in which two configurations differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::{Table, Value};
+
+use crate::config::{Loaded, MASK};
+use crate::run::RunError;
+
+/// The keys with different values, sorted. Secrets are compared by digest, because they have no other printed form than
+/// a mask.
+///
+/// # Errors
+/// When a configuration cannot be written as TOML.
+pub(super) fn between(old: &Loaded, new: &Loaded) -> Result<BTreeSet<String>, RunError> {
+    let shown = |loaded: &Loaded| -> Result<BTreeMap<String, Value>, RunError> {
+        let table = Table::try_from(&loaded.config).map_err(super::setup)?;
+        let mut values = BTreeMap::new();
+        flatten("", table, &mut values);
+        Ok(values)
+    };
+    let (before, after) = (shown(old)?, shown(new)?);
+    let differs = |key: &&String| {
+        let (before, after) = (before.get(*key), after.get(*key));
+        let masked = after.is_some_and(|value| value.to_string().contains(MASK));
+        before != after || (masked && old.digests.get(*key) != new.digests.get(*key))
+    };
+    let mut keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
+    // These keys appear and disappear together, and whether they exist matters more than their values.
+    if old.config.tls.is_some() != new.config.tls.is_some() {
+        keys.retain(|key| !key.starts_with("tls."));
+        keys.insert("tls".to_owned());
+    }
+    Ok(keys)
+}
+
+/// The values of a table by their keys, with those of the tables in it.
+pub(crate) fn flatten(prefix: &str, table: Table, values: &mut BTreeMap<String, Value>) {
+    for (key, value) in table {
+        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(table) => flatten(&key, table, values),
+            value => drop(values.insert(key, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::config::{Arguments, load};
+    use crate::run::reload::{is_reloaded, with_reloaded};
+
+    fn loaded(variables: &[(&str, &str)]) -> Loaded {
+        let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        load(&Arguments::default(), variables).unwrap()
+    }
+
+    const SECRET: &str = "METERING_BILLING__INTERNAL_SECRET";
+    const TLS: [(&str, &str); 2] = [("METERING_TLS__CERTIFICATE", "c.pem"), ("METERING_TLS__KEY", "k.pem")];
+
+    #[test]
+    fn differences_are_found_by_key_and_divided() {
+        let other_key = [TLS[0], ("METERING_TLS__KEY", "other.pem")];
+        // before, after, taken by a reload, left for a restart
+        type Variables<'v> = &'v [(&'v str, &'v str)];
+        let table: [(Variables<'_>, Variables<'_>, &[&str], &[&str]); 8] = [
+            (&[], &[], &[], &[]),
+            (&[], &[("METERING_LISTEN", "127.0.0.1:8787")], &[], &[]),
+            (&[], &[("METERING_LISTEN", "127.0.0.1:1")], &[], &["listen"]),
+            (
+                &[("METERING_LIMITS__SIGNUP_PER_IP", "1/1m")],
+                &[("METERING_BRAND__NAME", "Acme"), ("METERING_HTTP__BODY_TIMEOUT", "3s")],
+                &["brand.name", "limits.signup_per_ip"],
+                &["http.body_timeout"],
+            ),
+            (&[(SECRET, "0123456789abcdef")], &[(SECRET, "0123456789abcdeg")], &[], &["billing.internal_secret"]),
+            (&[(SECRET, "0123456789abcdef")], &[(SECRET, "0123456789abcdef")], &[], &[]),
+            (&TLS, &other_key, &["tls.key"], &[]),
+            (&[], &TLS, &[], &["tls"]),
+        ];
+        for (before, after, reloaded, restart) in table {
+            let keys = between(&loaded(before), &loaded(after)).unwrap();
+            let (taken, left): (Vec<_>, Vec<_>) = keys.iter().map(String::as_str).partition(|key| is_reloaded(key));
+            assert_eq!((taken.as_slice(), left.as_slice()), (reloaded, restart), "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn only_reloaded_keys_get_new_values() {
+        let (before, mut after) =
+            (loaded(&TLS), loaded(&[("METERING_LISTEN", "127.0.0.1:1"), ("METERING_BRAND__NAME", "Acme")]));
+        let config = with_reloaded(&before.config, after.config.clone());
+        assert_eq!((config.listen.as_str(), config.brand.name.as_str()), ("127.0.0.1:8787", "Acme"));
+        assert!(config.tls.is_some(), "HTTPS stays");
+        after.config = config;
+        let left = between(&after, &loaded(&TLS)).unwrap();
+        assert_eq!(left.into_iter().collect::<Vec<_>>(), ["brand.name"]);
+    }
+}
