@@ -10,6 +10,8 @@ pub(crate) mod override_headers;
 pub(crate) mod path;
 mod pointer;
 pub(crate) mod price;
+mod problem;
+pub(crate) mod ratio;
 mod report;
 mod report_headers;
 mod report_reader;
@@ -35,6 +37,7 @@ pub use override_headers::{is_same_header, overrides_request, starts_like_header
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
+pub use problem::{CatalogueError, CatalogueProblem};
 pub use report::{Report, ReportError};
 pub use report_reader::ReportReader;
 pub use route::{Param, ParamLocation, ParamType, Route};
@@ -65,28 +68,6 @@ pub struct Catalogue {
     trie: Trie,
     stream_prefixes: Vec<StreamPrefix>,
     json: Arc<str>,
-}
-
-/// Why a catalogue file is not valid.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CatalogueError {
-    /// Not JSON of the expected shape.
-    #[error("the route catalogue is not valid: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The file itself breaks a rule.
-    #[error("the route catalogue is not valid: {0}")]
-    File(String),
-    /// A route breaks a rule.
-    #[error("route {method} {path} of the catalogue: {problem}")]
-    Route {
-        /// The route's method.
-        method: String,
-        /// The route's path.
-        path: String,
-        /// Which rule.
-        problem: String,
-    },
 }
 
 /// A request's route and price.
@@ -142,8 +123,8 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// When the text is not JSON in the format of `endpoints.json`, or a route breaks a rule. The message names the
-    /// route and the key.
+    /// When the text is not JSON in the format of `endpoints.json`, or a route breaks a rule: everything that is wrong,
+    /// each with its route and key.
     pub fn from_json(text: &str) -> Result<Self, CatalogueError> {
         Self::read(text, UnknownKeys::Refuse)
     }
@@ -166,15 +147,7 @@ impl Catalogue {
     }
 
     fn read(text: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
-        let CatalogueFile { market, version, routes } = CatalogueFile::read(text, unknown)?;
-        let mut trie = Trie::default();
-        for (index, route) in routes.iter().enumerate() {
-            if !trie.insert(&route.template, &route.method, index) {
-                let (method, path) = (route.method.to_string(), route.template.to_string());
-                let problem = "another route has the same method and path".to_owned();
-                return Err(CatalogueError::Route { method, path, problem });
-            }
-        }
+        let CatalogueFile { market, version, routes, trie } = CatalogueFile::read(text, unknown)?;
         let stream_prefixes = StreamPrefix::of(&routes);
         Ok(Self { market, version, routes, trie, stream_prefixes, json: text.into() })
     }

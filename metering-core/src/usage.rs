@@ -1,5 +1,7 @@
 //! Usage: an account's charges by day and by route, and its recent activity.
 
+pub(crate) mod rehearsal;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::CatalogueError;
 use super::object::{Object, UnknownKeys, documentation};
+use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::{schema, usage_file};
+use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
-use crate::catalogue::trie::param_name;
+use crate::catalogue::trie::{Trie, param_name};
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
@@ -41,87 +42,136 @@ pub(super) struct CatalogueFile {
     pub(super) market: String,
     pub(super) version: u64,
     pub(super) routes: Vec<Route>,
+    pub(super) trie: Trie,
 }
 
 impl CatalogueFile {
     pub(super) fn read(json: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
         // Parse the whole text first, so that a syntax error is reported with its line.
         let _: &RawValue = serde_json::from_str(json)?;
-        let file = Object::read(json, "").map_err(CatalogueError::File)?;
-        let top = || -> Result<_, String> {
-            file.only(&FILE_KEYS, unknown)?;
-            Ok((file.require("market")?, file.require("version")?, file.list("endpoints")?, file.has("endpoints")))
-        };
-        let (market, version, endpoints, present) = top().map_err(CatalogueError::File)?;
-        if !present {
-            return Err(CatalogueError::File("endpoints is missing".to_owned()));
-        }
-        let mut routes = Vec::with_capacity(endpoints.len());
-        for (index, endpoint) in endpoints.iter().enumerate() {
-            // Errors name the route by its own method and path, if those can be read.
-            let text = |key: &str| endpoint.get::<String>(key).ok().flatten();
-            let refuse = |problem: String| match (text("method"), text("path")) {
-                (Some(method), Some(path)) => CatalogueError::Route { method, path, problem },
-                _ => CatalogueError::File(format!("endpoints[{index}]: {problem}")),
+        let mut problems = Problems::default();
+        let file = problems.keep(Object::read(json, ""));
+        let top = file.as_ref().and_then(|file| {
+            problems.keep(file.only(&FILE_KEYS, unknown));
+            let market = problems.keep(file.require("market"));
+            let version = problems.keep(file.require("version"));
+            let endpoints: Option<Vec<&RawValue>> = problems.keep(file.require("endpoints"));
+            Some((market, version, endpoints?))
+        });
+        let mut found: Vec<_> = problems.into_texts().into_iter().map(CatalogueProblem::of_file).collect();
+        let (market, version, endpoints) = top.unwrap_or_default();
+        let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
+        for (index, endpoint) in endpoints.into_iter().enumerate() {
+            let problems = match read_endpoint(endpoint, unknown) {
+                Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
+                    routes.push(route);
+                    continue;
+                }
+                Ok(_) => "another route has the same method and path".to_owned().into(),
+                Err(problems) => problems,
             };
-            routes.push(route(&endpoint.at_location(""), unknown).map_err(refuse)?);
+            let (place, route) = (format!("endpoints[{index}]"), route_name(endpoint));
+            let of_route = |problem| CatalogueProblem { place: place.clone(), route: route.clone(), problem };
+            found.extend(problems.into_texts().into_iter().map(of_route));
         }
-        Ok(Self { market, version, routes })
+        CatalogueError::unless_none(found)?;
+        Ok(Self { market: market.unwrap_or_default(), version: version.unwrap_or_default(), routes, trie })
     }
 }
 
-fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
-    endpoint.only(&ROUTE_KEYS, unknown)?;
-    let (path, method): (String, String) = (endpoint.require("path")?, endpoint.require("method")?);
-    let params = endpoint.list("params")?;
-    let params = params.iter().map(|param| read_param(param, unknown)).collect::<Result<Vec<_>, _>>()?;
-    check_template(&path, &params)?;
-    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_uppercase()) {
-        return Err("the method must be an upper-case HTTP method".to_owned());
+/// A route's method and path, for messages, if both can be read.
+fn route_name(endpoint: &RawValue) -> Option<String> {
+    let endpoint = Object::read(endpoint.get(), "").ok()?;
+    let text = |key: &str| endpoint.require::<String>(key).ok();
+    Some(format!("{} {}", text("method")?, text("path")?))
+}
+
+fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Problems> {
+    let endpoint = &Object::read(endpoint.get(), "")?;
+    let mut problems = Problems::default();
+    problems.keep(endpoint.only(&ROUTE_KEYS, unknown));
+    let path = problems.keep(endpoint.require::<String>("path"));
+    let method = problems.keep(read_method(endpoint));
+    let params = problems.keep(read_params(endpoint, unknown));
+    if let (Some(path), Some(params)) = (&path, &params) {
+        problems.keep(check_template(path, params));
     }
-    let pricing = pricing(endpoint, &params, unknown)?;
-    let (response, example) = documented_response(endpoint, unknown)?;
-    Ok(Route {
-        method: method.into(),
-        template: path.into(),
-        description: documentation(endpoint.get("description"), unknown)?.unwrap_or_default(),
-        params,
-        metered: endpoint.require("metered")?,
-        sse: endpoint.get("sse")?.unwrap_or_default(),
-        pricing,
-        group: documentation(endpoint.get::<String>("group"), unknown)?.filter(|group| !group.trim().is_empty()),
-        response,
-        example,
+    let pricing = problems.keep(pricing(endpoint, params.as_deref(), unknown));
+    let documented = problems.keep(documented_response(endpoint, unknown));
+    let metered = problems.keep(endpoint.require("metered"));
+    let sse = problems.keep(endpoint.get("sse"));
+    let description = problems.keep(documentation(endpoint.get("description"), unknown));
+    let group = problems.keep(documentation(endpoint.get::<String>("group"), unknown));
+    problems.or(|| {
+        let (response, example) = documented?;
+        Some(Route {
+            method: method?.into(),
+            template: path?.into(),
+            description: description?.unwrap_or_default(),
+            params: params?,
+            metered: metered?,
+            sse: sse?.unwrap_or_default(),
+            pricing: pricing?,
+            group: group?.filter(|group| !group.trim().is_empty()),
+            response,
+            example,
+        })
     })
 }
 
+fn read_method(endpoint: &Object<'_>) -> Result<String, String> {
+    let method: String = endpoint.require("method")?;
+    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Err("the method must be an upper-case HTTP method".to_owned());
+    }
+    Ok(method)
+}
+
+fn read_params(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Vec<Param>, Problems> {
+    let mut problems = Problems::default();
+    let params = problems.all(endpoint.list("params")?.iter().map(|param| read_param(param, unknown)));
+    problems.or(|| params)
+}
+
 /// The schema of a route's response, and an example of one. The example has to fit the schema.
-fn documented_response(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<(Option<Value>, Option<Value>), String> {
+fn documented_response(
+    endpoint: &Object<'_>,
+    unknown: UnknownKeys,
+) -> Result<(Option<Value>, Option<Value>), Problems> {
     // Read as values first, which limits their depth: the checks below are recursive.
     let response: Option<Value> = documentation(endpoint.get("response"), unknown)?;
     let example: Option<Value> = documentation(endpoint.get("example"), unknown)?;
     if unknown == UnknownKeys::Ignore {
         return Ok((response.filter(Value::is_object), example));
     }
+    let mut problems = Problems::default();
     if let Some(schema) = endpoint.object("response")? {
-        schema::check(&schema)?;
+        problems.keep(schema::check(&schema));
     }
     if let (Some(schema), Some(example)) = (&response, &example) {
-        schema::check_example(schema, example, "example")?;
+        schema::check_example(schema, example, "example", &mut problems);
     }
-    Ok((response, example))
+    problems.or(|| Some((response, example)))
 }
 
-fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, String> {
-    param.only(&PARAM_KEYS, unknown)?;
-    let kind: ParamType = param.require("type")?;
-    Ok(Param {
-        name: param.require("name")?,
-        location: param.require("in")?,
-        kind,
-        required: param.get("required")?.unwrap_or_default(),
-        description: documentation(param.get("description"), unknown)?.unwrap_or_default(),
-        example: documentation(param_example(param, kind), unknown)?,
+fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problems> {
+    let mut problems = Problems::default();
+    problems.keep(param.only(&PARAM_KEYS, unknown));
+    let name = problems.keep(param.require("name"));
+    let location = problems.keep(param.require("in"));
+    let kind: Option<ParamType> = problems.keep(param.require("type"));
+    let required = problems.keep(param.get("required"));
+    let description = problems.keep(documentation(param.get("description"), unknown));
+    let example = kind.and_then(|kind| problems.keep(documentation(param_example(param, kind), unknown)));
+    problems.or(|| {
+        Some(Param {
+            name: name?,
+            location: location?,
+            kind: kind?,
+            required: required?.unwrap_or_default(),
+            description: description?.unwrap_or_default(),
+            example: example?,
+        })
     })
 }
 
@@ -136,80 +186,91 @@ fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, 
     }
 }
 
-fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
+fn check_template(template: &str, params: &[Param]) -> Result<(), Problems> {
     let literal = template.replace(['{', '}'], "");
     match RequestPath::parse(&literal) {
         Ok(path) if path.as_str() == literal => {}
-        Ok(_) | Err(TargetError::NoLeadingSlash) => return Err("the path is not in normal form".to_owned()),
-        Err(error) => return Err(error.to_string()),
+        Ok(_) | Err(TargetError::NoLeadingSlash) => return Err("the path is not in normal form".to_owned().into()),
+        Err(error) => return Err(error.to_string().into()),
     }
     let mut declared: BTreeSet<_> =
         params.iter().filter(|param| param.location == ParamLocation::Path).map(|param| param.name.as_str()).collect();
     let names: BTreeSet<_> = params.iter().map(|param| param.name.as_str()).collect();
+    let mut problems = Problems::default();
     if names.len() != params.len() {
-        return Err("two parameters have the same name".to_owned());
+        problems.add("two parameters have the same name");
     }
     for segment in template[1..].split('/') {
         match param_name(segment) {
-            _ if segment.is_empty() => return Err("the path has an empty segment".to_owned()),
+            _ if segment.is_empty() => problems.add("the path has an empty segment"),
             Some(name) if !declared.remove(name) => {
-                return Err(format!("path parameter {name} is not declared exactly once"));
+                let hint = nearest(name, declared.iter().copied());
+                let hint = hint.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+                problems.add(format!("path parameter {name} is not declared exactly once{hint}"));
             }
             None if segment.contains(['{', '}']) => {
-                return Err(format!("segment {segment} mixes text and a parameter"));
+                problems.add(format!("segment {segment} mixes text and a parameter"));
             }
             _ => {}
         }
     }
-    match declared.first() {
-        Some(name) => Err(format!("path parameter {name} is not in the path")),
-        None => Ok(()),
+    for name in declared {
+        problems.add(format!("path parameter {name} is not in the path"));
     }
+    problems.or(|| Some(()))
 }
 
-fn pricing(endpoint: &Object<'_>, params: &[Param], unknown: UnknownKeys) -> Result<Pricing, String> {
+fn pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
     if endpoint.get::<&RawValue>("price")?.is_some_and(|price| price.get().starts_with('{')) {
         return match (usage_pricing(endpoint, unknown), unknown) {
             (Err(_), UnknownKeys::Ignore) => Ok(Pricing::Unknown),
             (pricing, _) => pricing,
         };
     }
-    let base = base_price(endpoint)?;
-    let Some(modifier) = endpoint.object("billing_modifier")? else {
-        return Ok(Pricing::PerRequest(base));
+    let mut problems = Problems::default();
+    let base = problems.keep(base_price(endpoint));
+    let Some(modifier) = problems.keep(endpoint.object("billing_modifier")).flatten() else {
+        return problems.or(|| base.map(Pricing::PerRequest));
     };
-    let kind: String = modifier.require("type")?;
-    match kind.as_str() {
-        "stream_session" => {
-            modifier.only(&STREAM_KEYS, unknown)?;
-            if endpoint.has("price") {
-                return Err("price does not apply to a stream_session: its price is credits_per_connection".to_owned());
-            }
-            match modifier.get::<Credits>("credits_per_connection")? {
-                Some(price) if !price.is_negative() => Ok(Pricing::PerConnection(price)),
-                _ => Err("stream_session needs credits_per_connection, zero or more".to_owned()),
-            }
-        }
-        "lookback_multiplier" => {
-            modifier.only(&LOOKBACK_KEYS, unknown)?;
-            lookback(&modifier, base, params, unknown)
-        }
-        other => Err(format!(
+    let pricing = match problems.keep(modifier.require::<String>("type")).as_deref() {
+        Some("stream_session") => problems.keep(per_connection(endpoint, &modifier, unknown)),
+        Some("lookback_multiplier") => problems.keep(lookback(&modifier, base, params, unknown)),
+        Some(other) => problems.keep(Err(format!(
             "billing_modifier.type: unknown variant {other}, expected lookback_multiplier or stream_session"
-        )),
+        ))),
+        None => None,
+    };
+    problems.or(|| pricing)
+}
+
+fn per_connection(endpoint: &Object<'_>, modifier: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
+    let mut problems = Problems::default();
+    problems.keep(modifier.only(&STREAM_KEYS, unknown));
+    if endpoint.has("price") {
+        problems.add("price does not apply to a stream_session: its price is credits_per_connection");
+    }
+    let price = problems.keep(modifier.get::<Credits>("credits_per_connection")).flatten();
+    match price.filter(|price| !price.is_negative()) {
+        Some(price) => problems.or(|| Some(Pricing::PerConnection(price))),
+        None => {
+            problems.add("stream_session needs credits_per_connection, zero or more");
+            Err(problems)
+        }
     }
 }
 
 /// A price by usage: `price` is an object.
-fn usage_pricing(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing, String> {
-    if let Some(other) = ["credit_weight", "billing_modifier"].into_iter().find(|key| endpoint.has(key)) {
-        return Err(format!("{other} does not apply to a price by usage; remove it, or write price as a string"));
+fn usage_pricing(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Pricing, Problems> {
+    let mut problems = Problems::default();
+    for other in ["credit_weight", "billing_modifier"].into_iter().filter(|key| endpoint.has(key)) {
+        problems.add(format!("{other} does not apply to a price by usage; remove it, or write price as a string"));
     }
-    if unknown == UnknownKeys::Refuse && !endpoint.require::<bool>("metered")? {
-        return Err("a price by usage has no effect on a route with metered false".to_owned());
+    if unknown == UnknownKeys::Refuse && matches!(endpoint.get::<bool>("metered"), Ok(Some(false))) {
+        problems.add("a price by usage has no effect on a route with metered false");
     }
-    let price = endpoint.object("price")?.ok_or("price is missing")?;
-    usage_file::read_price(&price, unknown).map(|price| Pricing::ByUsage(Arc::new(price)))
+    let price = problems.keep(endpoint.object("price")).flatten();
+    let price = price.and_then(|price| problems.keep(usage_file::read_price(&price, unknown)));
+    problems.or(|| Some(Pricing::ByUsage(Arc::new(price?))))
 }
 
 /// The price of a request before any modifier: `price` in credits, or `credit_weight` in base calls.
@@ -236,25 +297,59 @@ fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
     serde_json::from_str(value.get()).ok()
 }
 
-fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: UnknownKeys) -> Result<Pricing, String> {
-    let name: String = modifier.get("param")?.ok_or("lookback_multiplier needs param")?;
-    let overflow: Multiplier =
-        modifier.get("overflow_multiplier")?.ok_or("lookback_multiplier needs overflow_multiplier")?;
-    let tier = |tier: &Object<'_>| {
-        tier.only(&TIER_KEYS, unknown)?;
-        Ok((tier.require("max_seconds")?, tier.require("multiplier")?))
-    };
-    let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
-    let tiers =
-        LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must increase")?;
+fn lookback(
+    modifier: &Object<'_>,
+    base: Option<Credits>,
+    params: Option<&[Param]>,
+    unknown: UnknownKeys,
+) -> Result<Pricing, Problems> {
+    let mut problems = Problems::default();
+    problems.keep(modifier.only(&LOOKBACK_KEYS, unknown));
+    let name: Option<String> = problems.keep(required(modifier, "param"));
+    let overflow = problems.keep(required(modifier, "overflow_multiplier"));
+    let tiers = problems.keep(lookback_tiers(modifier, overflow, unknown));
     let given = |param: &&Param| param.location == ParamLocation::Path || param.required;
     let integer = |param: &Param| param.kind == ParamType::Integer;
-    if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
-        return Err(format!("lookback parameter {name} must be a required integer parameter"));
+    if let (Some(name), Some(params)) = (&name, params)
+        && !params.iter().filter(given).any(|param| param.name == *name && integer(param))
+    {
+        problems.add(format!("lookback parameter {name} must be a required integer parameter"));
     }
-    let weight = Weight::of_price(base).ok_or("the price before a multiplier must not exceed that of weight 1000")?;
-    if tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err()) {
-        return Err("weight times multiplier must have at most six decimals".to_owned());
+    let weight = base.and_then(Weight::of_price);
+    if base.is_some() && weight.is_none() {
+        problems.add("the price before a multiplier must not exceed that of weight 1000");
     }
-    Ok(Pricing::PerLookback { weight, param: name, tiers })
+    if let (Some(weight), Some(Some(tiers))) = (weight, &tiers)
+        && tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err())
+    {
+        problems.add("weight times multiplier must have at most six decimals");
+    }
+    problems.or(|| Some(Pricing::PerLookback { weight: weight?, param: name?, tiers: tiers?? }))
+}
+
+/// A member that a lookback multiplier cannot be without.
+fn required<'j, T: Deserialize<'j>>(modifier: &Object<'j>, key: &str) -> Result<T, String> {
+    modifier.get(key)?.ok_or_else(|| format!("lookback_multiplier needs {key}"))
+}
+
+/// The multipliers; nothing if the one beyond the last tier could not be read.
+fn lookback_tiers(
+    modifier: &Object<'_>,
+    overflow: Option<Multiplier>,
+    unknown: UnknownKeys,
+) -> Result<Option<LookbackTiers>, Problems> {
+    let mut problems = Problems::default();
+    let tier = |tier: &Object<'_>| {
+        let mut problems = Problems::default();
+        problems.keep(tier.only(&TIER_KEYS, unknown));
+        let seconds = problems.keep(tier.require("max_seconds"));
+        let multiplier = problems.keep(tier.require("multiplier"));
+        problems.or(|| Some((seconds?, multiplier?)))
+    };
+    let steps = problems.all(modifier.list("tiers")?.iter().map(tier));
+    let Some(steps) = steps else { return Err(problems) };
+    match LookbackTiers::new(steps, overflow.unwrap_or(Multiplier::ONE)) {
+        Some(tiers) => problems.or(|| Some(overflow.map(|_| tiers))),
+        None => Err("tiers must not be empty, and their max_seconds must increase".to_owned().into()),
+    }
 }

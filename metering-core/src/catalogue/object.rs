@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::catalogue::nearest::nearest;
+use crate::catalogue::problem::Problems;
 
 /// How to handle unknown keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +34,6 @@ impl<'j> Object<'j> {
         Ok(Self { members, location })
     }
 
-    /// The same object, with another location in its messages.
-    pub(super) fn at_location(&self, location: impl Into<String>) -> Self {
-        Self { location: location.into(), ..self.clone() }
-    }
-
     /// A member's value; `None` when it is missing or `null`.
     pub(super) fn get<T: Deserialize<'j>>(&self, key: &str) -> Result<Option<T>, String> {
         let Some((_, value)) = self.members.iter().find(|(name, _)| name == key) else { return Ok(None) };
@@ -51,11 +47,13 @@ impl<'j> Object<'j> {
     }
 
     /// The objects of a list; empty when it is missing.
-    pub(super) fn list(&self, key: &str) -> Result<Vec<Object<'j>>, String> {
+    pub(super) fn list(&self, key: &str) -> Result<Vec<Object<'j>>, Problems> {
         let items: Vec<&'j RawValue> = self.get(key)?.unwrap_or_default();
         let read =
             |(index, item): (usize, &&'j RawValue)| Self::read(item.get(), format!("{}{key}[{index}].", self.location));
-        items.iter().enumerate().map(read).collect()
+        let mut problems = Problems::default();
+        let objects = problems.all(items.iter().enumerate().map(read));
+        problems.or(|| objects)
     }
 
     /// A nested object.
@@ -80,23 +78,23 @@ impl<'j> Object<'j> {
     }
 
     /// Rejects all other keys. `x-...` is for the operator's own use, `$...` for JSON tools.
-    pub(super) fn only(&self, known: &[&str], unknown: UnknownKeys) -> Result<(), String> {
+    pub(super) fn only(&self, known: &[&str], unknown: UnknownKeys) -> Result<(), Problems> {
         let free = |name: &str| name.starts_with("x-") || name.starts_with('$') || known.contains(&name);
-        match self.members.iter().find(|(name, _)| !free(name)) {
-            Some((name, _)) if unknown == UnknownKeys::Refuse => {
-                let hint = match nearest(name, known.iter().copied()) {
-                    Some(meant) => format!("did you mean {meant}?"),
-                    None => format!("known keys are {}; keys that start with x- are free to use", known.join(", ")),
-                };
-                Err(format!("unknown key {}{name}; {hint}", self.location))
-            }
-            _ => Ok(()),
+        let mut problems = Problems::default();
+        let refused = self.members.iter().filter(|(name, _)| unknown == UnknownKeys::Refuse && !free(name));
+        for (name, _) in refused {
+            let hint = match nearest(name, known.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("known keys are {}; keys that start with x- are free to use", known.join(", ")),
+            };
+            problems.add(format!("unknown key {}{name}; {hint}", self.location));
         }
+        problems.or(|| Some(()))
     }
 }
 
 /// A field that only documents. In another server's catalogue, one that cannot be read counts as missing.
-pub(super) fn documentation<T>(field: Result<Option<T>, String>, unknown: UnknownKeys) -> Result<Option<T>, String> {
+pub(super) fn documentation<T, E>(field: Result<Option<T>, E>, unknown: UnknownKeys) -> Result<Option<T>, E> {
     match (field, unknown) {
         (Err(_), UnknownKeys::Ignore) => Ok(None),
         (field, _) => field,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys};
+use super::problem::Problems;
 
 /// The keywords of JSON Schema 2020-12 that describe a value. `$...` and `x-...` are accepted too, except `$ref`.
 const KEYWORDS: [&str; 51] = [
@@ -85,41 +86,43 @@ const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boo
 /// Recursive: the caller has limited the depth.
 ///
 /// # Errors
-/// The location of the first problem, and what it is.
-pub(super) fn check(schema: &Object<'_>) -> Result<(), String> {
-    schema.only(&KEYWORDS, UnknownKeys::Refuse)?;
+/// The location of each problem, and what it is.
+pub(super) fn check(schema: &Object<'_>) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    problems.keep(schema.only(&KEYWORDS, UnknownKeys::Refuse));
     if schema.has("$ref") {
-        return Err(format!("{}: write the schema out; references are not supported", schema.location_of("$ref")));
+        let location = schema.location_of("$ref");
+        problems.add(format!("{location}: write the schema out; references are not supported"));
     }
-    check_type(schema)?;
-    schema.get::<Vec<String>>("required")?;
-    if let Some(dependent) = schema.object("dependentRequired")? {
+    problems.keep(check_type(schema));
+    problems.keep(schema.get::<Vec<String>>("required"));
+    if let Some(dependent) = problems.keep(schema.object("dependentRequired")).flatten() {
         for (name, _) in dependent.members() {
-            dependent.get::<Vec<String>>(name)?;
+            problems.keep(dependent.get::<Vec<String>>(name));
         }
     }
     for keyword in NAMED_SCHEMAS {
-        let Some(members) = schema.object(keyword)? else { continue };
+        let Some(members) = problems.keep(schema.object(keyword)).flatten() else { continue };
         for (name, member) in members.members() {
-            check_nested(member, &members.location_of(name))?;
+            problems.keep(check_nested(member, &members.location_of(name)));
         }
     }
     for keyword in ONE_SCHEMA {
-        if let Some(nested) = schema.get::<&RawValue>(keyword)? {
-            check_nested(nested, &schema.location_of(keyword))?;
+        if let Some(nested) = problems.keep(schema.get::<&RawValue>(keyword)).flatten() {
+            problems.keep(check_nested(nested, &schema.location_of(keyword)));
         }
     }
     for keyword in SCHEMA_LISTS {
-        let nested: Vec<&RawValue> = schema.get(keyword)?.unwrap_or_default();
+        let nested = problems.keep(schema.get::<Vec<&RawValue>>(keyword)).flatten().unwrap_or_default();
         for (index, nested) in nested.into_iter().enumerate() {
-            check_nested(nested, &format!("{}[{index}]", schema.location_of(keyword)))?;
+            problems.keep(check_nested(nested, &format!("{}[{index}]", schema.location_of(keyword))));
         }
     }
-    Ok(())
+    problems.or(|| Some(()))
 }
 
 /// A schema within another: an object, or `true` or `false`.
-fn check_nested(schema: &RawValue, location: &str) -> Result<(), String> {
+fn check_nested(schema: &RawValue, location: &str) -> Result<(), Problems> {
     match schema.get() {
         "true" | "false" => Ok(()),
         text => check(&Object::read(text, format!("{location}."))?),
@@ -136,35 +139,31 @@ fn check_type(schema: &Object<'_>) -> Result<(), String> {
     }
 }
 
-/// Checks the types and required members of an example. It is no full validation: it finds examples that were left
-/// behind when their schema changed.
-///
-/// # Errors
-/// The location of the first value that does not fit, and what it should be.
-pub(super) fn check_example(schema: &Value, example: &Value, location: &str) -> Result<(), String> {
+/// Checks the types and required members of an example, and notes each value that does not fit. It is no full
+/// validation: it finds examples that were left behind when their schema changed.
+pub(super) fn check_example(schema: &Value, example: &Value, location: &str, problems: &mut Problems) {
     let types: Vec<&str> = match &schema["type"] {
         Value::String(name) => vec![name],
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
     if !types.is_empty() && !types.iter().any(|name| is_of_type(name, example)) {
-        return Err(format!("{location} does not fit response: must be {}", types.join(" or ")));
+        return problems.add(format!("{location} does not fit response: must be {}", types.join(" or ")));
     }
     if let Some(members) = example.as_object() {
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        if let Some(missing) = required.into_iter().find(|name| !members.contains_key(*name)) {
-            return Err(format!("{location} does not fit response: {missing} is missing"));
+        for missing in required.into_iter().filter(|name| !members.contains_key(*name)) {
+            problems.add(format!("{location} does not fit response: {missing} is missing"));
         }
         for (name, value) in members {
-            check_example(&schema["properties"][name], value, &format!("{location}.{name}"))?;
+            check_example(&schema["properties"][name], value, &format!("{location}.{name}"), problems);
         }
     }
     let prefix = schema["prefixItems"].as_array().map_or(&[][..], Vec::as_slice);
     for (index, item) in example.as_array().into_iter().flatten().enumerate() {
         let item_schema = prefix.get(index).unwrap_or(&schema["items"]);
-        check_example(item_schema, item, &format!("{location}[{index}]"))?;
+        check_example(item_schema, item, &format!("{location}[{index}]"), problems);
     }
-    Ok(())
 }
 
 fn is_of_type(name: &str, value: &Value) -> bool {

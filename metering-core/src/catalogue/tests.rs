@@ -185,7 +185,7 @@ fn misspelt_and_misplaced_keys_are_refused_and_the_right_one_is_named() {
     let lookback = r#""billing_modifier":{"type":"lookback_multiplier","param":"s","overflow_multiplier":1"#;
     // the file, a part of the message
     let table = [
-        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_wieght":72}}]}}"#), "route GET /x/{s} of the catalogue: unknown key credit_wieght; did you mean credit_weight?"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_wieght":72}}]}}"#), "endpoints[0], route GET /x/{s}: unknown key credit_wieght; did you mean credit_weight?"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"colour":1}}]}}"#), "unknown key colour; known keys are path, method"),
         (r#"{"market":"M","version":1,"endpoint":[]}"#.to_owned(), "unknown key endpoint; did you mean endpoints?"),
         (r#"{"market":"M","version":1,"endpoints":[{"paht":"/x","method":"GET","metered":true}]}"#.to_owned(), "endpoints[0]: unknown key paht; did you mean path?"),
@@ -299,4 +299,59 @@ fn broken_catalogues_are_refused_by_route() {
         twice.replace("\"a\"", "\"b\"").replace("{a}", "{b}")
     );
     assert!(Catalogue::from_json(&text).unwrap_err().to_string().contains("same method and path"));
+}
+
+#[test]
+fn every_problem_is_reported_with_its_place() {
+    let text = r#"{"market": "M", "verson": 1, "endpoints": [
+        {"path": "/a/{id}", "method": "get", "metered": "yes", "credit_weight": -1, "colour": 1, "sze": true,
+         "params": [{"name": "idd", "in": "path", "type": "integer"}]},
+        5,
+        {"path": "/b", "method": "GET", "metered": true},
+        {"path": "/c", "method": "POST", "metered": true, "price": {"max": "0", "min": "x", "over": "all",
+            "units": {"tokens": "1", "T": "1"}, "report": {"header": "a"}}},
+        {"path": "/d", "method": "GET", "metered": true, "params": [
+            {"name": "s", "in": "query", "type": "date"}, {"name": "t", "in": "body", "type": "string", "requierd": 1}],
+         "billing_modifier": {"type": "lookback_multiplier", "param": "s", "tiers": [
+            {"max_seconds": 1, "multiplier": 1}, {"max_secs": 1, "multiplier": "x"}]}},
+        {"path": "/b", "method": "GET", "metered": false},
+        {"path": "/e", "method": "GET", "metered": true, "response": {"typ": "object", "required": 1,
+            "properties": {"a": {"type": "text"}}}, "example": {}}]}"#;
+    let error = Catalogue::from_json(text).unwrap_err();
+    let problems: Vec<String> = error.problems().iter().map(ToString::to_string).collect();
+    // each problem's beginning, in the file's order
+    let expected = [
+        "unknown key verson; did you mean version?",
+        "version is missing",
+        "endpoints[0], route get /a/{id}: unknown key colour; known keys are",
+        "endpoints[0], route get /a/{id}: unknown key sze; did you mean sse?",
+        "endpoints[0], route get /a/{id}: the method must be an upper-case HTTP method",
+        "endpoints[0], route get /a/{id}: path parameter id is not declared exactly once; did you mean idd?",
+        "endpoints[0], route get /a/{id}: path parameter idd is not in the path",
+        "endpoints[0], route get /a/{id}: credit_weight: not a usable weight",
+        "endpoints[0], route get /a/{id}: metered: invalid type",
+        "endpoints[1]: invalid type: integer `5`, expected an object",
+        "endpoints[3], route POST /c: price.max: must be above 0",
+        "endpoints[3], route POST /c: price.min: not a decimal number",
+        "endpoints[3], route POST /c: price.units.T: a unit's name",
+        "endpoints[3], route POST /c: price.over: must be one of cap, debt, not all",
+        "endpoints[4], route GET /d: params[0].type: unknown variant `date`",
+        "endpoints[4], route GET /d: unknown key params[1].requierd; did you mean required?",
+        "endpoints[4], route GET /d: params[1].in: unknown variant `body`",
+        "endpoints[4], route GET /d: lookback_multiplier needs overflow_multiplier",
+        "endpoints[4], route GET /d: unknown key billing_modifier.tiers[1].max_secs; did you mean max_seconds?",
+        "endpoints[4], route GET /d: billing_modifier.tiers[1].max_seconds is missing",
+        "endpoints[4], route GET /d: billing_modifier.tiers[1].multiplier: not a usable multiplier",
+        "endpoints[5], route GET /b: another route has the same method and path",
+        "endpoints[6], route GET /e: unknown key response.typ; did you mean type?",
+        "endpoints[6], route GET /e: response.required: invalid type",
+        "endpoints[6], route GET /e: response.properties.a.type: must be one or a list of",
+    ];
+    for (found, start) in problems.iter().zip(expected) {
+        assert!(found.starts_with(start), "{found} instead of {start}");
+    }
+    assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+    assert!(error.to_string().starts_with("the route catalogue has 25 problems:\n- unknown key verson;"), "{error}");
+    let one = Catalogue::from_json("[").unwrap_err().to_string();
+    assert!(one.starts_with("the route catalogue is not valid: EOF while parsing"), "{one}");
 }

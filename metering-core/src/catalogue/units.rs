@@ -74,6 +74,11 @@ impl UnitPrice {
     pub const fn is_zero(self) -> bool {
         self.attocredits == 0
     }
+
+    /// The price in 10⁻¹⁸ credits.
+    pub(super) const fn attocredits(self) -> u128 {
+        self.attocredits
+    }
 }
 
 impl FromStr for UnitPrice {

@@ -7,6 +7,7 @@ use crate::catalogue::estimate::Estimate;
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::price::MAX_PRICE;
+use crate::catalogue::problem::Problems;
 use crate::catalogue::report::{Measures, Report, Source};
 use crate::catalogue::units::{UnitPrice, number_text};
 use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
@@ -25,31 +26,52 @@ type Units = Vec<(Box<str>, UnitPrice)>;
 /// Reads the object of a `price` field.
 ///
 /// # Errors
-/// The location of the first problem, and what it is.
-pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<UsagePrice, String> {
-    price.only(&PRICE_KEYS, unknown)?;
+/// The location of each problem, and what it is.
+pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<UsagePrice, Problems> {
+    let mut problems = Problems::default();
+    problems.keep(price.only(&PRICE_KEYS, unknown));
+    let max = problems.keep(read_max(price));
+    let min = problems.keep(read_min(price, max));
+    let units = problems.keep(read_units(price));
+    // What is reported and estimated is checked against the units, if those could be read.
+    let of_units = units.as_ref().map(|units| {
+        // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
+        let source = problems.keep(documentation(read_report(price, units, unknown).map(Some), unknown));
+        let estimate = problems.keep(documentation(read_estimate(price, units, unknown), unknown));
+        (source.flatten().unwrap_or(Source::Unknown), estimate.flatten())
+    });
+    let missing = [("hold", Missing::Hold), ("minimum", Missing::Minimum), ("release", Missing::Release)];
+    let over = [("cap", Over::Cap), ("debt", Over::Debt)];
+    let missing = problems.keep(documentation(choice(price, "missing", &missing), unknown));
+    let over = problems.keep(documentation(choice(price, "over", &over), unknown));
+    problems.or(|| {
+        let (source, estimate) = of_units?;
+        Some(UsagePrice {
+            max: max?,
+            min: min?,
+            units: units?,
+            report: Report { source },
+            missing: missing?.unwrap_or_default(),
+            over: over?.unwrap_or_default(),
+            estimate,
+        })
+    })
+}
+
+fn read_max(price: &Object<'_>) -> Result<Credits, String> {
     let max = credits(price, "max")?.ok_or_else(|| format!("{} is missing", price.location_of("max")))?;
     if !max.is_positive() || max > MAX_PRICE {
         return Err(format!("{}: must be above 0 and at most {MAX_PRICE}, not {max}", price.location_of("max")));
     }
-    let min = credits(price, "min")?.unwrap_or_default();
+    Ok(max)
+}
+
+fn read_min(price: &Object<'_>, max: Option<Credits>) -> Result<Credits, String> {
+    let (min, max) = (credits(price, "min")?.unwrap_or_default(), max.unwrap_or(MAX_PRICE));
     if min.is_negative() || min > max {
         return Err(format!("{}: must be 0 to max, {max}, not {min}", price.location_of("min")));
     }
-    let units = read_units(price)?;
-    // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
-    let source = documentation(read_report(price, &units, unknown).map(Some), unknown)?;
-    let missing = [("hold", Missing::Hold), ("minimum", Missing::Minimum), ("release", Missing::Release)];
-    let over = [("cap", Over::Cap), ("debt", Over::Debt)];
-    Ok(UsagePrice {
-        max,
-        min,
-        report: Report { source: source.unwrap_or(Source::Unknown) },
-        missing: documentation(choice(price, "missing", &missing), unknown)?.unwrap_or_default(),
-        over: documentation(choice(price, "over", &over), unknown)?.unwrap_or_default(),
-        estimate: documentation(read_estimate(price, &units, unknown), unknown)?,
-        units,
-    })
+    Ok(min)
 }
 
 /// An amount of credits, as a string or as a number whose digits are read exactly as written.
@@ -69,7 +91,7 @@ fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j
     object.members().filter(|(name, _)| !name.starts_with("x-") && !name.starts_with('$'))
 }
 
-fn read_units(price: &Object<'_>) -> Result<Units, String> {
+fn read_units(price: &Object<'_>) -> Result<Units, Problems> {
     let Some(object) = price.object("units")? else { return Ok(Vec::new()) };
     let unit = |(name, value): (&str, &RawValue)| {
         let location = object.location_of(name);
@@ -85,11 +107,12 @@ fn read_units(price: &Object<'_>) -> Result<Units, String> {
         })?;
         Ok((name.into(), price))
     };
-    let units = by_unit(&object).map(unit).collect::<Result<Units, _>>()?;
-    if !(1..=UNITS_MAX).contains(&units.len()) {
-        return Err(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
+    let mut problems = Problems::default();
+    if !(1..=UNITS_MAX).contains(&by_unit(&object).count()) {
+        problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
     }
-    Ok(units)
+    let units = problems.all(by_unit(&object).map(unit));
+    problems.or(|| units)
 }
 
 fn is_unit_name(name: &str) -> bool {
@@ -110,18 +133,29 @@ fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, Str
     Err(format!("{location}: unit {unit} has no price; {hint}"))
 }
 
-fn read_report(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Source, String> {
+fn read_report(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Source, Problems> {
     let report = price.object("report")?.ok_or_else(|| format!("{} is missing", price.location_of("report")))?;
-    report.only(&REPORT_KEYS, unknown)?;
+    let mut problems = Problems::default();
+    problems.keep(report.only(&REPORT_KEYS, unknown));
+    let source = problems.keep(read_source(price, &report, units));
+    let source = source.and_then(|source| problems.keep(check_reported(price, units, source)));
+    problems.or(|| source)
+}
+
+fn read_source(price: &Object<'_>, report: &Object<'_>, units: &Units) -> Result<Source, Problems> {
     let given: Vec<&str> = REPORT_KEYS.into_iter().filter(|key| report.has(key)).collect();
-    let source = match given[..] {
-        ["header"] => Source::Headers(measures(&report, "header", units, header_name)?),
-        ["json"] => Source::Json(measures(&report, "json", units, Pointer::parse)?),
+    Ok(match given[..] {
+        ["header"] => Source::Headers(measures(report, "header", units, header_name)?),
+        ["json"] => Source::Json(measures(report, "json", units, Pointer::parse)?),
         ["bytes"] => {
             Source::Bytes(known_unit(&report.require::<String>("bytes")?, units, &report.location_of("bytes"))?)
         }
-        _ => return Err(format!("{}: set exactly one of header, json and bytes", price.location_of("report"))),
-    };
+        _ => return Err(format!("{}: set exactly one of header, json and bytes", price.location_of("report")).into()),
+    })
+}
+
+/// Checks that every unit with a price is reported.
+fn check_reported(price: &Object<'_>, units: &Units, source: Source) -> Result<Source, Problems> {
     let reported = |unit: &str| match &source {
         Source::Headers(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
         Source::Json(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
@@ -133,12 +167,14 @@ fn read_report(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Resul
         return Err(format!(
             "{}: has no effect, because the report is in credits; remove it, or report a count for each unit",
             price.location_of("units")
-        ));
+        )
+        .into());
     }
-    match units.iter().find(|(unit, _)| !reported(unit)) {
-        Some((unit, _)) => Err(format!("{}: unit {unit} is priced but not reported", price.location_of("report"))),
-        None => Ok(source),
+    let mut problems = Problems::default();
+    for (unit, _) in units.iter().filter(|(unit, _)| !reported(unit)) {
+        problems.add(format!("{}: unit {unit} is priced but not reported", price.location_of("report")));
     }
+    problems.or(|| Some(source))
 }
 
 /// Where a report has credits, or the count of each unit.
@@ -147,31 +183,32 @@ fn measures<T>(
     key: &str,
     units: &Units,
     parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Measures<T>, String> {
+) -> Result<Measures<T>, Problems> {
     let place = |text: &str, location: String| parse(text).map_err(|problem| format!("{location}: {problem}"));
     if member(report, key)?.is_some_and(|value| !value.get().starts_with('{')) {
-        return place(&report.require::<String>(key)?, report.location_of(key)).map(Measures::Credits);
+        return Ok(Measures::Credits(place(&report.require::<String>(key)?, report.location_of(key))?));
     }
     let object = report.object(key)?.ok_or_else(|| format!("{} is missing", report.location_of(key)))?;
-    let mut counts = Vec::new();
-    for (unit, value) in by_unit(&object) {
+    let mut problems = Problems::default();
+    if by_unit(&object).next().is_none() {
+        problems.add(format!("{}: must have at least one unit", report.location_of(key)));
+    }
+    let counts = problems.all(by_unit(&object).map(|(unit, value)| {
         let location = object.location_of(unit);
         let unit = known_unit(unit, units, &location)?;
-        let texts: Vec<String> = match value.get().starts_with('[') {
-            true => object.require(&unit)?,
-            false => vec![object.require(&unit)?],
-        };
+        let texts = texts(&object, &unit, value)?;
         if texts.is_empty() {
             return Err(format!("{location}: must not be empty"));
         }
-        for text in texts {
-            counts.push((unit.clone(), place(&text, location.clone())?));
-        }
-    }
-    if counts.is_empty() {
-        return Err(format!("{}: must have at least one unit", report.location_of(key)));
-    }
-    Ok(Measures::Counts(counts))
+        let counts = texts.iter().map(|text| Ok((unit.clone(), place(text, location.clone())?)));
+        counts.collect::<Result<Vec<_>, String>>()
+    }));
+    problems.or(|| Some(Measures::Counts(counts?.into_iter().flatten().collect())))
+}
+
+/// A string, or a list of them.
+fn texts(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<String>, String> {
+    if value.get().starts_with('[') { object.require(unit) } else { Ok(vec![object.require(unit)?]) }
 }
 
 /// A header's name in lower case. A name is a token: RFC 9110, section 5.1.
@@ -191,33 +228,36 @@ fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Resu
     known.map(Some).ok_or_else(|| format!("{}: must be one of {}, not {word}", price.location_of(key), names()))
 }
 
-fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, String> {
+fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, Problems> {
     let Some(estimate) = price.object("estimate")? else { return Ok(None) };
-    estimate.only(&ESTIMATE_KEYS, unknown)?;
-    let mut json: Vec<(Box<str>, Vec<Pointer>)> = Vec::new();
-    if let Some(object) = estimate.object("json")? {
-        for (unit, value) in by_unit(&object) {
-            json.push((known_unit(unit, units, &object.location_of(unit))?, pointers(&object, unit, value)?));
+    let mut problems = Problems::default();
+    problems.keep(estimate.only(&ESTIMATE_KEYS, unknown));
+    let object = problems.keep(estimate.object("json")).flatten();
+    let json = object.as_ref().map_or(Some(Vec::new()), |object| {
+        problems.all(by_unit(object).map(|(unit, value)| {
+            Ok::<_, String>((known_unit(unit, units, &object.location_of(unit))?, pointers(object, unit, value)?))
+        }))
+    });
+    let known = |unit: String| known_unit(&unit, units, &estimate.location_of("bytes"));
+    let bytes = problems.keep(estimate.get::<String>("bytes").and_then(|unit| unit.map(known).transpose()));
+    let parsed =
+        |text: String| Pointer::parse(&text).map_err(|problem| format!("{}: {problem}", estimate.location_of("times")));
+    let times = problems.keep(estimate.get::<String>("times").and_then(|text| text.map(parsed).transpose()));
+    if let (Some(json), Some(bytes)) = (&json, &bytes) {
+        for (unit, _) in json.iter().filter(|(unit, _)| Some(unit) == bytes.as_ref()) {
+            let location = price.location_of("estimate");
+            problems.add(format!("{location}: unit {unit} is estimated twice, by json and by bytes"));
+        }
+        if json.is_empty() && bytes.is_none() {
+            problems.add(format!("{}: must estimate units by json or bytes", price.location_of("estimate")));
         }
     }
-    let bytes = estimate.get::<String>("bytes")?;
-    let bytes = bytes.map(|unit| known_unit(&unit, units, &estimate.location_of("bytes"))).transpose()?;
-    if let Some((unit, _)) = json.iter().find(|(unit, _)| Some(unit) == bytes.as_ref()) {
-        return Err(format!("{}: unit {unit} is estimated twice, by json and by bytes", price.location_of("estimate")));
-    }
-    if json.is_empty() && bytes.is_none() {
-        return Err(format!("{}: must estimate units by json or bytes", price.location_of("estimate")));
-    }
-    let times = estimate.get::<String>("times")?;
-    let times = times.map(|text| Pointer::parse(&text)).transpose();
-    let times = times.map_err(|problem| format!("{}: {problem}", estimate.location_of("times")))?;
-    Ok(Some(Estimate { json, bytes, times }))
+    problems.or(|| Some(Some(Estimate { json: json?, bytes: bytes?, times: times? })))
 }
 
 /// A pointer, or a list of them.
 fn pointers(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<Pointer>, String> {
-    let texts: Vec<String> =
-        if value.get().starts_with('[') { object.require(unit)? } else { vec![object.require(unit)?] };
+    let texts = texts(object, unit, value)?;
     if texts.is_empty() {
         return Err(format!("{}: must have at least one JSON pointer", object.location_of(unit)));
     }

@@ -1,0 +1,110 @@
+//! `catalogue check`: everything that is wrong with a catalogue file.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use clap::Args;
+use http::Method;
+use metering_client::Client;
+use metering_core::Catalogue;
+use metering_core::wire::admin::CatalogueCheckDocument;
+use serde::Serialize;
+
+use super::source::text_of;
+use crate::admin::administrator::refused;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::printable;
+
+/// Report everything that is wrong with a catalogue file. Exit code 1 if anything is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The rules are those of the server's start. A server also refuses paths that it uses itself, such as /docs; with --server,
+they are checked too.
+
+Examples:
+  metering admin catalogue check routes.json
+  metering admin catalogue check routes.json --json
+  metering admin catalogue check routes.json --server https://admin.example.com")]
+pub(crate) struct CheckArgs {
+    /// The catalogue file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    valid: bool,
+    /// How many routes it has; 0 if it is not valid.
+    routes: usize,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem {
+    /// Empty for the file itself, and for what a server says.
+    place: String,
+    route: Option<String>,
+    problem: String,
+    /// All of it, for people.
+    #[serde(skip)]
+    line: String,
+}
+
+impl CheckArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let text = text_of(&self.file)?;
+        let (routes, mut problems) = match Catalogue::from_json(&text) {
+            Ok(catalogue) => (catalogue.routes().len(), Vec::new()),
+            Err(error) => {
+                let problems = error.problems().iter().map(|problem| Problem {
+                    place: problem.place.clone(),
+                    route: problem.route.clone(),
+                    problem: problem.problem.clone(),
+                    line: problem.to_string(),
+                });
+                (0, problems.collect())
+            }
+        };
+        if let (true, Some(client)) = (problems.is_empty(), session.server()) {
+            problems.extend(refused_by_server(client, text).await?);
+        }
+        let document = Document { valid: problems.is_empty(), routes, problems };
+        let printed = self.write(&document, out).and_then(|()| Ok(out.flush()?));
+        // Even if printing failed: an invalid file must not end in exit code 0 because of a closed pipe.
+        match document.problems.len() {
+            0 => printed,
+            1 => Err(Failure::Failed(format!("{} has 1 problem", self.file.display()))),
+            many => Err(Failure::Failed(format!("{} has {many} problems", self.file.display()))),
+        }
+    }
+
+    fn write(&self, document: &Document, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.format.json {
+            return json_line(out, document);
+        }
+        for problem in &document.problems {
+            writeln!(out, "{}", printable(&problem.line))?;
+        }
+        if document.valid {
+            let noun = if document.routes == 1 { "route" } else { "routes" };
+            writeln!(out, "{} is valid: {} {noun}.", self.file.display(), document.routes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a server cannot serve a valid catalogue, if it cannot.
+async fn refused_by_server(client: &Client, text: String) -> Result<Option<Problem>, Failure> {
+    let check = async {
+        let body = Bytes::from(text);
+        client.open(Method::POST, "/admin/catalogue/check", Some(body)).await?.read_to_end().await
+    };
+    let document: CatalogueCheckDocument = check.await.map_err(refused)?.json()?;
+    let problem = |problem: String| Problem { place: String::new(), route: None, line: problem.clone(), problem };
+    Ok(document.problem.map(problem))
+}

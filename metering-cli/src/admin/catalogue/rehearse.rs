@@ -1,0 +1,174 @@
+//! `catalogue rehearse`: what past usage would have cost with another catalogue, and who would have run out.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use metering_core::administration::Administration;
+use metering_core::wire::admin::{RehearsalDocument, RehearsedUsage, RunOut};
+
+use super::source::{Source, WithArgs, read};
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::{Column, Table, write_pairs};
+
+/// Show what past usage would have cost with a catalogue file, and which accounts would have run out. Changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads the daily totals of the store, also while servers use it. Only totals are kept, so an amount is
+- exact where the price is the same for every request, or changes by the same factor for all, and the catalogue in force
+  is known (--with): its price tells how many requests were refunded;
+- estimated otherwise, if the new price is fixed: every recorded request counts as delivered. A price by usage whose
+  amounts all change by one factor is estimated too: it is rounded up per day, not per request;
+- unknown where the new price depends on what was not recorded, such as a parameter: what was charged counts unchanged.
+Requests to routes that the new catalogue does not have would be refused (404), and cost nothing.
+
+Accounts run out on the first day with usage at whose end nothing would be left. Credits of a day count from its start.
+Their later usage still counts in the sums, although it would have been refused.
+
+Examples:
+  metering admin catalogue rehearse new-routes.json --with routes.json --days 30
+  metering admin catalogue rehearse new-routes.json --by account --top 50
+  metering admin --config /etc/metering/metering.toml catalogue rehearse new-routes.json --json")]
+pub(crate) struct RehearseArgs {
+    /// The new catalogue file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    with: WithArgs,
+    /// How many UTC days of usage to take, including today.
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// Which table to print. JSON has both.
+    #[arg(long, value_name = "WHAT", default_value = "route")]
+    by: By,
+    /// How many routes and accounts to list. The totals are over all.
+    #[arg(long, value_name = "N", default_value = "20")]
+    top: u32,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum By {
+    /// Routes whose sum changes most.
+    Route,
+    /// Accounts whose sum changes most.
+    Account,
+}
+
+const BY_ROUTE: &[Column] = &[
+    Column::Text("ROUTE"),
+    Column::Text("METHOD"),
+    Column::Number("CALLS"),
+    Column::Number("BEFORE"),
+    Column::Number("AFTER"),
+    Column::Number("DIFFERENCE"),
+    Column::Text("NOTE"),
+];
+const BY_ACCOUNT: &[Column] = &[
+    Column::Text("ORG_ID"),
+    Column::Text("AGENT_NAME"),
+    Column::Number("CALLS"),
+    Column::Number("BEFORE"),
+    Column::Number("AFTER"),
+    Column::Number("DIFFERENCE"),
+    Column::Text("NOTE"),
+];
+const RUN_OUT: &[Column] = &[
+    Column::Text("ORG_ID"),
+    Column::Text("AGENT_NAME"),
+    Column::Text("RUNS_OUT"),
+    Column::Text("RAN_OUT"),
+    Column::Number("BALANCE_AFTER"),
+];
+
+impl RehearseArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        // Before opening the store: an invalid file is the most likely failure.
+        let new = read(&self.file)?;
+        let administration = Administration::new(session.store().await?);
+        let old = self.with.read(session).await?;
+        let top = usize::try_from(self.top).unwrap_or(usize::MAX);
+        let old_catalogue = old.as_ref().map(|old| &old.catalogue);
+        let document = administration.rehearse(&new.catalogue, old_catalogue, self.days, top).await?;
+        if self.format.json {
+            return json_line(out, &document);
+        }
+        self.write(out, &document, old.as_ref())
+    }
+
+    fn write(&self, out: &mut dyn Write, document: &RehearsalDocument, old: Option<&Source>) -> Result<(), Failure> {
+        let totals = &document.totals;
+        let days = format!("{} to {}", document.first_day, document.last_day);
+        let unknown = match totals.unknown_calls {
+            0 => "0".to_owned(),
+            calls => format!("{calls}, counted as the {} charged", totals.credits_unknown),
+        };
+        let in_force = old.map_or("not known; name it with --with FILE for exact amounts", |old| &old.name);
+        write_pairs(
+            out,
+            &[
+                ("Days", &days),
+                ("In force", &in_force),
+                ("Accounts", &document.accounts),
+                ("Calls", &totals.calls),
+                ("Credits before", &totals.credits_before),
+                ("Credits after", &totals.credits_after),
+                ("Difference", &totals.credits_difference),
+                ("Estimated calls", &totals.estimated_calls),
+                ("Unknown calls", &unknown),
+                ("Removed calls", &totals.removed_calls),
+                ("Run out", &document.run_outs),
+            ],
+        )?;
+        writeln!(out)?;
+        match self.by {
+            By::Route => {
+                let mut table = Table::new(BY_ROUTE);
+                for route in &document.by_route {
+                    let RehearsedUsage { calls, credits_before, credits_after, credits_difference, .. } = &route.usage;
+                    let (template, method, note) = (&route.route_template, &route.http_method, note(&route.usage));
+                    table.row([template, method, calls, credits_before, credits_after, credits_difference, &note]);
+                }
+                table.write(out)?;
+            }
+            By::Account => {
+                let mut table = Table::new(BY_ACCOUNT);
+                for account in &document.by_account {
+                    let RehearsedUsage { calls, credits_before, credits_after, credits_difference, .. } =
+                        &account.usage;
+                    let (id, name, note) = (&account.org_id, &account.agent_name, note(&account.usage));
+                    table.row([id, name, calls, credits_before, credits_after, credits_difference, &note]);
+                }
+                table.write(out)?;
+            }
+        }
+        write_run_out(out, &document.run_out)
+    }
+}
+
+/// The accounts that would have run out, if any.
+fn write_run_out(out: &mut dyn Write, run_outs: &[RunOut]) -> Result<(), Failure> {
+    if run_outs.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(RUN_OUT);
+    for run_out in run_outs {
+        let before = run_out.day_before.map_or_else(|| "-".to_owned(), |day| day.to_string());
+        table.row([&run_out.org_id, &run_out.agent_name, &run_out.day, &before, &run_out.balance_after]);
+    }
+    table.write(out)
+}
+
+/// How sure a row's amount is.
+fn note(usage: &RehearsedUsage) -> String {
+    let parts =
+        [(usage.estimated_calls, "estimated"), (usage.unknown_calls, "unknown"), (usage.removed_calls, "removed")];
+    let noted = parts.into_iter().filter(|(calls, _)| *calls > 0);
+    let texts =
+        noted.map(|(calls, word)| if calls == usage.calls { word.to_owned() } else { format!("{calls} {word}") });
+    texts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,71 @@
+//! Catalogue files, and the catalogue that they are compared with.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use metering_core::Catalogue;
+use serde::Deserialize;
+
+use crate::admin::administrator::refused;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+
+/// The catalogue in force.
+#[derive(Debug, Args)]
+pub(super) struct WithArgs {
+    /// The file of the catalogue in force. By default the one that the server named with --server serves, or the one
+    /// that the configuration names (`catalogue`).
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
+}
+
+/// A catalogue and where it is from.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) catalogue: Catalogue,
+}
+
+/// The configuration key that names the server's catalogue file; all other keys are ignored.
+#[derive(Debug, Deserialize)]
+struct Configured {
+    catalogue: Option<PathBuf>,
+}
+
+impl WithArgs {
+    /// The catalogue in force, as far as it is known.
+    pub(super) async fn read(&self, session: &Session) -> Result<Option<Source>, Failure> {
+        if let Some(file) = &self.with {
+            return read(file).map(Some);
+        }
+        if let Some(client) = session.server() {
+            let text = client.get("/admin/catalogue").await.map_err(refused)?.body;
+            let text = std::str::from_utf8(&text).map_err(|error| Failure::Failed(error.to_string()))?;
+            let catalogue = Catalogue::from_published_json(text);
+            let catalogue = catalogue.map_err(|error| Failure::Failed(format!("the server's catalogue: {error}")))?;
+            return Ok(Some(Source { name: "the catalogue that the server serves".to_owned(), catalogue }));
+        }
+        let Configured { catalogue } = session.sources().read()?;
+        catalogue.as_deref().map(read).transpose()
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The text of a file.
+pub(super) fn text_of(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| Failure::Failed(format!("cannot read {}: {error}", file.display())))
+}
+
+/// A valid catalogue file.
+pub(super) fn read(file: &Path) -> Result<Source, Failure> {
+    let name = file.display().to_string();
+    let catalogue =
+        Catalogue::from_json(&text_of(file)?).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+    Ok(Source { name, catalogue })
+}
