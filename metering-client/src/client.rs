@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use metering_core::access::ClientAddress;
 use metering_core::charging::IdempotencyKey;
 use metering_core::operators::OperatorToken;
-use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
+use metering_core::wire::{ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER};
 use metering_core::{ApiKey, ClientSource};
 use serde::Serialize;
 
@@ -26,11 +26,13 @@ pub struct Client {
     operator: Option<OperatorToken>,
     idempotency_key: Option<IdempotencyKey>,
     address: Option<ClientAddress>,
+    /// More headers of every request; their values are not printed.
+    headers: HeaderMap,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { transport, source, key, operator, idempotency_key, address } = self;
+        let Self { transport, source, key, operator, idempotency_key, address, headers } = self;
         f.debug_struct("Client")
             .field("transport", transport)
             .field("source", source)
@@ -38,6 +40,7 @@ impl fmt::Debug for Client {
             .field("operator", operator)
             .field("idempotency_key", idempotency_key)
             .field("address", address)
+            .field("headers", headers)
             .finish()
     }
 }
@@ -46,7 +49,8 @@ impl Client {
     /// A client without a key; usage records name it `source`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
-        Self { transport, source, key: None, operator: None, idempotency_key: None, address: None }
+        let headers = HeaderMap::new();
+        Self { transport, source, key: None, operator: None, idempotency_key: None, address: None, headers }
     }
 
     /// This client, with a key.
@@ -77,6 +81,16 @@ impl Client {
     /// This client, under another name in usage records.
     pub(crate) fn with_source(&self, source: ClientSource) -> Self {
         Self { source, ..self.clone() }
+    }
+
+    /// This client, with another header, whose value is a secret.
+    pub(crate) fn with_header(&self, name: &'static str, value: &str) -> Result<Self, ClientError> {
+        let value = HeaderValue::try_from(value);
+        let mut value = value.map_err(|_| ClientError::Garbled(format!("{name} cannot be sent as a header")))?;
+        value.set_sensitive(true);
+        let mut client = self.clone();
+        client.headers.insert(name, value);
+        Ok(client)
     }
 
     /// Whether it has a key.
@@ -152,11 +166,17 @@ impl Client {
         let mut request = Request::builder().method(method).uri(target).header(SOURCE_HEADER, self.source.as_str());
         let operator = self.operator.as_ref().map(OperatorToken::expose);
         if let Some(secret) = operator.or(self.key.as_ref().map(ApiKey::expose)) {
-            let value = HeaderValue::try_from(format!("Bearer {secret}"));
+            // A payment may need `Authorization` for itself: now, or with the next request.
+            let may_pay =
+                [ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER].iter().any(|name| self.headers.contains_key(*name));
+            let (name, value) = match may_pay {
+                true => (HeaderName::from_static("x-api-key"), HeaderValue::try_from(secret)),
+                false => (header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {secret}"))),
+            };
             let mut value =
                 value.map_err(|_| ClientError::Garbled("the key is not a valid header value".to_owned()))?;
             value.set_sensitive(true);
-            request = request.header(header::AUTHORIZATION, value);
+            request = request.header(name, value);
         }
         if let Some(key) = &self.idempotency_key {
             request = request.header(IDEMPOTENCY_HEADER, key.to_header());
@@ -168,6 +188,9 @@ impl Client {
             request = request.extension(address);
         }
         let request = request.body(body.unwrap_or_default());
-        request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a valid path and query")))
+        let mut request =
+            request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a valid path and query")))?;
+        request.headers_mut().extend(self.headers.clone());
+        Ok(request)
     }
 }

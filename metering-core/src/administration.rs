@@ -6,12 +6,14 @@
 mod accounts;
 pub(crate) mod action;
 mod catalogue;
+mod configuration;
 pub(crate) mod error;
 mod keys;
 mod operators;
 pub mod payments;
 mod plans;
 mod refills;
+mod rehearsal;
 mod reports;
 mod requests;
 mod webhooks;
@@ -26,7 +28,7 @@ use crate::random::{Randomness, SystemRandomness};
 use crate::store::FullStore;
 
 pub use action::Action;
-pub use catalogue::check_catalogue;
+pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;
 
 /// The use cases of operators on a store.

@@ -9,7 +9,9 @@ pub(crate) mod chain;
 pub(crate) mod explorer;
 pub(crate) mod signature;
 pub(crate) mod transaction;
+pub(crate) mod typed_data;
 pub(crate) mod units;
+mod wrapped_signature;
 
 pub use address::{Address, AddressError};
 pub use chain::{
@@ -17,6 +19,7 @@ pub use chain::{
     PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
 };
 pub use explorer::known_explorer;
-pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
+pub use signature::{WalletSignature, WalletSignatureError, signer, signer_of_digest, signing_digest};
 pub use transaction::{TxHash, TxHashError, TxRef};
+pub use typed_data::TokenDomain;
 pub use units::{TokenUnits, TokenUnitsError};

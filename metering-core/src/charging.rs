@@ -9,6 +9,7 @@ pub(crate) mod delivery;
 pub(crate) mod hold;
 pub(crate) mod in_flight;
 pub(crate) mod key_meter;
+pub(crate) mod max_cost;
 pub(crate) mod meter;
 pub(crate) mod posting;
 pub(crate) mod rate;
@@ -22,6 +23,7 @@ pub use hold::{
 };
 pub use in_flight::{InFlight, Slot};
 pub use key_meter::{ExhaustedBudget, KeyLimit, KeyMeter, KeyState, remaining};
+pub use max_cost::{MaxCost, MaxCostError};
 pub use meter::{HoldDecision, HoldGuard, Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, Window};

@@ -36,6 +36,12 @@ pub mod accounts;
 pub mod activity;
 mod agreement;
 pub mod audit;
+pub mod authorization_claims;
+pub mod authorization_credits;
+pub mod authorization_identifiers;
+pub mod authorization_places;
+mod authorization_scene;
+pub mod authorizations;
 pub mod caps;
 pub mod challenges;
 pub mod charging;
@@ -92,6 +98,7 @@ pub mod sales_report;
 pub mod scan_marks;
 mod scene;
 pub mod settlements;
+pub mod sign_ins;
 pub mod signups;
 pub mod top_up_quotes;
 pub mod topups;
@@ -102,7 +109,10 @@ pub mod wallets;
 pub mod webhooks;
 
 pub use agreement::agrees_with_model;
-pub use operation::{HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations, operations_by_turns};
+pub use operation::{
+    AuthorizationOperation, HoldStep, Item, KeyOperation, Operation, Price, Sale, Signup, operations,
+    operations_by_turns,
+};
 
 /// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls to this.
 ///

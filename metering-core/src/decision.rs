@@ -4,6 +4,7 @@
 //! store, and a backend refuses nothing by itself. Backends use this as
 //! [`backend::decision`](crate::store::backend::decision).
 
+mod authorization;
 mod challenge;
 mod claim;
 mod create;
@@ -21,6 +22,9 @@ mod scene;
 mod settle;
 mod signup;
 
+pub use authorization::{
+    authorization_after, credit_authorization, gives_back_gas_place, keeps_gas_place, open_authorization,
+};
 pub use challenge::{fail_challenge, open_challenge, rotate_key};
 pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
 pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};

@@ -7,6 +7,7 @@
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 mod keys;
+mod response;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +18,15 @@ use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::catalogue::path::TargetError;
 use crate::charging::delivery::Repetition;
+use crate::charging::max_cost::MaxCost;
 use crate::charging::meter::MeterError;
 use crate::charging::rate::{LimitWindow, RateStatus};
 use crate::money::credits::Credits;
+use crate::offers::{PayRefusal, SignInRefusal};
 use crate::payments::payment::{PaymentError, RecoveryError};
 use crate::signups::signup::SignupError;
 use crate::store::StoreError;
-use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
-
-/// Seconds to wait before retrying a request to an overloaded or unavailable service.
-const RETRY_SOON_SECONDS: u64 = 1;
-
-/// Seconds to wait before opening another stream. A guess: nobody knows when one will end.
-const STREAM_RETRY_SECONDS: u64 = 5;
+use crate::wire::PlansDocument;
 
 /// Why a request was not served.
 ///
@@ -108,6 +105,16 @@ pub enum Error {
     /// A quote, a claim or a top-up was refused.
     #[error(transparent)]
     Payment(Box<PaymentError>),
+    /// The request costs more than its client allows.
+    #[error("{}", too_expensive(*.price, *.max_cost, *.is_maximum))]
+    MaxCostExceeded {
+        /// The request's price, or the most that it may cost.
+        price: Credits,
+        /// The bound that came with it.
+        max_cost: MaxCost,
+        /// Whether the price is the most that it may cost.
+        is_maximum: bool,
+    },
     /// The account has no request with this id, or it was settled too long ago.
     #[error("There is no request with this id. Requests can be looked up for a day after they were settled.")]
     NoSuchRequest,
@@ -129,6 +136,31 @@ pub enum Error {
     /// The service sends no webhooks to customers ([`Service::with_webhooks`](crate::Service::with_webhooks)).
     #[error("This service does not offer webhooks.")]
     WebhooksNotOffered,
+    /// The request has no key, and the service accepts payments instead.
+    #[error(
+        "This request costs {price} credits. Pay one of the offers with it, or send an API key; nothing was charged."
+    )]
+    PaymentRequired {
+        /// The request's price, or the most that it may cost.
+        price: Credits,
+    },
+    /// The request is for credits alone, and came without a payment.
+    #[error("This request buys credits. Send it with a payment that takes one of the offers; nothing was charged.")]
+    CreditsForSale,
+    /// The service accepts no payments with requests ([`Service::with_offers`](crate::Service::with_offers)).
+    #[error("This service does not accept payments with requests; nothing was taken. Buy a plan instead.")]
+    OffersNotMade,
+    /// The request has no key, and its wallet was not signed in.
+    #[error("{refusal} {}", sign_in_advice(.price))]
+    SignIn {
+        /// Why.
+        refusal: Box<SignInRefusal>,
+        /// The request's price, or the most that it may cost; `None` if it cannot be paid for.
+        price: Option<Credits>,
+    },
+    /// A payment that came with a request was not credited, or not yet.
+    #[error("{0}")]
+    Offer(Box<PayRefusal>),
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
@@ -179,6 +211,21 @@ pub struct PaymentRequired {
     pub plans: Arc<PlansDocument>,
 }
 
+fn too_expensive(price: Credits, max_cost: MaxCost, is_maximum: bool) -> String {
+    let costs = if is_maximum { "may cost up to" } else { "costs" };
+    format!("This request {costs} {price} credits, more than the {max_cost} that it allows; nothing was charged.")
+}
+
+fn sign_in_advice(price: &Option<Credits>) -> String {
+    match price {
+        Some(price) => format!(
+            "This request costs {price} credits; nothing was charged. Pay one of the offers with it, sign in again, or send \
+             an API key."
+        ),
+        None => "Sign in again, or send a live API key as 'Authorization: Bearer sk_live_...'.".to_owned(),
+    }
+}
+
 fn repeated(repetition: &Repetition) -> &'static str {
     match repetition {
         Repetition::OtherRequest => {
@@ -202,6 +249,13 @@ fn route_hint(nearest: Option<&str>, all: Option<&str>) -> String {
 }
 
 impl PaymentRequired {
+    /// How many credits are missing: what is required, less what there is, and at least nothing.
+    #[must_use]
+    pub fn missing(&self) -> Credits {
+        let missing = self.required.checked_sub(self.balance).unwrap_or(Credits::MAX);
+        if missing.is_negative() { Credits::ZERO } else { missing }
+    }
+
     /// What to do next, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
         match (self.balance.is_positive(), self.plans.plans.is_empty()) {
@@ -239,113 +293,6 @@ impl Error {
     fn of_store(error: &StoreError) -> Self {
         if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
     }
-
-    /// The stable error code, which determines the HTTP status.
-    #[must_use]
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
-            Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
-            Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
-            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route | KeyRefusal::NotFirst) => {
-                ErrorCode::KeyScope
-            }
-            Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
-            Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
-            Self::NoSuchKey => ErrorCode::NotFound,
-            Self::KeyConflict(_) => ErrorCode::Conflict,
-            Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
-            Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
-            Self::InvalidPath(_) => ErrorCode::InvalidPath,
-            Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
-            Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
-            Self::RateLimited { .. } => ErrorCode::RateLimited,
-            Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
-            Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
-            Self::Payment(error) => error.code(),
-            Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
-            Self::NoSuchWebhook => ErrorCode::WebhookNotFound,
-            Self::NoSuchDelivery => ErrorCode::DeliveryNotFound,
-            Self::TooManyWebhooks => ErrorCode::TooManyWebhooks,
-            Self::WebhookInactive => ErrorCode::Conflict,
-            Self::WebhooksNotOffered => ErrorCode::NotFound,
-            Self::Recovery(error) => error.code(),
-            Self::Signup(error) => error.code(),
-            Self::StorageUnavailable => ErrorCode::StorageUnavailable,
-            Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
-            Self::Repeated(Repetition::OtherRequest) => ErrorCode::IdempotencyKeyReused,
-            Self::Repeated(Repetition::InProgress { .. }) => ErrorCode::RequestInProgress,
-            Self::Repeated(Repetition::UsedUp) => ErrorCode::IdempotencyKeyUsed,
-            Self::Overloaded => ErrorCode::Overloaded,
-            Self::ShuttingDown => ErrorCode::ShuttingDown,
-            Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
-        }
-    }
-
-    /// Seconds until a retry may succeed, for `Retry-After`.
-    #[must_use]
-    pub fn retry_after_seconds(&self) -> Option<u64> {
-        match self {
-            Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
-            Self::KeyBudget(budget) => budget.retry_after_seconds(),
-            Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
-            Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
-            Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
-            Self::Payment(error) => error.retry_after_seconds(),
-            Self::Recovery(error) => error.retry_after_seconds(),
-            Self::Signup(error) => error.retry_after_seconds(),
-            Self::StorageUnavailable | Self::OutcomeUnknown | Self::Overloaded | Self::ShuttingDown => {
-                Some(RETRY_SOON_SECONDS)
-            }
-            _ => None,
-        }
-    }
-
-    /// The response body.
-    #[must_use]
-    pub fn body(&self) -> ErrorBody {
-        let mut body = ErrorBody::new(self.code(), self.to_string());
-        body.retry_after_sec = self.retry_after_seconds();
-        match self {
-            Self::InvalidParameter(fields) | Self::ValidationFailed(fields) => body.fields = Some(fields.clone()),
-            Self::RateLimited { window, rate } => {
-                body.limit_window = Some(window.as_str());
-                body.rate_limits = Some(rate.limits);
-            }
-            Self::KeyBudget(budget) => budget.add_context(&mut body),
-            Self::InsufficientCredits(payment_required) => {
-                body.credit_balance = Some(payment_required.balance);
-                body.required = Some(Required::Credits(payment_required.required));
-                body.plans_url = payment_required.plans_url.clone();
-                body.topup_url = payment_required.topup_url.clone();
-                body.offer = Some(Arc::clone(&payment_required.plans));
-            }
-            Self::UnknownRoute { nearest, .. } => body.nearest_route = nearest.as_deref().map(str::to_owned),
-            Self::Payment(error) => error.add_context(&mut body),
-            _ => {}
-        }
-        body
-    }
-
-    /// The response headers, other than `Content-Type`.
-    #[must_use]
-    pub fn headers(&self) -> Vec<(&'static str, String)> {
-        let mut headers = match self {
-            Self::Unauthorized | Self::KeyRefused(_) | Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => {
-                vec![("www-authenticate", "Bearer".to_owned())]
-            }
-            Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
-            Self::RateLimited { rate, .. } => rate_headers(rate),
-            Self::KeyBudget(budget) => rate_headers(&budget.rate),
-            Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
-            _ => Vec::new(),
-        };
-        if let Some(seconds) = self.retry_after_seconds() {
-            headers.push(("retry-after", seconds.to_string()));
-        }
-        headers
-    }
 }
 
 impl From<PaymentError> for Error {
@@ -355,6 +302,12 @@ impl From<PaymentError> for Error {
             tracing::warn!(%cause, "could not check a payment");
         }
         Self::Payment(Box::new(error))
+    }
+}
+
+impl From<PayRefusal> for Error {
+    fn from(refusal: PayRefusal) -> Self {
+        Self::Offer(Box::new(refusal))
     }
 }
 

@@ -18,9 +18,11 @@ use crate::access::credentials::{ClientAddress, Credentials};
 use crate::access::key::ApiKey;
 use crate::catalogue::override_headers::overrides_request;
 use crate::catalogue::route::Route;
+use crate::charging::delivery::is_undelivered;
 use crate::error::Error;
-use crate::service::{Admission, AdmissionKind, RequestContent, RequestHead, Service};
-use response::is_undelivered;
+use crate::service::{
+    Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, RequestHead, Service,
+};
 
 pub use body::RequestBody;
 pub use charged::{Charged, UnderWay};
@@ -37,6 +39,8 @@ pub use charged::{Charged, UnderWay};
 ///   a header of the response, if that is where the catalogue says it is reported; otherwise the inner service calls
 ///   [`Charged::capture`]. If nobody does, the hold is settled by the rule of the route's price;
 /// - passed on uncharged, if its route is not `metered`.
+///
+/// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
 ///
 /// Headers that make some frameworks run a different request than the one in the request line, such as
 /// `X-HTTP-Method-Override` and `X-Original-URL`, are removed from every request ([`overrides_request`]).
@@ -176,7 +180,6 @@ impl MeteringLayer {
     async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Charged>, Response<R>> {
         let headers = &head.headers;
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
-        let refused = |error| credentials.explain(error).to_response();
         let read_body = head.extensions.get::<RequestBody>().cloned();
         let is_encoded = headers.contains_key(http::header::CONTENT_ENCODING);
         let found = self.service.find(RequestHead {
@@ -188,19 +191,40 @@ impl MeteringLayer {
             query: head.uri.query(),
             source: credentials.source,
             idempotency_key: credentials.idempotency_key(),
+            payment: None,
         });
         if self.passes_others && found.is_uncovered() {
             return Ok(None);
         }
-        if let (Some(hook), Some(route)) = (&self.on_match, found.route()) {
+        let client = ChallengeClient::read(
+            |name| headers.get_all(name).iter().map(HeaderValue::as_bytes),
+            credentials.key.as_ref(),
+        );
+        let presented = self.service.presented(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let route = found.route();
+        let presented = presented.map_err(|error| self.refusal(&head.uri, route, &error, client, None))?;
+        // Somebody who sent a key wants its account credited, so a mistyped one is not ignored.
+        let payment = presented.as_ref().filter(|_| credentials.fault.is_none());
+        let sign_in = self.service.sign_in(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let found = found.paid_with(payment).at_most(credentials.max_cost);
+        let found = found.signed_in_with(sign_in.filter(|_| credentials.fault.is_none()));
+        let found = match head.extensions.get::<Proxied>() {
+            Some(proxied) => found.proxied(proxied.clone()),
+            None => found,
+        };
+        let refused = |error| self.refusal(&head.uri, route, &credentials.explain(error), client, presented.as_ref());
+        if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
-        let Admission { target, kind, route } = found.admit().await.map_err(refused)?;
+        let Admission { target, kind, route, paid } = found.admit().await.map_err(refused)?;
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
             AdmissionKind::Free => None,
         };
+        if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
+            charged.paid_with(presented, paid).await;
+        }
         match (with_target(&head.uri, &target), &charged) {
             (Some(uri), _) => head.uri = uri,
             (None, Some(charged)) => return Err(charged.undelivered(too_long().to_response()).await),
@@ -210,6 +234,21 @@ impl MeteringLayer {
             head.extensions.insert(charged.clone());
         }
         Ok(charged)
+    }
+
+    /// The response to a request that was refused, with offers if it can be paid for.
+    fn refusal<R: From<String>>(
+        &self,
+        uri: &Uri,
+        route: Option<&Route>,
+        error: &Error,
+        client: ChallengeClient,
+        presented: Option<&Presented>,
+    ) -> Response<R> {
+        let asked = self.service.asked(uri.path(), uri.query(), route);
+        let mut notice = self.service.payment_notice(error, asked, presented);
+        notice.headers.extend(self.service.challenges(error, client, presented));
+        error.to_response_with(notice)
     }
 
     async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
@@ -226,7 +265,7 @@ impl MeteringLayer {
         let outcome = inner.call(Request::from_parts(head, body)).await;
         let Some(charged) = charged else { return outcome };
         match outcome {
-            Ok(response) if is_undelivered(response.status()) => Ok(charged.undelivered(response).await),
+            Ok(response) if is_undelivered(response.status().as_u16()) => Ok(charged.undelivered(response).await),
             Ok(response) => Ok(charged.delivered(response).await),
             Err(error) => {
                 // There is no response to set headers on, and a failed refund is already logged.

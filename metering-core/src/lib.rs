@@ -32,7 +32,7 @@
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
-//!   [`OperatorStore`], [`RefillStore`] and [`EventStore`];
+//!   [`OperatorStore`], [`RefillStore`], [`EventStore`] and [`AuthorizationStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -53,6 +53,7 @@ pub mod events;
 #[cfg(feature = "tower")]
 mod layer;
 pub mod money;
+pub mod offers;
 pub mod operators;
 pub mod payments;
 pub mod random;
@@ -77,8 +78,8 @@ pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore, RefillStore, SignupStore,
-    Store, StoreError, backend,
+    AuthorizationStore, EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore,
+    RefillStore, SignupStore, Store, StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

@@ -4,15 +4,21 @@ mod accounts;
 mod arrivals;
 mod authentication;
 mod billing;
+mod buying;
+mod challenges;
 mod claims;
+mod config;
 mod email;
 mod fields;
 mod gate;
 mod holds;
 pub(crate) mod key_terms;
 mod keys;
+mod manifest;
+mod offers;
 mod payments;
 mod position;
+mod presented;
 mod quotes;
 mod receipts;
 mod recipients;
@@ -21,7 +27,9 @@ mod refund;
 mod reports;
 mod rotation;
 mod settlement;
+mod settling;
 mod sightings;
+mod sign_in;
 mod signups;
 mod statements;
 mod templates;
@@ -39,12 +47,18 @@ use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
+pub use buying::Bought;
+pub use challenges::{ChallengeAnswer, ChallengeClient, ChallengeSettings};
+pub use config::{Links, ServiceConfig};
 pub use email::recovery_accepted;
-pub use gate::{Admission, AdmissionKind, Found, RequestContent, RequestHead};
+pub use gate::{Admission, AdmissionKind, Found, Proxied, RequestContent, RequestHead};
+pub use offers::{OfferSettings, Paid, Paying};
 pub use payments::PaymentSettings;
+pub use presented::{Asked, PaymentNotice, Presented};
 pub use receipts::Seller;
 pub use refund::RefundResult;
 pub use settlement::SettlementReport;
+pub use settling::{OfferChain, Settler};
 pub use signups::SignupSettings;
 pub use watch::WatchReport;
 pub use webhooks::WebhookSettings;
@@ -61,81 +75,6 @@ use crate::wire::PlansDocument;
 /// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
 /// requests on an empty balance must not make the store read them every time.
 const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
-
-/// What a [`Service`] tells clients about itself.
-///
-/// The default has no chains, no terms and no links.
-///
-/// ```
-/// use metering_core::service::Links;
-/// use metering_core::wire::ErrorCode;
-/// use metering_core::{Catalogue, Charge, Error, MemoryStore, Service, ServiceConfig};
-/// # use std::sync::Arc;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let links = Links { plans: Some("https://api.example.com/plans".to_owned()), ..Links::default() };
-/// let config = ServiceConfig { links, ..ServiceConfig::default() };
-/// let service = Service::start(Arc::new(MemoryStore::new()), Catalogue::default(), config);
-/// let (_, key) = service.open_account("my-agent", "0".parse()?).await?;
-/// let charge = Charge::new(&key, "0.25".parse()?, "GET", "/price");
-/// let Err(error) = service.charge(charge).await else { return Err("the account has no credits".into()) };
-/// assert_eq!(error.code(), ErrorCode::InsufficientCredits);
-/// assert_eq!(error.body().plans_url.as_deref(), Some("https://api.example.com/plans"));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone)]
-pub struct ServiceConfig {
-    /// Where clients reach the service, without a trailing slash. Messages to sign contain it.
-    pub public_url: String,
-    /// What refusals link to.
-    pub links: Links,
-    /// The URL of the terms.
-    pub terms_url: String,
-    /// The version of the terms that applies.
-    pub terms_version: String,
-    /// The chains that plans are paid on, the primary one first.
-    pub chains: Vec<Chain>,
-    /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
-    /// than the upstream can take to respond. One minute by default.
-    pub delivery_lease: Duration,
-    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is under way; when a
-    /// process ends without settling its holds, another one does so after this time. One minute by default.
-    pub hold_lease: Duration,
-    /// Who sells the credits, for receipts.
-    pub seller: Seller,
-    /// How many keys an account may have. 1,000 by default.
-    pub max_keys_per_account: u32,
-}
-
-impl Default for ServiceConfig {
-    fn default() -> Self {
-        let (public_url, links, terms_url, terms_version, chains, seller) = Default::default();
-        Self {
-            public_url,
-            links,
-            terms_url,
-            terms_version,
-            chains,
-            delivery_lease: Duration::from_secs(60),
-            hold_lease: Duration::from_secs(60),
-            seller,
-            max_keys_per_account: 1_000,
-        }
-    }
-}
-
-/// What refusals link to, so that clients know where to go next. A link that is `None` is left out.
-#[derive(Debug, Clone, Default)]
-pub struct Links {
-    /// URL of the list of plans.
-    pub plans: Option<String>,
-    /// URL to register a payment at.
-    pub top_up: Option<String>,
-    /// Where all routes are listed, as a phrase for messages: `/endpoints.json`, or "the API reference".
-    pub routes: Option<Arc<str>>,
-}
 
 /// The metering service without a transport.
 ///
@@ -155,7 +94,7 @@ pub struct Links {
 ///
 /// let (key, source) = (Some(&key), ClientSource::Direct);
 /// let (address, body, query, idempotency_key) = (None, None, None, None);
-/// let head = RequestHead { key, address, method: "GET", body, path: "/price", query, source, idempotency_key };
+/// let head = RequestHead { key, address, method: "GET", body, path: "/price", query, source, idempotency_key, payment: None };
 /// let admission = service.admit(head).await?;
 /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
@@ -174,14 +113,15 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     config: ServiceConfig,
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
-    payments: payments::Payments,
+    payments: Arc<payments::Payments>,
     signup_store: Option<Arc<dyn SignupStore>>,
     signup: SignupSettings,
     event_store: Option<Arc<dyn EventStore>>,
     webhooks: WebhookSettings,
     billing: BillingSettings,
-    own_templates: templates::OwnTemplates,
+    own_templates: Arc<templates::OwnTemplates>,
     in_flight: InFlight,
+    shop: Option<Arc<offers::Shop>>,
 }
 
 impl fmt::Debug for Service {
@@ -248,7 +188,7 @@ impl Service {
         clock: Arc<dyn Clock>,
         config: ServiceConfig,
     ) -> Self {
-        let payments = payments::Payments::default();
+        let payments = Arc::default();
         Self {
             store,
             meter,
@@ -262,8 +202,52 @@ impl Service {
             event_store: None,
             webhooks: WebhookSettings::default(),
             billing: BillingSettings::default(),
-            own_templates: templates::OwnTemplates::default(),
+            own_templates: Arc::default(),
             in_flight: InFlight::default(),
+            shop: None,
+        }
+    }
+
+    /// The same service with another catalogue and other settings. Both use the same store, meter and caches, and count
+    /// the same requests under way, so they can serve side by side: requests finish with the catalogue that they began
+    /// with.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let service = Service::with_defaults(Arc::new(MemoryStore::new()));
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+    /// )?;
+    /// let next = service.reconfigured(Arc::new(catalogue), ServiceConfig::default());
+    /// assert_eq!(next.balance(&key).await?.credit_balance, "2".parse()?);
+    /// assert_eq!(next.catalogue().routes().len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reconfigured(&self, catalogue: Arc<Catalogue>, config: ServiceConfig) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            meter: Arc::clone(&self.meter),
+            catalogue,
+            clock: Arc::clone(&self.clock),
+            config,
+            plans: Mutex::new(None),
+            payments: Arc::clone(&self.payments),
+            signup_store: self.signup_store.clone(),
+            signup: self.signup.clone(),
+            event_store: self.event_store.clone(),
+            webhooks: self.webhooks.clone(),
+            billing: self.billing,
+            own_templates: Arc::clone(&self.own_templates),
+            in_flight: self.in_flight.clone(),
+            shop: self.shop.clone(),
         }
     }
 
@@ -311,7 +295,7 @@ impl Service {
         readers: BTreeMap<u64, Arc<dyn ChainReader>>,
         settings: PaymentSettings,
     ) -> Self {
-        self.payments = payments::Payments::new(Some(store), readers, settings);
+        self.payments = Arc::new(payments::Payments::new(Some(store), readers, settings));
         self
     }
 

@@ -2,10 +2,11 @@
 //!
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
-//! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], and one that sends webhooks an
-//! [`EventStore`].
+//! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
+//! [`EventStore`], and one that accepts signed authorizations an [`AuthorizationStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
+mod authorizations;
 pub mod backend;
 mod error;
 mod events;
@@ -30,6 +31,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
+pub use authorizations::{AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization};
 pub use refills::{RefillStore, Refilled};
 pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
@@ -89,19 +91,19 @@ pub trait Store: KeyStore + HoldStore {
     /// are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
-    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation. Until then a
-    /// charge with the same id gets the first outcome; after that the id is new, even if the row still exists. Refusals
-    /// are not kept.
+    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation.
+    /// Until then a charge with the same id gets the first outcome; after that the id is new, even if the row still
+    /// exists. Refusals are not kept.
     ///
-    /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and what a hold captures on the
-    /// day of the hold, even for a revoked account, so that records stay exact.
+    /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and what a hold
+    /// captures on the day of the hold, even for a revoked account, so that records stay exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
     /// Creates an account with its key and its first ledger entries.
     ///
     /// Among the accounts that are not revoked, at most one holds each email address (compared case-insensitively), and
-    /// each payer address occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
-    /// [`create_account`](crate::store::backend::decision::create_account) has the refusals in order.
+    /// each payer address occurs at most once. An id or a key that any account ever had is an error, and nothing is
+    /// created. [`create_account`](crate::store::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account with that id, revoked or not.
@@ -127,16 +129,16 @@ pub trait Store: KeyStore + HoldStore {
     /// stay. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are revoked.
-    /// Keys that cannot manage keys, and were not made by one that is revoked, stay. `None` when there is no such
-    /// account, or it is revoked. A secret that any key ever had is an error, and nothing changes. If the account
+    /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are
+    /// revoked. Keys that cannot manage keys, and were not made by one that is revoked, stay. `None` when there is no
+    /// such account, or it is revoked. A secret that any key ever had is an error, and nothing changes. If the account
     /// belongs to a paid quote whose key nobody has claimed, the quote then counts as claimed.
     /// [`replace_key`](crate::store::backend::decision::replace_key) says what changes.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes, when
-    /// it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)), or any key ever had the new one: of several callers that replace the
-    /// same secret, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
+    /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes,
+    /// when it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)), or any key ever had the new
+    /// one: of several such callers, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
     async fn replace_live_key(
         &self,
         old: &KeyHash,
@@ -219,9 +221,12 @@ pub trait Store: KeyStore + HoldStore {
 /// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
 /// # }
 /// ```
-pub trait FullStore: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore {}
+pub trait FullStore:
+    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore
+{
+}
 
-impl<S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore> FullStore for S {}
+impl<S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore> FullStore for S {}
 
 /// An account to create.
 ///
@@ -386,7 +391,7 @@ pub struct Verification {
 pub struct Discrepancy {
     /// The account.
     pub account: AccountId,
-    /// The name of the amount: `balance`, `purchased`, `granted`, `used`, `held`, or `key_spent` for the budget of a key.
+    /// The name of the amount: `balance`, `purchased`, `granted`, `used`, `held`, or `key_spent` for a key's budget.
     pub amount: &'static str,
     /// The amount in the account's record.
     pub recorded: Credits,

@@ -22,8 +22,8 @@ pub use comparison::{Comparison, Difference, SectionComparison, compare};
 pub use copying::{copy, survey};
 pub use position::{Part, Position};
 pub use record::{
-    AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
-    SecretRecord, SolutionRecord, WalletLink,
+    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record,
+    ScanMark, SecretRecord, SolutionRecord, WalletLink,
 };
 pub use section::Section;
 pub use source_id::SourceId;

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod accepted;
 mod account;
 pub mod admin;
 mod arrivals;
@@ -32,10 +33,16 @@ mod email;
 mod error;
 mod error_code;
 mod field;
+mod fields;
 mod headers;
 mod holds;
 mod keys;
+mod malformed_payment;
+pub mod mcp;
+pub mod mpp;
+mod offers;
 mod payment;
+mod payment_headers;
 mod plans;
 mod receipt;
 mod recovery;
@@ -43,8 +50,12 @@ mod secret;
 mod signup;
 mod statement;
 mod usage;
+#[cfg(test)]
+mod vectors;
 mod webhooks;
+pub mod x402;
 
+pub use accepted::{Accepted, OfferMismatch};
 pub use account::BalanceDocument;
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
@@ -56,20 +67,29 @@ pub use email::{
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
 pub use headers::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER, metered_headers,
-    rate_headers, refunded_headers, settled_headers, settled_trailers,
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER,
+    metered_headers, rate_headers, refunded_headers, settled_headers, settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,
-    RequestState, RequestsDocument,
+    RequestState, RequestsDocument, SettleRequest,
 };
 pub use keys::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, IssuedKeyResponse, KeyDocument, KeyResponse, KeyState,
     KeysDocument, LeakedKeyRequest, LeakedKeyResponse, RemainingKeyDocument, RotateKeyRequest,
 };
+pub use malformed_payment::MalformedPayment;
+pub use offers::{BoughtResponse, OfferDocument, OffersDocument, PaidTransaction};
 pub use payment::{
     ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,
     TopUpRequest, TopUpResponse,
+};
+pub(crate) use payment_headers::payment_credential;
+pub use payment_headers::{
+    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, CHALLENGE_HEADER, MppSource, PAYMENT_AUTHORIZATION_HEADER,
+    PAYMENT_RECEIPT_HEADER, PAYMENT_REQUEST_HEADERS, PAYMENT_REQUIRED_HEADER, PAYMENT_RESPONSE_HEADER,
+    PAYMENT_RESPONSE_HEADERS, PAYMENT_SIGNATURE_HEADER, PaymentHeaders, SIGN_IN_HEADER, SentPayment, X_PAYMENT_HEADER,
+    X_PAYMENT_RESPONSE_HEADER,
 };
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use receipt::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDocument, SellerDocument};

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 
 use metering_core::chains::{
-    AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus,
+    AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus, TxHash,
 };
+use metering_core::offers::Asset;
 
 use crate::block_time::BlockTime;
 use crate::poll::{PollState, SourceResponse};
@@ -137,9 +138,17 @@ pub(crate) fn hashes(
 }
 
 /// The response that at least `agree` sources give.
-pub(crate) fn common<T: Copy + PartialEq>(agree: usize, responses: &[SourceResponse<T>]) -> Option<T> {
-    let count = |value: T| responses.iter().filter(|response| response.value == value).count();
-    responses.iter().map(|response| response.value).find(|value| count(*value) >= agree)
+pub(crate) fn common<T: Clone + PartialEq>(agree: usize, responses: &[SourceResponse<T>]) -> Option<T> {
+    let count = |value: &T| responses.iter().filter(|response| response.value == *value).count();
+    responses.iter().map(|response| &response.value).find(|value| count(value) >= agree).cloned()
+}
+
+/// The response that at least `agree` sources give, if it is one that sources give only once something has happened.
+/// `before` is what they say until then; it counts only if no other response does, since sources that lag behind say it
+/// too.
+pub(crate) fn newest<T: Clone + PartialEq>(agree: usize, before: &T, responses: &[SourceResponse<T>]) -> Option<T> {
+    let after: Vec<_> = responses.iter().filter(|response| response.value != *before).cloned().collect();
+    common(agree, &after).or_else(|| common(agree, responses))
 }
 
 /// The error when sources contradict each other: what each of them says.
@@ -189,6 +198,23 @@ impl Describe for AccountCode {
 impl Describe for Option<u8> {
     fn describe(&self) -> String {
         self.map_or_else(|| "none".to_owned(), |number| number.to_string())
+    }
+}
+
+impl Describe for Option<TxHash> {
+    fn describe(&self) -> String {
+        self.map_or_else(|| "that there is none".to_owned(), |hash| format!("that it is {hash}"))
+    }
+}
+
+impl Describe for Option<Asset> {
+    fn describe(&self) -> String {
+        match self {
+            None => "that there is no such token".to_owned(),
+            Some(Asset { domain, decimals }) => {
+                format!("that it is {:?}, version {:?}, with {decimals} decimals", domain.name, domain.version)
+            }
+        }
     }
 }
 

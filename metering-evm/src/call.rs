@@ -1,10 +1,11 @@
 //! Requests to sources: methods of the Ethereum execution APIs (EIP-1474), as JSON-RPC 2.0.
 
 use metering_core::chains::{Address, TxHash};
+use metering_core::offers::AuthorizationId;
 use serde_json::{Value, json};
 
 use crate::encoding::{data, quantity};
-use crate::log::TRANSFER_TOPIC;
+use crate::log::{AUTHORIZATION_USED_TOPIC, TRANSFER_TOPIC};
 
 /// One request of a batch.
 #[derive(Debug, Clone)]
@@ -51,13 +52,23 @@ impl Call {
 
     /// The `Transfer` logs of these tokens to `recipient`.
     pub(crate) fn transfers_to(recipient: Address, tokens: &[Address], from_block: u64, to_block: u64) -> Self {
-        let mut padded = [0; 32];
-        padded[12..].copy_from_slice(recipient.as_bytes());
+        let topics = json!([data(&TRANSFER_TOPIC), null, data(&word_of(recipient))]);
+        Self::logs(tokens, &topics, from_block, to_block)
+    }
+
+    /// The logs of this token that say that it executed the payer's authorization with this nonce (EIP-3009).
+    pub(crate) fn executions(id: &AuthorizationId, from_block: u64, to_block: u64) -> Self {
+        let (payer, nonce) = (data(&word_of(id.payer)), data(id.nonce.as_bytes()));
+        let topics = json!([data(&AUTHORIZATION_USED_TOPIC), payer, nonce]);
+        Self::logs(&[id.token], &topics, from_block, to_block)
+    }
+
+    fn logs(contracts: &[Address], topics: &Value, from_block: u64, to_block: u64) -> Self {
         let filter = json!({
             "fromBlock": quantity(from_block),
             "toBlock": quantity(to_block),
-            "address": tokens,
-            "topics": [data(&TRANSFER_TOPIC), null, data(&padded)],
+            "address": contracts,
+            "topics": topics,
         });
         Self::new("eth_getLogs", json!([filter]))
     }
@@ -71,6 +82,13 @@ impl Call {
     pub(crate) fn contract(to: Address, input: &[u8]) -> Self {
         Self::new("eth_call", json!([{ "to": to, "data": data(input) }, "latest"]))
     }
+}
+
+/// An address as a word, as contracts encode it.
+pub(crate) fn word_of(address: Address) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[12..].copy_from_slice(address.as_bytes());
+    word
 }
 
 /// The body of a batch. The ids are the positions of the calls in it.

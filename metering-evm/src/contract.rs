@@ -12,7 +12,7 @@ use crate::source::Source;
 const METHOD: &str = "eth_call";
 
 /// `decimals()` (EIP-20).
-const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
+pub(crate) const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
 /// `isValidSignature(bytes32,bytes)` (EIP-1271). The function returns the same value for a valid signature.
 const IS_VALID_SIGNATURE: [u8; 4] = [0x16, 0x26, 0xba, 0x7e];
@@ -22,11 +22,13 @@ const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
 /// The decimals of `token`; `None` if there is no contract that returns them.
 pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u8>, Failure> {
-    let Some(output) = call(source, token, &DECIMALS).await? else { return Ok(None) };
-    if output.is_empty() {
-        return Ok(None);
-    }
-    match first_word(&output) {
+    read_decimals(call(source, token, &DECIMALS).await?.as_deref())
+}
+
+/// The decimals in what a contract returned.
+pub(crate) fn read_decimals(output: Option<&[u8]>) -> Result<Option<u8>, Failure> {
+    let Some(output) = output.filter(|output| !output.is_empty()) else { return Ok(None) };
+    match first_word(output) {
         Some([0, .., decimals]) if output[..31].iter().all(|byte| *byte == 0) => Ok(Some(decimals)),
         _ => Err(Failure::malformed(METHOD, "the decimals are not a number of 8 bits")),
     }
@@ -67,15 +69,19 @@ pub(crate) async fn accepts(
 
 /// The return data of a contract call, empty if there is no contract; `None` if the contract reverted.
 async fn call(source: &Source, to: Address, input: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-    let read = |results: &mut BatchResults<'_>| match results.next_or_error::<Data>()? {
+    source.send_batch(&[Call::contract(to, input)], output).await
+}
+
+/// Reads the return data of a contract call; `None` if the contract reverted.
+pub(crate) fn output(results: &mut BatchResults<'_>) -> Result<Option<Vec<u8>>, Failure> {
+    match results.next_or_error::<Data>()? {
         Ok(Data(output)) => Ok(Some(output)),
         Err(error) if error.is_revert() => Ok(None),
         Err(error) => Err(Failure::Rpc(error)),
-    };
-    source.send_batch(&[Call::contract(to, input)], read).await
+    }
 }
 
-fn first_word(output: &[u8]) -> Option<[u8; 32]> {
+pub(crate) fn first_word(output: &[u8]) -> Option<[u8; 32]> {
     output.first_chunk().copied()
 }
 

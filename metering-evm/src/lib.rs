@@ -30,6 +30,8 @@
 //! - A check of the sources at start: [`EvmReader::check`].
 //! - When a payment is credited, and when it is final: [`Finality`].
 //! - Making payments, with the feature `wallet`: `Wallet` holds a private key, and `Payer` prepares, signs and sends.
+//! - Having signed authorizations (EIP-3009) executed by a facilitator of x402: [`HttpFacilitator`].
+//! - Executing them, with the feature `wallet`: `GasWallet` pays the gas.
 //!
 //! `docs/payments.md` in the repository is the guide for operators, and `docs/payment-security.md` says which payments
 //! count.
@@ -42,11 +44,13 @@ mod call;
 mod config;
 mod contract;
 mod encoding;
+mod facilitator;
 mod failure;
 mod finality;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod heights;
+mod http;
 mod lenient;
 mod log;
 mod lookup;
@@ -57,16 +61,18 @@ mod retry;
 mod rpc_url;
 mod scan;
 mod source;
+mod token;
 mod transaction;
 #[cfg(feature = "wallet")]
 mod wallet;
 
 pub use config::{ChainConfig, ChainConfigError};
+pub use facilitator::{FacilitatorSetupError, HttpFacilitator};
 pub use finality::{Finality, FinalityError};
 pub use reader::EvmReader;
 pub use rpc_url::{RpcUrl, RpcUrlError};
 #[cfg(feature = "wallet")]
-pub use wallet::{PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet, WalletError};
+pub use wallet::{GasWallet, PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet, WalletError};
 
 /// Runs the program in the README.
 #[cfg(doctest)]

@@ -11,6 +11,12 @@ pub(crate) const TRANSFER_TOPIC: [u8; 32] = [
     0xf1, 0x63, 0xc4, 0xa1, 0x16, 0x28, 0xf5, 0x5a, 0x4d, 0xf5, 0x23, 0xb3, 0xef,
 ];
 
+/// keccak-256 of `AuthorizationUsed(address,bytes32)` (EIP-3009).
+pub(crate) const AUTHORIZATION_USED_TOPIC: [u8; 32] = [
+    0x98, 0xde, 0x50, 0x35, 0x28, 0xee, 0x59, 0xb5, 0x75, 0xef, 0x0c, 0x0a, 0x25, 0x76, 0xa8, 0x24, 0x97, 0xbf, 0xc0,
+    0x29, 0xa5, 0x68, 0x5b, 0x20, 0x9e, 0x9e, 0xc3, 0x33, 0x47, 0x9b, 0x10, 0xa5,
+];
+
 /// A log, as it appears in receipts and in results of `eth_getLogs`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +46,15 @@ impl Log {
             to: address(*to)?,
             value: TokenUnits::from_word(self.data.0.as_slice().try_into().ok()?),
         })
+    }
+
+    /// Whether it says that this contract executed the payer's authorization with this nonce (EIP-3009).
+    pub(crate) fn is_execution(&self, token: Address, payer: Address, nonce: &[u8; 32]) -> bool {
+        let [Word(AUTHORIZATION_USED_TOPIC), Word(authorizer), Word(used)] = self.topics.as_slice() else {
+            return false;
+        };
+        let is_it = address(*authorizer) == Some(payer) && used == nonce;
+        self.address.0 == token && is_it && self.removed != Some(true)
     }
 }
 
@@ -71,8 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn the_topic_is_the_hash_of_the_event() {
-        assert_eq!(TRANSFER_TOPIC, <[u8; 32]>::from(Keccak256::digest(b"Transfer(address,address,uint256)")));
+    fn topics_are_the_hashes_of_the_events() {
+        let hash = |event: &str| <[u8; 32]>::from(Keccak256::digest(event));
+        assert_eq!(TRANSFER_TOPIC, hash("Transfer(address,address,uint256)"));
+        assert_eq!(AUTHORIZATION_USED_TOPIC, hash("AuthorizationUsed(address,bytes32)"));
     }
 
     #[test]

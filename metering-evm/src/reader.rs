@@ -1,5 +1,7 @@
 //! The reader: sends each query to all sources, and returns what they agree on.
 
+mod token;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -107,8 +109,6 @@ impl ChainConfig {
 
 impl EvmReader {
     pub(crate) fn new(config: &ChainConfig) -> Result<Self, ChainConfigError> {
-        // Fails if another part of the process has already installed a provider. Any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let source = |url| Source::new(url, config.chain_id, config.attempts, config.request_timeout);
         let unusable = |cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}"));
         let sources = config.rpc_urls.iter().map(|url| source(url).map_err(unusable));
@@ -145,7 +145,7 @@ impl EvmReader {
     /// The response that `agree` sources give, as soon as they have given it.
     async fn common<'s, T, A, F>(&'s self, query: A) -> Result<T, ChainError>
     where
-        T: Copy + PartialEq + Describe,
+        T: Clone + PartialEq + Describe,
         A: Fn(&'s Source) -> F,
         F: Future<Output = Result<T, Failure>>,
     {

@@ -17,7 +17,7 @@ use crate::results::BatchResults;
 use crate::source::Source;
 
 /// Maximum number of blocks per request for logs.
-const LOG_BLOCKS_MAX: u64 = 2000;
+pub(crate) const LOG_BLOCKS_MAX: u64 = 2000;
 /// Maximum number of whole blocks per request.
 const FULL_BLOCKS_MAX: u64 = 20;
 
@@ -58,18 +58,19 @@ pub(crate) struct SearchQuery<'a> {
     pub(crate) to_block: u64,
 }
 
-/// One of the two ways to search.
-struct SearchMethod<C, R> {
-    blocks_max: u64,
+/// One of the ways to search.
+pub(crate) struct SearchMethod<C, R> {
+    pub(crate) blocks_max: u64,
     /// Builds the calls for a range of blocks, both ends included.
-    calls: C,
+    pub(crate) calls: C,
     /// Reads the transactions from the responses.
-    read: R,
+    pub(crate) read: R,
 }
 
 /// All transactions of `wanted` that `source` knows.
 pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<Scan, Failure> {
     let contracts: Vec<_> = query.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
+    let range = (query.from_block, query.to_block);
     let mut scan = Scan::default();
     if !contracts.is_empty() {
         let method = SearchMethod {
@@ -81,7 +82,7 @@ pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<
                 found.filter_map(Result::transpose).collect()
             },
         };
-        method.search(source, query, &mut scan).await?;
+        method.search(source, range, &mut scan).await?;
     }
     if contracts.len() < query.tokens.len() {
         let method = SearchMethod {
@@ -97,7 +98,7 @@ pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<
                 Ok(found)
             },
         };
-        method.search(source, query, &mut scan).await?;
+        method.search(source, range, &mut scan).await?;
     }
     Ok(scan)
 }
@@ -107,11 +108,17 @@ where
     C: Fn(u64, u64) -> Vec<Call>,
     R: Fn(&mut BatchResults<'_>, u64, u64) -> Result<Vec<FoundPayment>, Failure>,
 {
-    async fn search(&self, source: &Source, query: SearchQuery<'_>, scan: &mut Scan) -> Result<(), Failure> {
+    /// Adds what the source finds in a range of blocks, both ends included.
+    pub(crate) async fn search(
+        &self,
+        source: &Source,
+        (first, last): (u64, u64),
+        scan: &mut Scan,
+    ) -> Result<(), Failure> {
         let mut blocks = self.blocks_max;
-        let mut next = Some(query.from_block);
-        while let Some(from) = next.filter(|from| *from <= query.to_block) {
-            let to = from.saturating_add(blocks - 1).min(query.to_block);
+        let mut next = Some(first);
+        while let Some(from) = next.filter(|from| *from <= last) {
+            let to = from.saturating_add(blocks - 1).min(last);
             match self.search_range(source, from, to).await {
                 Ok(some) => {
                     scan.found.extend(some);
@@ -157,11 +164,16 @@ fn transfer(
     contracts: &[Address],
     (from, to): (u64, u64),
 ) -> Result<Option<FoundPayment>, Failure> {
-    let malformed = |problem| Failure::malformed("eth_getLogs", problem);
     let Some(transfer) = log.transfer().filter(|transfer| transfer.to == recipient) else { return Ok(None) };
     if !contracts.contains(&transfer.token) {
-        return Err(malformed("a log of a contract that was not requested"));
+        return Err(Failure::malformed("eth_getLogs", "a log of a contract that was not requested"));
     }
+    found(log, (from, to)).map(Some)
+}
+
+/// The transaction of a log in a range of blocks.
+pub(crate) fn found(log: &Log, (from, to): (u64, u64)) -> Result<FoundPayment, Failure> {
+    let malformed = |problem| Failure::malformed("eth_getLogs", problem);
     let (Some(Word(hash)), Some(Height(number))) = (log.transaction_hash, log.block_number) else {
         return Err(malformed("a log without its position"));
     };
@@ -170,7 +182,7 @@ fn transfer(
     if !(from..=to).contains(&number) {
         return Err(malformed("a log of a block that was not requested"));
     }
-    Ok(Some(FoundPayment { position: (number, index), hash: TxHash::from_bytes(hash) }))
+    Ok(FoundPayment { position: (number, index), hash: TxHash::from_bytes(hash) })
 }
 
 /// The transactions in a block that sent the native coin to `recipient`.

@@ -35,9 +35,9 @@
 //!
 //! A batch of charges is one transaction in two round trips, no matter how large it is: the first locks the accounts'
 //! rows, in order, and reads what the charge rule needs; the second writes the decisions and commits. A node that was
-//! the last to charge all these accounts needs only the second, which then checks that the rows are unchanged. All other writes
-//! are serialized (see `serialized`), so each sees the effects of all earlier ones. If a `COMMIT` gets no response, its
-//! outcome is looked up, not guessed (see `outcome`).
+//! the last to charge all these accounts needs only the second, which then checks that the rows are unchanged. All
+//! other writes are serialized (see `serialized`), so each sees the effects of all earlier ones. If a `COMMIT` gets no
+//! response, its outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]
 
 mod access;
@@ -47,6 +47,7 @@ mod error;
 mod events;
 mod migrations;
 mod money;
+mod offers;
 mod operators;
 mod payments;
 mod rows;

@@ -26,6 +26,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0008_holds.sql"),
     include_str!("migrations/0009_refills.sql"),
     include_str!("migrations/0010_events.sql"),
+    include_str!("migrations/0011_authorizations.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

@@ -1,6 +1,7 @@
 //! [`PostgresStore`]: opening it.
 
 pub(crate) mod accounts;
+pub(crate) mod authorizations;
 pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod expiry;

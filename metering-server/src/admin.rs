@@ -15,6 +15,7 @@ mod payments;
 mod plans;
 mod problem;
 mod refills;
+mod reload;
 mod reports;
 mod requests;
 mod routes;
@@ -38,6 +39,7 @@ use crate::http::{
     ClientAddress, Document, Problem, Reply, Response, compressed, into_response, read_capped, without_body,
 };
 
+use crate::run::Reloader;
 pub(crate) use app::AdminApp;
 use routes::ENDPOINTS;
 
@@ -54,10 +56,22 @@ pub(crate) fn assemble(
     app: &Arc<App>,
     store: &Arc<dyn FullStore>,
     config: &Config,
+    reloader: &Arc<Reloader>,
 ) -> serde_json::Result<Arc<AdminApp>> {
+    Ok(Arc::new(AdminApp::new(Arc::clone(app), Arc::clone(store), config, described(config)?, Arc::clone(reloader))))
+}
+
+/// The same parts after a reload: sessions stay open.
+///
+/// # Errors
+/// When the OpenAPI document cannot be written.
+pub(crate) fn reassemble(before: &AdminApp, app: &Arc<App>, config: &Config) -> serde_json::Result<Arc<AdminApp>> {
+    Ok(Arc::new(before.reconfigured(Arc::clone(app), config, described(config)?)))
+}
+
+fn described(config: &Config) -> serde_json::Result<Document> {
     let openapi = openapi::document(config.brand.name.as_str()).to_json()?;
-    let openapi = Document::new("application/json", openapi);
-    Ok(Arc::new(AdminApp::new(Arc::clone(app), Arc::clone(store), config, openapi)))
+    Ok(Document::new("application/json", openapi))
 }
 
 /// Responds to a request on the admin address.

@@ -1,11 +1,13 @@
 //! The configuration: one TOML file, overridden by `METERING_...` variables, overridden by flags.
 
+mod authorize;
 mod brand;
 mod limits;
 mod list;
 mod load;
 mod mcp;
 mod operator;
+mod pay;
 mod payments;
 mod proxies;
 mod quota;
@@ -13,6 +15,7 @@ mod secret;
 mod signup;
 mod smtp;
 mod span;
+mod tls;
 mod web;
 mod webhooks;
 mod weight;
@@ -26,6 +29,7 @@ use metering_config::{DEFAULT_DATA, FILE_IN_DATA};
 use metering_evm::ChainConfig;
 use serde::{Deserialize, Serialize};
 
+pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
 pub use limits::LimitsConfig;
 pub use list::List;
@@ -33,13 +37,16 @@ pub(crate) use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
 pub use operator::{OperatorConfig, PostalAddress};
+pub use pay::{Amount, OfferConfig, PayConfig, Settle};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
 pub use quota::{Quota, QuotaError};
+pub(crate) use secret::MASK;
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
 pub use span::{Span, SpanError, SpanOrOff};
+pub use tls::TlsConfig;
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::WeightSetting;
@@ -62,7 +69,8 @@ pub struct Config {
     pub upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
     pub catalogue: Option<PathBuf>,
-    /// The URL under which clients reach this service; by default `http://` and the address it listens on.
+    /// The URL under which clients reach this service; by default `http://`, or `https://` with a
+    /// certificate, and the address it listens on.
     pub public_url: Option<String>,
     /// The URL of the browser pages, if their origin differs from that of `public_url`. The pages are then served only
     /// under that host name, and metered routes only under other host names.
@@ -73,10 +81,14 @@ pub struct Config {
     pub log: LogConfig,
     /// Timeouts and limits of HTTP connections.
     pub http: HttpConfig,
+    /// The certificate of `listen`; without it, `listen` serves plain HTTP.
+    pub tls: Option<TlsConfig>,
     /// Rate limits for requests without a key and for accounts, and the number of keys per account.
     pub limits: LimitsConfig,
     /// How requests are forwarded.
     pub gateway: GatewayConfig,
+    /// Charging for proxies that ask before they forward a request.
+    pub authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
     pub mcp: McpConfig,
     /// How charges are committed.
@@ -91,6 +103,8 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
     pub webhooks: WebhooksConfig,
+    /// Payable 402s: what agents can pay with their requests, and how that is settled.
+    pub pay: PayConfig,
     /// Topping up existing accounts.
     pub topup: TopupConfig,
     /// Key recovery by wallet.
@@ -170,8 +184,8 @@ pub struct GatewayConfig {
     /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
     /// the latest.
     pub stream_check: Span,
-    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s to
-    /// 1h. A node that runs renews it.
+    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s
+    /// to 1h. A node that runs renews it.
     pub hold_lease: Span,
     /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
     pub report_after_disconnect: Span,
@@ -233,7 +247,7 @@ impl Default for Config {
         Self {
             listen: "127.0.0.1:8787".to_owned(),
             admin_listen: None,
-            surfaces: Surface::ALL.into_iter().collect(),
+            surfaces: Surface::DEFAULT.into_iter().collect(),
             data: PathBuf::from(DEFAULT_DATA),
             database: None,
             upstream: None,
@@ -243,8 +257,10 @@ impl Default for Config {
             primary_chain: None,
             log: LogConfig::default(),
             http: HttpConfig::default(),
+            tls: None,
             limits: LimitsConfig::default(),
             gateway: GatewayConfig::default(),
+            authorize: AuthorizeConfig::default(),
             mcp: McpConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
@@ -252,6 +268,7 @@ impl Default for Config {
             signup: SignupConfig::default(),
             smtp: None,
             webhooks: WebhooksConfig::default(),
+            pay: PayConfig::default(),
             topup: TopupConfig::default(),
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
@@ -340,6 +357,12 @@ impl Config {
         self.surfaces.contains(&surface)
     }
 
+    /// The scheme of URLs at `listen`.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     /// Whether new accounts must verify their email address.
     #[must_use]
     pub fn verifies_email(&self) -> bool {
@@ -361,7 +384,7 @@ impl Config {
     /// Whether this process serves only MCP. It then needs no database.
     #[must_use]
     pub fn is_mcp_alone(&self) -> bool {
-        !self.serves(Surface::Metering) && !self.serves(Surface::Gateway)
+        self.surfaces.iter().all(|surface| *surface == Surface::Mcp)
     }
 
     /// The database URL.

@@ -15,6 +15,7 @@ use tower_service::Service as _;
 
 use crate::api;
 use crate::api::app::App;
+use crate::authorize::Authorizer;
 use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{
     CrossOrigin, Problem, Reply, Response, compressed, into_response, prefers_html, read_capped, without_body,
@@ -31,6 +32,8 @@ pub(crate) struct Front {
     limits: HttpConfig,
     gateway: bool,
     metering: bool,
+    /// Answers proxies, if this process serves them.
+    authorizer: Option<Authorizer>,
     /// Set when the pages have an origin of their own. Nothing from the upstream is served on it.
     pages_origin: Option<PagesOrigin>,
 }
@@ -53,8 +56,11 @@ impl Front {
                 }
             })
         };
+        let authorizer =
+            config.serves(Surface::Authorize).then(|| Authorizer::new(Arc::clone(&app.service), &config.authorize));
         Self {
             app,
+            authorizer,
             api: Box::new(api),
             cross_origin: CrossOrigin::new(&config.web_origins().collect::<Vec<_>>()),
             limits: config.http.clone(),
@@ -64,13 +70,21 @@ impl Front {
         }
     }
 
+    /// The parts that it serves.
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     /// The metering service.
     pub(crate) fn service(&self) -> &Arc<Service> {
         &self.app.service
     }
 
-    /// The surface that a path belongs to, gateway or metering.
+    /// The surface that a path belongs to: authorize, gateway or metering.
     pub(crate) fn surface(&self, path: &str) -> Surface {
+        if self.authorizer.is_some() && Authorizer::handles(path) {
+            return Surface::Authorize;
+        }
         if self.app.gateway.handles(path) { Surface::Gateway } else { Surface::Metering }
     }
 
@@ -80,6 +94,10 @@ impl Front {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if let (Surface::Authorize, Some(authorizer)) = (surface, &self.authorizer) {
+            // A browser's request is the proxy's to answer: to say yes to its preflight would serve it.
+            return authorizer.respond(request.into_parts().0).await;
+        }
         self.cross_origin.respond(request, |request| self.serve(surface, request)).await
     }
 

@@ -30,6 +30,7 @@ use streams::StreamRoute;
 use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
+pub(crate) use headers::ACCOUNT_HEADER;
 pub(crate) use reachable::warn_about_upstream;
 pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
@@ -39,6 +40,7 @@ pub(crate) use upstream::{Source, Upstream};
 #[derive(Debug)]
 pub(crate) struct Gateway {
     metered: Metered<Upstream>,
+    upstream: Upstream,
     streams: Arc<Streams>,
     reports: Arc<Reports>,
     /// Whether the cost of some requests may depend on their bodies.
@@ -51,10 +53,29 @@ impl Gateway {
     /// A gateway in front of `source`.
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, source: Source, config: &GatewayConfig, limits: HttpConfig) -> Self {
-        let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
-        let by_usage = service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
         let (streams, reports) =
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
+        let upstream = Upstream::new(source, config, Arc::clone(&reports));
+        Self::with(service, upstream, streams, reports, limits)
+    }
+
+    /// The same gateway for another state of the service: both have the same upstream connections, and count the same
+    /// streams.
+    #[must_use]
+    pub(crate) fn reconfigured(&self, service: Arc<Service>) -> Self {
+        let (streams, reports) = (Arc::clone(&self.streams), Arc::clone(&self.reports));
+        Self::with(service, self.upstream.clone(), streams, reports, self.limits.clone())
+    }
+
+    fn with(
+        service: Arc<Service>,
+        upstream: Upstream,
+        streams: Arc<Streams>,
+        reports: Arc<Reports>,
+        limits: HttpConfig,
+    ) -> Self {
+        let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
+        let by_usage = service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
             if route.sse {
@@ -63,8 +84,8 @@ impl Gateway {
             }
             Ok(())
         });
-        let metered = layer.layer(Upstream::new(source, config, Arc::clone(&reports)));
-        Self { metered, streams, reports, by_usage, prefixes, limits }
+        let metered = layer.layer(upstream.clone());
+        Self { metered, upstream, streams, reports, by_usage, prefixes, limits }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.

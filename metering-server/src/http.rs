@@ -12,10 +12,12 @@ mod descriptors;
 mod event_stream;
 mod json;
 mod listener;
+mod multiplexed;
 mod negotiation;
 mod next_step;
 mod problem;
 mod reply;
+mod tls;
 
 pub(crate) use body::read_capped;
 pub(crate) use client_address::ClientAddress;
@@ -29,3 +31,4 @@ pub(crate) use listener::{Listener, Shutdown};
 pub(crate) use negotiation::prefers_html;
 pub(crate) use problem::Problem;
 pub(crate) use reply::{Reply, Response, ResponseFuture, bytes, into_response, with_headers, without_body};
+pub(crate) use tls::{Certificates, Tls};

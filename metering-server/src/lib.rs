@@ -6,6 +6,7 @@
 mod access;
 mod admin;
 mod api;
+mod authorize;
 mod chains;
 pub mod config;
 mod endpoints;
@@ -16,6 +17,7 @@ mod mail;
 mod mcp;
 mod operations;
 mod pages;
+mod pay;
 mod run;
 mod signups;
 mod webhooks;

@@ -21,8 +21,9 @@ use tokio::task::JoinHandle;
 use crate::access::limits::Limits;
 use crate::config::Config;
 use crate::http::Shutdown;
+use crate::run::Current;
 use delivery::Delivery;
-use message::Letterhead;
+pub(crate) use message::Letterhead;
 pub(crate) use message::{RECOVER_PAGE, VERIFY_PAGE};
 use transport::Transport;
 
@@ -48,7 +49,7 @@ pub(crate) struct Unstarted {
     recoveries: mpsc::Receiver<MailRequest>,
     others: mpsc::Receiver<MailRequest>,
     transport: Transport,
-    letterhead: Letterhead,
+    letterhead: Arc<Current<Letterhead>>,
 }
 
 /// The task that sends mail.
@@ -69,7 +70,7 @@ pub(crate) fn new(
 ) -> Result<Option<(Arc<Outbox>, Unstarted)>, SetupError> {
     let Some(smtp) = &config.smtp else { return Ok(None) };
     let (outbox, recoveries, others) = Outbox::new(QUEUE, Arc::clone(limits));
-    let letterhead = Letterhead::new(smtp, &config.brand, pages)?;
+    let letterhead = Arc::new(Current::new(Arc::new(Letterhead::new(smtp, &config.brand, pages)?)));
     let unstarted = Unstarted { recoveries, others, transport: Transport::new(smtp, pages)?, letterhead };
     Ok(Some((Arc::new(outbox), unstarted)))
 }
@@ -108,6 +109,11 @@ impl Mailer for Outbox {
 }
 
 impl Unstarted {
+    /// What all mail looks like.
+    pub(crate) fn letterhead(&self) -> &Arc<Current<Letterhead>> {
+        &self.letterhead
+    }
+
     /// Starts sending.
     pub(crate) fn start(self, service: Arc<Service>) -> MailTask {
         let ending = Shutdown::new();

@@ -11,7 +11,7 @@ use metering_core::FullStore;
 use metering_core::chains::{ChainError, ChainReader};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
-use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, load};
+use metering_server::config::{Arguments, Config, DatabaseUrl, Surface, load};
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
@@ -43,7 +43,8 @@ fn main() -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> Result<Ending, Failure> {
-    let Loaded { config, ignored } = load(arguments, std::env::vars_os())?;
+    let loaded = load(arguments, std::env::vars_os())?;
+    let config = loaded.config.clone();
     if arguments.print_config {
         let masked = |url: DatabaseUrl| {
             let shown = shown(url.expose());
@@ -53,7 +54,7 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         return Ok(Ending::Orderly);
     }
     start_logging(&config.log)?;
-    for variable in ignored {
+    for variable in &loaded.ignored {
         tracing::debug!(variable, "ignoring an environment variable that Kubernetes or Docker injected for a service");
     }
     if config.is_mcp_alone() {
@@ -65,11 +66,14 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     let database = config.database_url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let announced = config.clone();
+    let arguments = arguments.clone();
+    let reload = move || load(&arguments, std::env::vars_os());
     let ended: Result<Ending, Failure> = runtime.block_on(async {
         let store = open(&database).await?;
         let database = shown(&database);
         let readers = open_chains(&config).await?;
-        Ok(run(config, store, readers, |address| announce(&announced, &database, address), stop_signal()).await?)
+        let announce = |address| announce(&announced, &database, address);
+        Ok(run(loaded, reload, store, readers, announce, stop_signal()).await?)
     });
     runtime.shutdown_timeout(BLOCKED_THREADS);
     ended
@@ -154,7 +158,7 @@ async fn check(reader: &EvmReader) -> Result<(), ChainMismatch> {
 
 fn announce(config: &Config, database: &str, address: SocketAddr) {
     println!("metering-server {}", env!("CARGO_PKG_VERSION"));
-    println!("  listening  http://{address}");
+    println!("  listening  {}://{address}", config.scheme());
     println!("  database   {database}");
     if let Some(admin) = &config.admin_listen {
         println!("  console    http://{admin}/console");
@@ -168,7 +172,8 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
         }
     }
     if config.serves(Surface::Mcp) {
-        println!("  tools      http://{address}/mcp, http://{address}/sse (MCP)");
+        let scheme = config.scheme();
+        println!("  tools      {scheme}://{address}/mcp, {scheme}://{address}/sse (MCP)");
     }
     let create = "account create --agent-name NAME --credits 2";
     if database.starts_with("sqlite:") {
@@ -182,9 +187,10 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
 /// The startup banner of a process that serves only MCP tools.
 fn announce_mcp(config: &Config, address: SocketAddr) {
     println!("metering-server {}", env!("CARGO_PKG_VERSION"));
-    println!("  listening  http://{address}");
+    let scheme = config.scheme();
+    println!("  listening  {scheme}://{address}");
     println!("  gateway    {}", config.mcp.gateway.as_deref().unwrap_or_default());
-    println!("  tools      http://{address}/mcp, http://{address}/sse");
+    println!("  tools      {scheme}://{address}/mcp, {scheme}://{address}/sse");
 }
 
 /// Resolves on SIGTERM or Ctrl-C.

@@ -2,7 +2,8 @@
 //!
 //! `/mcp` is Streamable HTTP without sessions: each request is independent, so any node can serve it. `GET /sse` and
 //! `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Every request carries an API
-//! key. A tool call becomes a request with that key to the [service](service), which charges it.
+//! key, unless calls can be paid for without one. A tool call becomes a request with that key to the
+//! [service](service), which charges it.
 
 mod alone;
 mod backlog;
@@ -35,7 +36,7 @@ use url::Url;
 use crate::config::{Config, HttpConfig};
 use crate::front::Front;
 use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, into_response, read_capped};
-use crate::run::RunError;
+use crate::run::{Current, RunError};
 
 pub(crate) use alone::run_alone;
 use caller::Accounts;
@@ -59,6 +60,7 @@ pub(crate) struct Mcp {
     accounts: Accounts,
     sessions: Arc<Sessions>,
     sse: Sse,
+    server: McpServer,
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
     limits: HttpConfig,
 }
@@ -77,7 +79,7 @@ impl Mcp {
     pub(crate) fn new(
         config: &Config,
         catalogue: &Catalogue,
-        front: Option<&Arc<Front>>,
+        front: Option<&Arc<Current<Front>>>,
         listen: SocketAddr,
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
@@ -95,14 +97,20 @@ impl Mcp {
             .with_json_response(true)
             .with_max_request_body_bytes(config.http.max_body_bytes)
             .with_cancellation_token(shutdown.child_token());
+        let serving = server.clone();
         let streamable = StreamableHttpService::new(
-            move || Ok(server.clone()),
+            move || Ok(serving.clone()),
             Arc::new(LocalSessionManager::default()),
             streamable_config,
         );
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
-        Ok(Self { guard, cross_origin, accounts, sessions, sse, streamable, limits: config.http.clone() })
+        Ok(Self { guard, cross_origin, accounts, sessions, sse, server, streamable, limits: config.http.clone() })
+    }
+
+    /// Serves other tools from now on, in open sessions too.
+    pub(crate) fn replace_tools(&self, tools: Arc<Toolbox>) {
+        self.server.replace_tools(tools);
     }
 
     /// Whether a path belongs to this surface.
@@ -148,7 +156,7 @@ impl Mcp {
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                self.sse.take(&caller.key, head, &body).map(into_response)
+                self.sse.take(caller.key.as_ref(), head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
         }
@@ -194,11 +202,11 @@ fn client_disconnected(connection: Option<&Connection>) -> impl Future<Output = 
 }
 
 /// How tools reach the service, and where accounts are looked up.
-fn connect(config: &Config, front: Option<&Arc<Front>>) -> Result<(Client, Accounts), RunError> {
+fn connect(config: &Config, front: Option<&Arc<Current<Front>>>) -> Result<(Client, Accounts), RunError> {
     let Some(gateway) = &config.mcp.gateway else {
         let front = front.ok_or_else(|| RunError::Config(crate::config::needs_gateway()))?;
         let client = Client::new(Arc::new(ThisProcess(Arc::clone(front))), ClientSource::Mcp);
-        return Ok((client, Accounts::Here(Arc::clone(front.service()))));
+        return Ok((client, Accounts::Here(Arc::clone(front.load().service()))));
     };
     let metering = config.mcp.metering.as_ref().unwrap_or(gateway);
     let others = OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? };

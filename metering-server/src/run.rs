@@ -1,8 +1,10 @@
 //! Assembles the server's parts, serves, and shuts down in order.
 
 mod catalogue;
+mod current;
 mod ending;
 mod listen;
+mod reload;
 mod settings;
 
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
 use metering_core::events::Wake;
-use metering_core::{Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
+use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
 use metering_evm::ChainConfig;
 use metering_sample::SampleFeed;
 use tokio::task::JoinHandle;
@@ -22,55 +24,65 @@ use url::Url;
 
 use crate::access::limits::Limits;
 use crate::admin::{self, AdminApp};
+use crate::api::Documents;
 use crate::api::app::{App, BillingSecret};
-use crate::api::{self, openapi};
+use crate::api::openapi::Description;
 use crate::chains::progress::ChainProgress;
 use crate::chains::{self, Readers, Watch};
-use crate::config::{Config, Surface};
+use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Source};
-use crate::http::{ResponseFuture, Shutdown};
+use crate::http::{ResponseFuture, Shutdown, Tls};
 use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
-use crate::operations::readiness::Readiness;
 use crate::operations::{maintenance, metrics, refills};
 use crate::pages::Pages;
+use crate::pay;
 use crate::signups::bot::BotChallenge;
 use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
+pub(crate) use current::Current;
 pub use ending::{Ending, RunError};
 pub(crate) use listen::bind;
+use reload::Parts;
+pub(crate) use reload::{Hangups, Reloader, flatten};
 
-/// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests.
+/// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests, and `reload` to
+/// read the configuration again: on SIGHUP, and when an operator asks for it.
 ///
 /// # Errors
 /// When it cannot start.
 pub async fn run(
-    config: Config,
+    loaded: Loaded,
+    reload: impl Fn() -> Result<Loaded, ConfigError> + Send + Sync + 'static,
     store: Arc<dyn FullStore>,
     readers: Readers,
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
-    serve(config, store, readers, Box::new(announce), Box::pin(stop)).await
+    let config = loaded.config.clone();
+    let reloader = Arc::new(Reloader::new(loaded, Box::new(reload)));
+    serve(config, reloader, store, readers, Box::new(announce), Box::pin(stop)).await
 }
 
 /// Boxed, so that the compiler generates the server's code in this crate, and not once more in each program that runs
 /// it: a generic future is generated where it is polled.
 fn serve<'a>(
     config: Config,
+    reloader: Arc<Reloader>,
     store: Arc<dyn FullStore>,
     readers: Readers,
     announce: Box<dyn FnOnce(SocketAddr) + 'a>,
     stop: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<Ending, RunError>> {
-    Box::pin(run_until(config, store, readers, announce, stop))
+    Box::pin(run_until(config, reloader, store, readers, announce, stop))
 }
 
 async fn run_until(
     config: Config,
+    reloader: Arc<Reloader>,
     store: Arc<dyn FullStore>,
     readers: Readers,
     announce: Box<dyn FnOnce(SocketAddr) + '_>,
@@ -79,26 +91,29 @@ async fn run_until(
     // Fails if this process has already installed a crypto provider, which is fine: any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     chains::check(&*store, &readers).await?;
-    let listener = bind("listen", &config.listen, &config).await?;
+    let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+    let listener = bind("listen", &config.listen, &config, tls.clone()).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
-        Some(address) => Some(bind("admin_listen", address, &config).await?),
+        Some(address) => Some(bind("admin_listen", address, &config, None).await?),
         None => None,
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let wake = Wake::default();
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
     let delivering = delivering.await.map_err(RunError::Setup)?;
-    let (mut app, mail) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, wake)?;
+    let (mut app, mail, unread) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, wake)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
-            let parts = admin::assemble(&app, &store, &config).map_err(|error| RunError::Setup(Box::new(error)))?;
-            Some((listener, parts))
+            let parts = admin::assemble(&app, &store, &config, &reloader);
+            let parts = parts.map_err(|error| RunError::Setup(Box::new(error)))?;
+            Some((listener, Arc::new(Current::new(parts))))
         }
         None => None,
     };
+    let letterhead = mail.as_ref().map(|mail| Arc::clone(mail.letterhead()));
     let mail: Option<MailTask> = mail.map(|mail| mail.start(Arc::clone(&app.service)));
     // Register recipients before any customer can see where to pay.
     if let Err(error) = app.service.register_recipients().await {
@@ -121,15 +136,27 @@ async fn run_until(
     };
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
-    let front = Arc::new(Front::new(Arc::clone(&app), &config));
+    let paying = unread
+        .map(|unread| tokio::spawn(pay::run(Arc::clone(&app.service), unread, Arc::clone(&app.gas), shutdown.clone())));
+    let front = Arc::new(Current::new(Arc::new(Front::new(Arc::clone(&app), &config))));
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
     let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));
+    reloader.start(Parts {
+        address,
+        front: Arc::clone(&front),
+        admin: admin.as_ref().map(|(_, admin)| Arc::clone(admin)),
+        mcp: mcp.clone(),
+        letterhead,
+        tls: tls.clone(),
+    });
+    let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
+    let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
     let administering = admin.map(|(listener, admin)| {
         let serving = listener.serve(admin_handler(&admin), shutdown.clone());
         tokio::spawn(async move {
             serving.await;
-            admin.drain().await;
+            admin.load().drain().await;
         })
     });
     if config.serves(Surface::Gateway) {
@@ -150,10 +177,20 @@ async fn run_until(
     app.service.end_waits();
     // In this order: accepted requests still charge, refund and respond; then the last batch is committed, while mail
     // that is queued is sent. Mail does not need the meter, and the commit must not wait for a mail server.
-    let tasks = [Some(serving), administering, sessions, Some(watch), Some(refilling), Some(upkeep)]
-        .into_iter()
-        .flatten()
-        .chain(watching);
+    let tasks = [
+        Some(serving),
+        administering,
+        Some(reloading),
+        certificates,
+        sessions,
+        Some(watch),
+        Some(refilling),
+        Some(upkeep),
+        paying,
+    ]
+    .into_iter()
+    .flatten()
+    .chain(watching);
     for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");
@@ -192,7 +229,7 @@ pub async fn run_mcp_alone(
 fn mcp(
     config: &Config,
     app: &App,
-    front: &Arc<Front>,
+    front: &Arc<Current<Front>>,
     address: SocketAddr,
     shutdown: &Shutdown,
 ) -> Result<Option<Arc<Mcp>>, RunError> {
@@ -215,11 +252,10 @@ fn assemble(
     clock: Arc<dyn Clock>,
     address: SocketAddr,
     wake: Wake,
-) -> Result<(App, Option<mail::Unstarted>), RunError> {
+) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let documents = api::Documents::new(openapi, &catalogue, &config.mcp.tool_prefix);
+    let documents = documents(config, &catalogue)?;
     let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
     let urls = settings::Urls::new(config, address);
@@ -230,6 +266,11 @@ fn assemble(
     let service = service.with_webhooks(Arc::clone(&store) as _, settings::webhooks(config, wake.clone()));
     let service = service.with_billing(settings::billing(config));
     let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
+    let offers = pay::prepare(config, &readers, urls.public(), Arc::clone(&limits) as _);
+    let (service, unread) = match offers.map_err(|error| RunError::Setup(Box::new(error)))? {
+        Some((settings, unread)) => (service.with_offers(Arc::clone(&store) as _, settings), Some(unread)),
+        None => (service, None),
+    };
     let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
     let (outbox, mail) = mailer.unzip();
     let signup = settings::signup(config, &urls, &bot_challenge);
@@ -246,18 +287,25 @@ fn assemble(
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
-        documents,
+        documents: Arc::new(documents),
         clock,
         clock_watch: Arc::default(),
-        readiness: Readiness::default(),
+        readiness: Arc::default(),
+        gas: Arc::default(),
         progress: Arc::new(ChainProgress::new(config.payments.stalled_after.duration())),
         readers,
         bot_challenge,
         courier: None,
         wake_courier: wake,
-        pages,
+        pages: Arc::new(pages),
     };
-    Ok((app, mail))
+    Ok((app, mail, unread))
+}
+
+/// What describes the service to programs.
+fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
+    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
+    documents.map_err(|error| RunError::Setup(Box::new(error)))
 }
 
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.
@@ -287,16 +335,17 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
 
 /// Routes MCP paths to the MCP server and everything else to the front.
 fn handler(
-    front: &Arc<Front>,
+    front: &Arc<Current<Front>>,
     mcp: Option<&Arc<Mcp>>,
 ) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
     move |request| {
-        let (front, mcp, times) = (Arc::clone(&front), mcp.clone(), Arc::clone(&times));
+        let (front, mcp, times) = (front.load(), mcp.clone(), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();
             let path = request.uri().path();
-            let (surface, response) = match mcp.filter(|_| Mcp::handles(path)) {
+            let asked_by_proxy = front.surface(path) == Surface::Authorize;
+            let (surface, response) = match mcp.filter(|_| !asked_by_proxy && Mcp::handles(path)) {
                 Some(mcp) => (Surface::Mcp, mcp.respond(request).await),
                 None => {
                     let surface = front.surface(path);
@@ -309,10 +358,12 @@ fn handler(
     }
 }
 
-fn admin_handler(app: &Arc<AdminApp>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
+fn admin_handler(
+    app: &Arc<Current<AdminApp>>,
+) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let app = Arc::clone(app);
     move |request| {
-        let app = Arc::clone(&app);
+        let app = app.load();
         Box::pin(async move { admin::respond(&app, request).await })
     }
 }

@@ -44,6 +44,7 @@ mod events;
 mod journal;
 mod migrations;
 mod money;
+mod offers;
 mod operators;
 mod payments;
 mod rows;

@@ -29,6 +29,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0010_holds.sql")),
     |connection| run(connection, include_str!("migrations/0011_refills.sql")),
     |connection| run(connection, include_str!("migrations/0012_events.sql")),
+    |connection| run(connection, include_str!("migrations/0013_authorizations.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! [`SqliteStore`] implements the storage contract. Each method goes to the writer or to a reader.
 
+pub(crate) mod authorizations;
 pub(crate) mod backup;
 pub(crate) mod events;
 pub(crate) mod expiry;

@@ -69,8 +69,9 @@ class Visitor {
 /**
  * A browser wallet (EIP-1193) in front of a node with unlocked accounts; the page never contacts the node itself. It is
  * `window.ethereum`, or, with `named`, several wallets that announce themselves (EIP-6963), each with its own account.
+ * With `chain`, it is on the chain `chain.id` until the page switches it.
  */
-async function injectWallet(page, { node, account, named, refuse, hold }) {
+async function injectWallet(page, { node, account, named, refuse, hold, chain }) {
   const calls = [];
   const asked = [];
   const sent = [];
@@ -82,7 +83,11 @@ async function injectWallet(page, { node, account, named, refuse, hold }) {
     await hold?.(method);
     if (refuse?.(method)) return { error: { code: 4001, message: "declined" } };
     if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [mine] };
-    if (method === "wallet_switchEthereumChain") return { result: null };
+    if (method === "wallet_switchEthereumChain") {
+      if (chain) chain.id = params[0].chainId;
+      return { result: null };
+    }
+    if (method === "eth_chainId" && chain) return { result: chain.id };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     const response = await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body });
     return response.json();

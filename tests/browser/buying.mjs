@@ -7,7 +7,7 @@ import { LOOKS, call, look, signIn, tabTo } from "./steps.mjs";
 
 const ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='8' height='8'%3E%3Crect width='8' height='8' fill='teal'/%3E%3C/svg%3E";
 
-async function rpc(node, method, ...params) {
+export async function rpc(node, method, ...params) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const response = await (await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
   assert.ok(!response.error, JSON.stringify(response.error));
@@ -17,7 +17,7 @@ async function rpc(node, method, ...params) {
 const bought = async (page, key) => (await (await call(page, "/credits/balance", key)).json()).total_credits_purchased;
 
 /** Waits until a step is in a state, and returns its words. */
-async function step(page, name, state) {
+export async function step(page, name, state) {
   const item = page.locator(`[data-step=${name}][data-state=${state}]`);
   await item.waitFor();
   return item.innerText();

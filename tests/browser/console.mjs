@@ -42,7 +42,9 @@ async function madeUpMonth(page) {
       { chain_id: 8453, name: "base", confirmed_block: 38_123_456, latest_block: 38_123_471, problem: null },
       { chain_id: 1, name: "ethereum", confirmed_block: null, latest_block: null, problem: "the chain did not respond in time" },
     ];
-    await route.fulfill({ body: JSON.stringify({ ...response, chains }), headers: { "content-type": "application/json" } });
+    const wallet = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    const gas_wallets = [{ chain_id: 8453, name: "base", wallet, balance: "21000000000000", transactions: "17", is_low: true, problem: null }];
+    await route.fulfill({ body: JSON.stringify({ ...response, chains, gas_wallets }), headers: { "content-type": "application/json" } });
   });
 }
 
@@ -181,6 +183,7 @@ export const operatorsConsole = {
       await enter(page, token);
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector("#health table");
+      assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /Gas wallet base, chain 8453 0x5aAe\w+ PROBLEM Pays the gas of about 17 more payments\. Refill it\./i);
       const name = narrow ? dark && "console-dark-phone" : !dark && "console";
       await checkPage(page, name || null);
       for (const measure of ["credits_sold", "credits_granted", "usage_events", "new_accounts"]) {

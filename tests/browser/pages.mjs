@@ -15,6 +15,7 @@ import { keyTab } from "./keytab.mjs";
 import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
+import { signing } from "./signing.mjs";
 import { webhooks } from "./webhooks.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
@@ -49,6 +50,7 @@ const scenes = {
   ...account,
   ...agents,
   ...buying,
+  ...signing,
   ...consoleActions,
   ...operatorsConsole,
   ...failures,
@@ -298,6 +300,23 @@ const scenes = {
     assert.equal(tools.status, 200);
     assert.match(tools.text, /serverInfo/);
     assert.deepEqual(await from(elsewhere), Array(3).fill({ refused: "TypeError" }));
+  },
+
+  // A page of another origin reads the offers of a 402, and sends the headers of clients that pay.
+  async payableFromElsewhere(visitor, { page: origin }) {
+    const page = await visitor.window();
+    await page.goto(`${origin}/health`);
+    const call = (headers) => page.evaluate(async ({ url, headers }) => {
+      const response = await fetch(url, { headers });
+      return { status: response.status, offers: response.headers.get("PAYMENT-REQUIRED"), receipt: response.headers.get("PAYMENT-RESPONSE") };
+    }, { url: `${visitor.base}/mpp/ethPrice`, headers });
+    const offered = await call({});
+    assert.equal(offered.status, 402);
+    const required = JSON.parse(atob(offered.offers));
+    assert.equal(required.accepts[0].amount, "50000");
+    const sent = { "access-control-expose-headers": "PAYMENT-RESPONSE", "payment-retry": "1", "accept-payment": "evm/charge" };
+    assert.equal((await call({ ...sent, "payment-signature": btoa("{}") })).status, 400, "the payment arrives, and cannot be read");
+    assert.equal((await call({ ...sent, "x-payment": btoa("{}") })).status, 400);
   },
 };
 

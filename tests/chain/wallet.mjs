@@ -123,6 +123,13 @@ const methods = {
     return client.extend(tempoActions()).token.transfer({ token, to, amount: BigInt(amount) })
   },
 
+  // `type` is the name of the message's type (EIP-712), and `fields` are its fields.
+  signTypedData({ privateKey, domain, type, fields, message }) {
+    const values = fields.map((field) => [field.name, typed(field, message[field.name])])
+    const data = { domain, types: { [type]: fields }, primaryType: type, message: Object.fromEntries(values) }
+    return privateKeyToAccount(privateKey).signTypedData(data)
+  },
+
   signMessage({ privateKey, message }) {
     return privateKeyToAccount(privateKey).signMessage({ message })
   },

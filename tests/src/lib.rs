@@ -11,6 +11,7 @@ pub mod litellm;
 pub mod load;
 pub mod mail;
 pub mod mcp;
+pub mod patroni;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod program;

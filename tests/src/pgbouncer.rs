@@ -21,7 +21,7 @@ const START_WAIT: Duration = Duration::from_secs(30);
 const SKIP: &str = "METERING_TESTS_SKIP_PGBOUNCER";
 
 /// How many schemas one pooler can give out, because its users are listed when it starts.
-const SCHEMAS: u32 = 512;
+const SCHEMAS: u32 = 1024;
 
 /// Ends the pooler when the test's process ends, however it ends.
 const WATCHER: &str = r#"folder=$1; shift; "$@" & server=$!

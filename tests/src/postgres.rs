@@ -326,7 +326,8 @@ pub(crate) fn folder() -> TempDir {
     result.expect("a temporary folder can be created")
 }
 
-pub(crate) fn free_port() -> u16 {
+#[must_use]
+pub fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     socket.expect("the machine has a free port").port()
 }
@@ -365,7 +366,7 @@ impl ServerUser {
 }
 
 /// A program of the newest installed PostgreSQL. Debian keeps a folder per version, and none is in the PATH.
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let found = versions.map(|version| version.path().join("bin").join(name)).filter(|path| path.is_file());
     found.max().unwrap_or_else(|| PathBuf::from(name))

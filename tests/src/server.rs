@@ -148,6 +148,18 @@ impl Server {
         self.log.text()
     }
 
+    /// Waits until it has printed `text`: a line may reach the log after the response it belongs to.
+    ///
+    /// # Panics
+    /// If it has not printed it within ten seconds.
+    pub fn expect_log(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !self.log().contains(text) {
+            assert!(Instant::now() < deadline, "the log lacks `{text}`: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Kills it immediately, as a power loss would.
     ///
     /// # Panics
@@ -174,6 +186,11 @@ impl Server {
     /// Requests a graceful stop (SIGTERM), without waiting for it.
     pub fn terminate(&self) {
         signal(self.child.id(), "TERM");
+    }
+
+    /// Has it read its configuration again (SIGHUP), without waiting for it.
+    pub fn hang_up(&self) {
+        signal(self.child.id(), "HUP");
     }
 
     /// Waits until it exits.
@@ -233,7 +250,7 @@ fn listening(lines: &Receiver<String>) -> Option<SocketAddr> {
     loop {
         let line = lines.recv_timeout(TIMEOUT.checked_sub(started.elapsed())?).ok()?;
         if let Some(address) = line.trim().strip_prefix("listening") {
-            return address.trim().strip_prefix("http://")?.parse().ok();
+            return address.trim().split_once("://")?.1.parse().ok();
         }
     }
 }

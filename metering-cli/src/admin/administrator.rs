@@ -13,7 +13,7 @@ use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
-    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
@@ -25,7 +25,7 @@ use super::payments::chains::Chains;
 use crate::failure::Failure;
 
 pub(super) use local::Local;
-pub(super) use remote::Remote;
+pub(super) use remote::{Remote, refused};
 
 /// Carries out the commands. Each method is one use case; changes are in the audit log with the run's reason.
 #[async_trait]
@@ -93,6 +93,8 @@ pub(super) trait Administrator: Send + Sync {
         role: Role,
     ) -> Result<(OperatorDocument, OperatorToken), Failure>;
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure>;
+    /// Has the server read its configuration again.
+    async fn reload(&self) -> Result<ReloadDocument, Failure>;
     /// Entries of the audit log, newest first.
     async fn audit_log(&self, subject: Option<&str>, before: Option<i64>, limit: u32)
     -> Result<AuditDocument, Failure>;

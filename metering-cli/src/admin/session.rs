@@ -38,7 +38,7 @@ pub(crate) enum Service {
     /// A store.
     Store(Location),
     /// A server, through its admin address: a client, and one for requests that take long before they respond.
-    Server(Client, Client),
+    Server(Box<Client>, Box<Client>),
 }
 
 /// A server to ask instead of a store.
@@ -70,7 +70,10 @@ impl ServerArgs {
     ) -> Result<Session, Failure> {
         let action = Action::new(Actor::CommandLine(user()), self.reason.as_deref().unwrap_or_default())?;
         let service = match &self.server {
-            Some(url) => Service::Server(self.client(url, READ_TIMEOUT)?, self.client(url, VERIFY_TIMEOUT)?),
+            Some(url) => {
+                let [client, patient] = [READ_TIMEOUT, VERIFY_TIMEOUT].map(|timeout| self.client(url, timeout));
+                Service::Server(Box::new(client?), Box::new(patient?))
+            }
             None => Service::Store(location()?),
         };
         Ok(Session { service, sources, action })
@@ -141,13 +144,26 @@ impl Session {
     async fn administrator_of(&self, if_missing: IfMissing) -> Result<Box<dyn Administrator>, Failure> {
         Ok(match &self.service {
             Service::Server(client, patient) => {
-                Box::new(Remote::new(client.clone(), patient.clone(), self.action.reason().to_owned()))
+                Box::new(Remote::new(Client::clone(client), Client::clone(patient), self.action.reason().to_owned()))
             }
             Service::Store(location) => {
                 let administration = Administration::new(location.open(if_missing).await?.store());
                 Box::new(Local::new(administration, self.action.clone(), self.sources.clone()))
             }
         })
+    }
+
+    /// A client of the server, if one is named.
+    pub(crate) fn server(&self) -> Option<&Client> {
+        match &self.service {
+            Service::Server(client, _) => Some(client),
+            Service::Store(_) => None,
+        }
+    }
+
+    /// The configuration.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// Who acts, and why, for the audit log.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use metering_client::{Client, HttpTransport, ServiceUrl};
+use metering_client::{Client, HttpTransport, ServiceUrl, Transport};
 use metering_core::{ApiKey, ClientSource};
 
 use crate::client::access::home::Home;
@@ -52,6 +52,7 @@ pub(crate) struct Session {
     url: ServiceUrl,
     key: Option<ApiKey>,
     transport: Arc<HttpTransport>,
+    is_http_allowed: bool,
 }
 
 impl ProfileArgs {
@@ -79,15 +80,8 @@ impl ProfileArgs {
             None => profile.settings.api_key.clone().filter(|_| url == home_url),
         };
         let allowed = variable(ALLOW_HTTP_VARIABLE).is_some_and(|value| value == "1");
-        if url.is_exposed() && !allowed {
-            return Err(Failure::Usage(format!(
-                "{url} is plain HTTP to another machine, where keys can be read in transit; use https://, \
-                 or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
-            )));
-        }
-        let transport =
-            HttpTransport::new(url.clone(), READ_TIMEOUT).map_err(|error| Failure::Failed(error.to_string()))?;
-        Ok(Session { profile, url, key, transport: Arc::new(transport) })
+        let transport = transport_to(&url, allowed)?;
+        Ok(Session { profile, url, key, transport, is_http_allowed: allowed })
     }
 }
 
@@ -101,6 +95,27 @@ impl Session {
     pub(crate) fn anonymous(&self) -> Client {
         let transport: Arc<HttpTransport> = Arc::clone(&self.transport);
         Client::new(transport, ClientSource::Cli)
+    }
+
+    /// What carries requests to the service.
+    pub(crate) fn transport(&self) -> Arc<dyn Transport> {
+        Arc::<HttpTransport>::clone(&self.transport)
+    }
+
+    /// What carries requests to another service.
+    pub(crate) fn transport_to(&self, url: &ServiceUrl) -> Result<Arc<dyn Transport>, Failure> {
+        let transport: Arc<dyn Transport> = transport_to(url, self.is_http_allowed)?;
+        Ok(transport)
+    }
+
+    /// A client over this transport, which has the account's key if there is one. The transport must lead to the
+    /// service.
+    pub(crate) fn client_over(&self, transport: Arc<dyn Transport>) -> Client {
+        let client = Client::new(transport, ClientSource::Cli);
+        match &self.key {
+            Some(key) => client.with_key(key.clone()),
+            None => client,
+        }
     }
 
     /// A client with the account's key.
@@ -156,6 +171,17 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn transport_to(url: &ServiceUrl, is_http_allowed: bool) -> Result<Arc<HttpTransport>, Failure> {
+    if url.is_exposed() && !is_http_allowed {
+        return Err(Failure::Usage(format!(
+            "{url} is plain HTTP to another machine, where keys can be read in transit; use https://, \
+             or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
+        )));
+    }
+    let transport = HttpTransport::new(url.clone(), READ_TIMEOUT);
+    transport.map(Arc::new).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn read_key(text: &OsString) -> Result<ApiKey, Failure> {

@@ -3,6 +3,7 @@
 
 mod account;
 mod backup;
+mod catalogue;
 mod export;
 mod failures;
 mod fixture;

@@ -9,6 +9,7 @@ mod failures;
 mod home;
 mod keys;
 mod mcp;
+mod paying;
 mod plans;
 mod profiles;
 mod recover;

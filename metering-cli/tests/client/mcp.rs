@@ -1,7 +1,7 @@
 //! `metering mcp`, as an MCP client starts it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::routes::CATALOGUE;
 use crate::stand_in::{Reply, StandIn};
 
 /// A client of the program that speaks JSON-RPC, one message per line.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -19,7 +19,12 @@ struct Client {
 
 impl Client {
     fn start(home: &Home, args: &[&str]) -> Self {
-        let mut child = home.start(args);
+        Self::of(&mut home.command(args))
+    }
+
+    /// Starts this command.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdin, stdout, calls: 0 }
@@ -30,7 +35,7 @@ impl Client {
     }
 
     /// Sends a request and returns its result.
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.calls, "method": method, "params": params }));
         let mut line = String::new();
@@ -40,7 +45,7 @@ impl Client {
         response["result"].clone()
     }
 
-    fn begin(&mut self) -> Value {
+    pub(crate) fn begin(&mut self) -> Value {
         let client = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
         let result = self.call("initialize", params);
@@ -49,7 +54,7 @@ impl Client {
     }
 
     /// Closes standard input; returns the rest of the output, the exit code and stderr.
-    fn end(mut self) -> (String, i32, String) {
+    pub(crate) fn end(mut self) -> (String, i32, String) {
         drop(self.stdin.take());
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.stdout, &mut rest).unwrap();
@@ -83,9 +88,9 @@ fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
     assert!(refused.to_string().contains("insufficient_credits"), "{refused}");
     let (rest, code, stderr) = client.end();
     assert_eq!((rest.as_str(), code, stderr.as_str()), ("", 0, ""));
-    let bearer = format!("Bearer {}", key.expose());
     for request in service.requests().iter().filter(|request| request.target.starts_with("/mpp/")) {
-        assert_eq!(request.header("authorization"), Some(bearer.as_str()));
+        // `Authorization` is left to payments.
+        assert_eq!((request.header("authorization"), request.header("x-api-key")), (None, Some(key.expose())));
         assert_eq!(request.header("x-bds-client-source"), Some("mcp"));
     }
 }

@@ -71,6 +71,7 @@ fn every_later_change_is_found() {
     let told = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000010')";
     let webhook = "decode(repeat('09', 16), 'hex')";
     let hold = "decode(repeat('e0', 16), 'hex')";
+    let gas = "decode(repeat('cc', 20), 'hex')";
     // Only the owner of the tables can change the audit log.
     let reason = |new: &str| {
         format!(
@@ -104,6 +105,25 @@ fn every_later_change_is_found() {
             format!("UPDATE hold SET fallback = fallback - 1 WHERE id = {hold}"),
             format!("UPDATE hold SET fallback = fallback + 1 WHERE id = {hold}"),
             "hold req_e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0e0 of org_x0000000000000000009 differs",
+        ),
+        (
+            "UPDATE payment_authorization SET failed_at = failed_at + 1 WHERE nonce = decode(repeat('c4', 32), 'hex')"
+                .to_owned(),
+            "UPDATE payment_authorization SET failed_at = failed_at - 1 WHERE nonce = decode(repeat('c4', 32), 'hex')"
+                .to_owned(),
+            "authorization 0xc4c4c4c4",
+        ),
+        (
+            "UPDATE authorization_submission SET signed_at = signed_at + 1 WHERE hash = decode(repeat('c1', 32), 'hex')"
+                .to_owned(),
+            "UPDATE authorization_submission SET signed_at = signed_at - 1 WHERE hash = decode(repeat('c1', 32), 'hex')"
+                .to_owned(),
+            "authorization 0xc1c1c1c1",
+        ),
+        (
+            format!("INSERT INTO free_gas_place VALUES (8453, {gas}, decode('0000000000000001', 'hex'))"),
+            format!("DELETE FROM free_gas_place WHERE wallet = {gas} AND nonce = decode('0000000000000001', 'hex')"),
+            "gas places of 0x",
         ),
         (
             format!("UPDATE meter SET alert_below = alert_below + 1 WHERE account = {told}"),

@@ -26,7 +26,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::{Fixture, NOON, account_id, customer};
-use crate::{events, holds, keys};
+use crate::{authorizations, events, holds, keys};
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -47,6 +47,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     busy(&store).await;
     keys::fill(&store).await;
     holds::fill(&store).await;
+    authorizations::fill(&store).await;
     sales(&store).await;
     visitors(&store).await;
     readers_of_mail(&store).await;

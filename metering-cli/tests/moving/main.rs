@@ -4,6 +4,7 @@
 mod afterwards;
 mod alike;
 mod arguments;
+mod authorizations;
 mod equality;
 mod events;
 mod filling;

@@ -6,7 +6,7 @@ use metering_core::{Account, Day, FullStore, Store, Timestamp};
 
 use crate::filling::{quote, tx, wallet};
 use crate::fixture::NOON;
-use crate::{events, holds, keys};
+use crate::{authorizations, events, holds, keys};
 
 const ALWAYS: DayRange = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 
@@ -47,6 +47,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts.push(format!("{:?}", store.refill().await.unwrap()));
     texts.push(format!("{:?}", store.operators().await.unwrap()));
     texts.push(format!("{:?}", store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap()));
+    texts.extend(authorizations::snapshot(store).await);
     texts.extend(events::snapshot(store, accounts.iter().map(|account| &account.id)).await);
     let report = store.operations_report(ALWAYS).await.map_err(|error| error.to_string());
     texts.push(format!("{report:?}"));

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 
 use metering_core::Catalogue;
 use metering_core::catalogue::{Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
+use metering_core::charging::MaxCost;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::schema::{EVENTS_DEFAULT, EVENTS_MAX, MAX_EVENTS, is_required, takes_max_events};
+use super::schema::{EVENTS_DEFAULT, EVENTS_MAX, MAX_COST, MAX_EVENTS, is_required, takes_max_cost, takes_max_events};
 
 /// The longest argument, in bytes. Common servers accept request lines of 8,000 bytes.
 const VALUE_BYTES_MAX: usize = 2_000;
@@ -29,6 +30,8 @@ pub(super) struct ToolRequest {
     pub(super) target: String,
     /// Stop after this many events.
     pub(super) max_events: usize,
+    /// The most that the call may cost, in credits.
+    pub(super) max_cost: Option<String>,
 }
 
 /// Reads the arguments of a call.
@@ -40,7 +43,13 @@ pub(super) fn read(
     route: &Route,
     arguments: &JsonObject,
 ) -> Result<ToolRequest, Box<ErrorBody>> {
-    let mut reading = Reading { route, values: BTreeMap::new(), max_events: EVENTS_DEFAULT, problems: BTreeMap::new() };
+    let mut reading = Reading {
+        route,
+        values: BTreeMap::new(),
+        max_events: EVENTS_DEFAULT,
+        max_cost: None,
+        problems: BTreeMap::new(),
+    };
     for (name, value) in arguments {
         reading.argument(name, value);
     }
@@ -52,7 +61,7 @@ pub(super) fn read(
     if reading.problems.is_empty()
         && let Some(target) = reading.target(catalogue)
     {
-        return Ok(ToolRequest { target, max_events: reading.max_events });
+        return Ok(ToolRequest { target, max_events: reading.max_events, max_cost: reading.max_cost });
     }
     Err(refusal(reading.problems))
 }
@@ -89,6 +98,7 @@ struct Reading<'c> {
     route: &'c Route,
     values: BTreeMap<&'c str, String>,
     max_events: usize,
+    max_cost: Option<String>,
     problems: BTreeMap<String, String>,
 }
 
@@ -101,6 +111,7 @@ impl<'c> Reading<'c> {
             Some(param) if value.is_null() && !is_required(param) => {}
             Some(param) => self.value(param, value),
             None if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
+            None if name == MAX_COST && takes_max_cost(route) => self.read_max_cost(value),
             None => {
                 let known = self.known();
                 self.refuse(name, &format!("this tool has no such argument; {known}"));
@@ -130,6 +141,17 @@ impl<'c> Reading<'c> {
         match number.filter(|number| (1..=EVENTS_MAX).contains(number)) {
             Some(number) => self.max_events = number,
             None => self.refuse(MAX_EVENTS, &format!("must be an integer from 1 to {EVENTS_MAX}")),
+        }
+    }
+
+    fn read_max_cost(&mut self, value: &Value) {
+        if value.is_null() {
+            return;
+        }
+        let text = text_of(ParamType::Number, value).unwrap_or_default();
+        match text.parse::<MaxCost>() {
+            Ok(_) => self.max_cost = Some(text),
+            Err(error) => self.refuse(MAX_COST, &error.to_string()),
         }
     }
 
@@ -187,7 +209,8 @@ impl<'c> Reading<'c> {
     }
 
     fn known(&self) -> String {
-        let own = takes_max_events(self.route).then_some(MAX_EVENTS);
+        let own = [takes_max_events(self.route).then_some(MAX_EVENTS), takes_max_cost(self.route).then_some(MAX_COST)];
+        let own = own.into_iter().flatten();
         let names: Vec<_> = self.route.params.iter().map(|param| &*param.name).chain(own).collect();
         if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) }
     }

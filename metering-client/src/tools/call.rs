@@ -6,12 +6,14 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use http::Method;
 use metering_core::catalogue::Route;
+use metering_core::wire::MAX_COST_HEADER;
 use rmcp::model::CallToolResult;
 use tokio::time::Instant;
 
 use super::arguments::ToolRequest;
 use super::document::{Document, Json};
 use super::failure::{Failure, RESULT_BYTES_MAX, with_money};
+use super::payment::Payment;
 use super::stream::gather;
 use crate::client::Client;
 use crate::error::ClientError;
@@ -26,11 +28,16 @@ pub(super) async fn route(
     client: &Client,
     route: &Route,
     request: &ToolRequest,
+    payment: &Payment,
     stream_wait: Duration,
 ) -> Result<CallToolResult, Failure> {
     let deadline = Instant::now() + stream_wait;
     let method = Method::from_bytes(route.method.as_bytes());
     let method = method.map_err(|_| ClientError::Garbled(format!("{:?} is not an HTTP method", route.method)))?;
+    let mut client = payment.client(client)?;
+    if let Some(max_cost) = &request.max_cost {
+        client = client.with_header(MAX_COST_HEADER, max_cost)?;
+    }
     let response = if route.sse {
         client.open_stream(method, &request.target, None).await?
     } else {
@@ -44,7 +51,8 @@ pub(super) async fn route(
     } else {
         Json::or_text(&read_body(response).await?)
     };
-    Ok(with_money(Document::new().with("data", data), &headers).into_result())
+    let result = with_money(Document::new().with("data", data), &headers).into_result();
+    Ok(payment.complete(result, &headers))
 }
 
 /// Gets one of the service's own documents and returns it unchanged.

@@ -1,8 +1,8 @@
 //! Which key a tool call uses.
 
 use http::request::Parts;
-use metering_core::ClientSource;
 use metering_core::access::{ClientAddress, Credentials};
+use metering_core::{ClientSource, Error};
 use rmcp::model::Extensions;
 
 use crate::client::Client;
@@ -11,8 +11,8 @@ use crate::client::Client;
 #[derive(Debug, Clone)]
 pub enum Callers {
     /// Many callers, over HTTP. Each call uses the key of its own HTTP request, whose head the transport put into the
-    /// message's extensions, and its [`ClientAddress`], if the head's own extensions have one. The client here has no key
-    /// yet.
+    /// message's extensions, and its [`ClientAddress`], if the head's own extensions have one. The client here has no
+    /// key yet. A call without a key is sent without one: the service says whether it can be paid for.
     PerRequest(Client),
     /// One caller, on this machine. The client has that caller's key.
     One(Client),
@@ -28,10 +28,13 @@ impl Callers {
     }
 
     /// The client for one call, with the caller's key if there is one.
-    pub(super) fn client(&self, call: &Extensions) -> Client {
-        match self {
-            Self::One(client) => client.clone(),
-            Self::PerRequest(client) => call.get::<Parts>().map_or_else(|| client.clone(), |head| of(client, head)),
+    ///
+    /// # Errors
+    /// When the caller sent a key that is none. Without the key, the call could be paid for another account.
+    pub(super) fn client(&self, call: &Extensions) -> Result<Client, Error> {
+        match (self, call.get::<Parts>()) {
+            (Self::PerRequest(client), Some(head)) => of(client, head),
+            (Self::PerRequest(client) | Self::One(client), _) => Ok(client.clone()),
         }
     }
 
@@ -42,11 +45,11 @@ impl Callers {
 }
 
 /// The client with the key of a request, and with the address that its receiver put into the extensions.
-fn of(client: &Client, head: &Parts) -> Client {
-    let key = Credentials::read(|name| head.headers.get_all(name).iter().map(|value| value.as_bytes())).key;
+fn of(client: &Client, head: &Parts) -> Result<Client, Error> {
+    let key = Credentials::read(|name| head.headers.get_all(name).iter().map(|value| value.as_bytes())).key()?;
     let client = key.map_or_else(|| client.clone(), |key| client.with_key(key));
-    match head.extensions.get::<ClientAddress>() {
+    Ok(match head.extensions.get::<ClientAddress>() {
         Some(address) => client.with_address(*address),
         None => client,
-    }
+    })
 }

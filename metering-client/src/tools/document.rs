@@ -3,9 +3,13 @@
 //! A structured result is a tree of values, in which a number beyond double precision is rounded. The text next to it
 //! is assembled from the original text, so the agent reads exact numbers.
 
+use std::fmt;
+
 use metering_core::wire::ErrorBody;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// How deeply a value may be nested. Clients parse it inside a message, and some give up at 128 levels in total.
 const DEPTH_MAX: usize = 100;
@@ -110,6 +114,18 @@ impl Document {
         self
     }
 
+    /// The document without these members; the others keep their order and their text.
+    #[must_use]
+    pub(super) fn without(self, names: &[&str]) -> Self {
+        if !names.iter().any(|name| self.has(name)) {
+            return self;
+        }
+        let text = format!("{}}}", self.open_text);
+        let Ok(Members(members)) = serde_json::from_str(&text) else { return self };
+        let kept = members.into_iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        kept.fold(Self::new(), |document, (name, raw)| document.with(&name, Json::or_text(raw.get().as_bytes())))
+    }
+
     /// Appends a number exactly as written, if `text` is given and is a number.
     #[must_use]
     pub(super) fn with_number(self, name: &str, text: Option<&str>) -> Self {
@@ -132,6 +148,33 @@ impl Document {
         let mut result = self.into_result();
         result.is_error = Some(true);
         result
+    }
+}
+
+/// The members of an object, in its order, as their texts.
+struct Members<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
     }
 }
 
@@ -188,6 +231,18 @@ mod tests {
         }
         for no_object in ["", "[]", "1", "{", "{}{}"] {
             assert_eq!(Document::parse(no_object.as_bytes()), None, "{no_object}");
+        }
+    }
+
+    #[test]
+    fn members_are_removed_and_the_others_keep_their_text() {
+        let without = |text: &str| self::text(Document::parse(text.as_bytes()).unwrap().without(&["x", "y"]));
+        for (start, expected) in [
+            (r#"{"b":1.10,"x":[1, {"y":2}],"a":{"y": 1}}"#, r#"{"b":1.10,"a":{"y": 1}}"#),
+            (r#"{"y":1}"#, "{}"),
+            (r#"{ "b" : 1.10 }"#, r#"{ "b" : 1.10}"#),
+        ] {
+            assert_eq!(without(start), expected, "{start}");
         }
     }
 

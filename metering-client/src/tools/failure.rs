@@ -9,6 +9,7 @@ use rmcp::model::CallToolResult;
 use serde_json::Value;
 
 use super::document::{Document, Json};
+use super::payment::{Payment, with_challenges, with_offers};
 use crate::error::{ClientError, Refusal};
 use crate::response::header;
 use crate::transport::Unreachable;
@@ -45,15 +46,16 @@ impl Failure {
         }
     }
 
-    /// The result. Only local callers see causes: they may name addresses in the operator's network.
-    pub(super) fn into_result(self, is_local: bool) -> CallToolResult {
-        let document = match self {
-            Self::Client(ClientError::Refused(refusal)) => refused(&refusal),
-            Self::Client(error) => no_response(&error, is_local),
-            Self::Body(error, headers) => with_money(no_response(&error, is_local), &headers),
-            Self::TooLarge(headers) => with_money(too_large(), &headers),
+    /// The result of a call of this tool. Only local callers see causes: they may name addresses in the operator's
+    /// network.
+    pub(super) fn into_result(self, tool: &str, payment: &Payment, is_local: bool) -> CallToolResult {
+        let (document, headers) = match self {
+            Self::Client(ClientError::Refused(refusal)) => (refused(&refusal, tool), refusal.headers),
+            Self::Client(error) => (no_response(&error, is_local), HeaderMap::new()),
+            Self::Body(error, headers) => (with_money(no_response(&error, is_local), &headers), headers),
+            Self::TooLarge(headers) => (with_money(too_large(), &headers), headers),
         };
-        document.into_error()
+        payment.complete(with_challenges(document.into_error(), &headers), &headers)
     }
 }
 
@@ -71,10 +73,11 @@ pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
     }
 }
 
-fn refused(refusal: &Refusal) -> Document {
+fn refused(refusal: &Refusal, tool: &str) -> Document {
     let fits = refusal.body.len() <= RESULT_BYTES_MAX;
     let own = fits.then(|| Document::parse(&refusal.body)).flatten();
     let own = own.filter(|body| body.has_text("error") && body.has_text("message"));
+    let own = own.map(|body| with_offers(body, tool, refusal.status, &refusal.headers));
     // Not the gateway's own error: the upstream or a proxy wrote it.
     let document = own.unwrap_or_else(|| {
         let document = error(truncated(&refusal.code), truncated(&refusal.message));

@@ -10,6 +10,8 @@ use super::price::price_sentence;
 
 /// The argument that bounds a stream.
 pub(super) const MAX_EVENTS: &str = "max_events";
+/// The argument that bounds what a call costs.
+pub(super) const MAX_COST: &str = "max_cost";
 /// How many events a stream tool returns by default.
 pub(super) const EVENTS_DEFAULT: usize = 5;
 /// The most events a stream tool returns.
@@ -18,6 +20,11 @@ pub(super) const EVENTS_MAX: usize = 50;
 /// Whether the tool has the `max_events` argument. If the route declares a parameter of that name, it is the route's.
 pub(super) fn takes_max_events(route: &Route) -> bool {
     route.sse && route.params.iter().all(|param| param.name != MAX_EVENTS)
+}
+
+/// Whether the tool has the `max_cost` argument, as all have whose route has no parameter of that name.
+pub(super) fn takes_max_cost(route: &Route) -> bool {
+    route.params.iter().all(|param| param.name != MAX_COST)
 }
 
 /// The tool of a route.
@@ -70,6 +77,11 @@ fn input(route: &Route) -> JsonObject {
         let schema = json!({"type": "integer", "minimum": 1, "maximum": EVENTS_MAX, "default": EVENTS_DEFAULT,
             "description": about});
         properties.insert(MAX_EVENTS.to_owned(), schema);
+    }
+    if takes_max_cost(route) {
+        let schema = json!({"type": "string", "description":
+            "The most that this call may cost, in credits, such as 0.01. Above that, it is refused and costs nothing."});
+        properties.insert(MAX_COST.to_owned(), schema);
     }
     let required = route.params.iter().filter(|param| is_required(param)).map(|param| param.name.clone().into());
     arguments(properties, required.collect())

@@ -1,14 +1,14 @@
 //! The MCP server: lists the tools and runs calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::{Catalogue, Error};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
-    CustomResult, Extensions, Implementation, InitializeResultMethod, JsonObject, ListToolsRequestMethod,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CustomResult, Implementation, InitializeResultMethod, JsonObject, ListToolsRequestMethod, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -16,6 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::callers::Callers;
 use super::document::Document;
 use super::failure::Failure;
+use super::payment::Payment;
 use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call};
 use crate::client::Client;
@@ -23,14 +24,20 @@ use crate::client::Client;
 /// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
-that this connection uses. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
+that this connection uses, or paid with the call. The argument max_cost bounds what it costs. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
 while the balance is above zero and, if its price depends on use, covers what is held. Its result is {data, \
 credit_balance, credits_charged}: the route's response, the balance after the call and what it cost; while its cost is \
 not known, it has credits_held and request_id instead of credits_charged. get_credit_balance and list_plans are free.
 
 A call that fails returns a JSON error {error, message, ...}:
 - insufficient_credits (402): too few credits left; nothing was charged. The error lists the plans and says where to \
-register a payment (topup_url). No tool can pay: tell the account's owner, and do not call again until they have paid.
+register a payment (topup_url). If it has `accepts`, a client of x402 can pay one of these with the call, in \
+_meta, as x402/payment. Otherwise tell the account's owner, and do not call again until they have paid.
+- payment_required (402): the connection has no key; pay one of `accepts` with the call.
+- payment_refused (402): nothing was taken. settlement_pending (503): the payment is under way; call again with the \
+same payment, and do not pay again. settlement_unavailable (503): nothing was taken; try again later. \
+payment_credited (409): its credits are in the account; call without it.
+- max_cost_exceeded (412): the call would cost more than its argument max_cost; nothing was charged or paid.
 - key_budget_exhausted (402): the budget of this key does not cover the price; nothing was charged. If there is \
 resets_at, call again after it, or call something cheaper; otherwise ask whoever gave you the key to raise its limit.
 - key_scope, key_network (403): this key may not do that, or not from here; nothing was charged. Calling again does not \
@@ -42,10 +49,10 @@ then call again.
 - upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was refunded. Try again later.
 Other errors come from the data source behind the route; the call may have been charged: see credits_charged.";
 
-/// An MCP server with the tools of a catalogue. Cheap to clone; each session can have its own.
+/// An MCP server with the tools of a catalogue. Cheap to clone; each session can have its own. Clones share the tools.
 #[derive(Debug, Clone)]
 pub struct McpServer {
-    toolbox: Arc<Toolbox>,
+    toolbox: Arc<RwLock<Arc<Toolbox>>>,
     callers: Callers,
     settings: ToolSettings,
 }
@@ -68,21 +75,50 @@ impl McpServer {
     /// Serves these tools to these callers. Usage records name them `mcp`.
     #[must_use]
     pub fn new(toolbox: Arc<Toolbox>, callers: Callers, settings: ToolSettings) -> Self {
-        Self { toolbox, callers: callers.as_mcp(), settings }
+        Self { toolbox: Arc::new(RwLock::new(toolbox)), callers: callers.as_mcp(), settings }
+    }
+
+    /// Serves other tools from now on, in open sessions too. Calls under way are not affected.
+    pub fn replace_tools(&self, toolbox: Arc<Toolbox>) {
+        *self.toolbox.write().unwrap_or_else(PoisonError::into_inner) = toolbox;
+    }
+
+    fn toolbox(&self) -> Arc<Toolbox> {
+        Arc::clone(&self.toolbox.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn instructions(&self) -> String {
-        let route_tools = match self.toolbox.prefix().as_str() {
+        let route_tools = match self.toolbox().prefix().as_str() {
             "" => "Each tool except get_credit_balance and list_plans".to_owned(),
             prefix => format!("Each tool named {prefix}..."),
         };
         INSTRUCTIONS.replace("{ROUTE_TOOLS}", &route_tools)
     }
 
-    async fn call(&self, purpose: Purpose, arguments: &JsonObject, caller: &Extensions) -> CallToolResult {
-        let client = self.callers.client(caller);
+    async fn call(
+        &self,
+        toolbox: &Toolbox,
+        purpose: Purpose,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let none = JsonObject::new();
+        let arguments = request.arguments.as_ref().unwrap_or(&none);
+        let client = match self.callers.client(&context.extensions) {
+            Ok(client) => client,
+            Err(error) => return Document::from(&error.body()).into_error(),
+        };
+        let payment = match purpose {
+            Purpose::Route(_) => Payment::read(&context.meta),
+            // These are free.
+            Purpose::Balance | Purpose::Plans => Ok(Payment::default()),
+        };
+        let payment = match payment {
+            Ok(payment) => payment,
+            Err(body) => return Document::from(&*body).into_error(),
+        };
         let outcome = match purpose {
-            Purpose::Route(index) => self.call_route(&client, index, arguments).await,
+            Purpose::Route(index) => self.call_route(toolbox.catalogue(), &client, index, arguments, &payment).await,
             Purpose::Balance => Self::get(&client, "/credits/balance", arguments, true).await,
             Purpose::Plans => Self::get(&client, "/credits/plans", arguments, false).await,
         };
@@ -93,22 +129,22 @@ impl McpServer {
                 if let Some(fault) = failure.fault() {
                     tracing::warn!(%fault, "a tool call failed");
                 }
-                failure.into_result(self.callers.are_local())
+                failure.into_result(&request.name, &payment, self.callers.are_local())
             }
         }
     }
 
     async fn call_route(
         &self,
+        catalogue: &Catalogue,
         client: &Client,
         index: usize,
         arguments: &JsonObject,
+        payment: &Payment,
     ) -> Result<CallToolResult, Stopped> {
-        require_key(client)?;
-        let catalogue = self.toolbox.catalogue();
         let route = &catalogue.routes()[index];
         let request = arguments::read(catalogue, route, arguments)?;
-        Ok(call::route(client, route, &request, self.settings.stream_wait).await?)
+        Ok(call::route(client, route, &request, payment, self.settings.stream_wait).await?)
     }
 
     async fn get(
@@ -133,7 +169,7 @@ impl ServerHandler for McpServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.toolbox.tools().iter().find(|tool| tool.name == name).cloned()
+        self.toolbox().tools().iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn list_tools(
@@ -141,7 +177,7 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.toolbox.tools().to_vec()))
+        Ok(ListToolsResult::with_all_items(self.toolbox().tools().to_vec()))
     }
 
     async fn on_custom_request(
@@ -164,14 +200,14 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(purpose) = self.toolbox.purpose(&request.name) else {
+        let toolbox = self.toolbox();
+        let Some(purpose) = toolbox.purpose(&request.name) else {
             return Err(ErrorData::invalid_params("No such tool; tools/list lists the available tools.", None));
         };
-        let arguments = request.arguments.unwrap_or_default();
         tokio::select! {
             // Dropping the call closes its request. Nothing waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
-            result = self.call(purpose, &arguments, &context.extensions) => Ok(result.into()),
+            result = self.call(&toolbox, purpose, &request, &context) => Ok(result.into()),
         }
     }
 }
@@ -196,7 +232,7 @@ impl From<Failure> for Stopped {
     }
 }
 
-/// Rejects a call without a key before it is sent; the transport should not have let it in.
+/// Rejects a call that only makes sense with a key before it is sent.
 fn require_key(client: &Client) -> Result<(), Box<ErrorBody>> {
     if client.has_key() {
         return Ok(());

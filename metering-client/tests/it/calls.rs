@@ -25,9 +25,10 @@ async fn a_call_is_a_request_with_key_and_source() {
     let requests = script.requests();
     let [request] = requests.as_slice() else { panic!("{requests:?}") };
     assert_eq!((request.method().as_str(), request.uri().to_string().as_str()), ("GET", "/mpp/ethPrice/19000000"));
-    assert_eq!(header(request, "authorization"), Some(format!("Bearer {}", session.key.expose()).as_str()));
+    // `Authorization` is left to payments.
+    assert_eq!((header(request, "authorization"), header(request, "x-api-key")), (None, Some(session.key.expose())));
     assert_eq!(header(request, "x-bds-client-source"), Some("mcp"));
-    assert!(request.headers()["authorization"].is_sensitive());
+    assert!(request.headers()["x-api-key"].is_sensitive());
     assert!(request.body().is_empty());
     script.all_closed().await;
 }
@@ -191,14 +192,16 @@ impl ServerHandler for OverHttp {
 async fn over_http_each_call_has_the_key_of_its_own_request() {
     let key = ApiKey::generate(&SystemRandomness);
     let bearer = format!("Bearer {}", key.expose());
-    // the request's headers, whether a call is made
+    let own = Some(Some(key.expose()));
+    // the request's headers, the key of the call if one is made
     let table = [
-        (vec![("authorization", bearer.clone())], true),
-        (vec![("x-api-key", key.expose().to_owned())], true),
-        (vec![("authorization", bearer.clone()), ("x-bds-client-source", "cli".to_owned())], true),
-        (vec![], false),
-        (vec![("authorization", "Bearer sk_live_nonsense".to_owned())], false),
-        (vec![("authorization", bearer.clone()), ("authorization", bearer.clone())], false),
+        (vec![("authorization", bearer.clone())], own),
+        (vec![("x-api-key", key.expose().to_owned())], own),
+        (vec![("authorization", bearer.clone()), ("x-bds-client-source", "cli".to_owned())], own),
+        // The service says whether it needs one.
+        (vec![], Some(None)),
+        (vec![("authorization", "Bearer sk_live_nonsense".to_owned())], None),
+        (vec![("authorization", bearer.clone()), ("authorization", bearer.clone())], None),
     ];
     for (headers, called) in table {
         let script = Script::default().then(charged("1")).then(response(200, &[], r#"{"plans":[]}"#));
@@ -207,9 +210,9 @@ async fn over_http_each_call_has_the_key_of_its_own_request() {
         let mcp = connect(OverHttp { server, headers: headers.clone() }).await;
         let result = call(&mcp, "bds_mpp_ethPrice", json!({})).await;
         let requests = script.requests();
-        if called {
+        if let Some(key) = called {
             success(&result);
-            assert_eq!(header(&requests[0], "authorization"), Some(bearer.as_str()));
+            assert_eq!(header(&requests[0], "x-api-key"), key);
             assert_eq!(header(&requests[0], "x-bds-client-source"), Some("mcp"));
         } else {
             assert_eq!(error(&result)["error"], "unauthorized", "{headers:?}");

@@ -78,7 +78,10 @@ async fn input_schemas_are_the_routes_parameters() {
         let schema = Value::Object(tool(name).await.input_schema.as_ref().clone());
         assert_eq!(schema["type"], "object", "{name}");
         assert_eq!(schema["additionalProperties"], false, "{name}");
-        assert_eq!(schema["properties"].as_object().unwrap().len(), properties.len(), "{name}");
+        // All that cost something have a bound on it.
+        let bounds = usize::from(name != "get_credit_balance");
+        assert_eq!(schema["properties"].as_object().unwrap().len(), properties.len() + bounds, "{name}");
+        assert_eq!(schema["properties"]["max_cost"].is_object(), bounds == 1, "{name}");
         for (property, kind) in properties {
             assert_eq!(schema["properties"][property]["type"], *kind, "{name} {property}");
             assert!(schema["properties"][property]["description"].is_string(), "{name} {property}");
@@ -155,8 +158,15 @@ async fn server_info_names_it_and_explains_errors() {
     assert_eq!(info.server_info.as_ref().unwrap().name, "metering");
     assert!(info.capabilities.tools.is_some());
     let instructions = info.instructions.as_deref().unwrap();
-    for word in ["1/7200", "insufficient_credits", "topup_url", "rate_limited", "retry_after_sec", "get_credit_balance"]
-    {
+    for word in [
+        "1/7200",
+        "insufficient_credits",
+        "topup_url",
+        "rate_limited",
+        "retry_after_sec",
+        "get_credit_balance",
+        "max_cost",
+    ] {
         assert!(instructions.contains(word), "{word}");
     }
 }

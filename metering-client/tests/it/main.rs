@@ -6,6 +6,7 @@ mod failures;
 mod http;
 mod keys;
 mod listing;
+mod payments;
 mod requests;
 mod script;
 mod session;

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use crate::access::key::{ApiKey, KeyFault};
 use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
+use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::error::Error;
 use crate::usage::ClientSource;
-use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
+use crate::wire::{IDEMPOTENCY_HEADER, MAX_COST_HEADER, SOURCE_HEADER, payment_credential};
 
 /// Who calls: the key that came with a request, and the address that it came from.
 ///
@@ -41,16 +42,17 @@ impl<'k> From<&'k ApiKey> for Caller<'k> {
     }
 }
 
-/// The address of a request's client, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's extensions.
-/// Behind a proxy, it is the address that the proxy reports.
+/// The address of a request's client, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's
+/// extensions. Behind a proxy, it is the address that the proxy reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else `X-API-Key`. `None` when the key is missing or malformed, or when a header
-    /// is sent twice: a proxy that inspects requests must not see a different key than the one that pays.
+    /// From `Authorization: Bearer`, or else `X-API-Key`. A payment in `Authorization` is no key. `None` when the key
+    /// is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see a different
+    /// key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
     pub fault: Option<KeyFault>,
@@ -58,6 +60,9 @@ pub struct Credentials {
     pub source: ClientSource,
     /// The idempotency key: `None` when there is none, an error when it is malformed or sent twice.
     pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
+    /// The most that the request may cost: `None` when it may cost anything, an error when the bound is malformed or
+    /// sent twice.
+    pub max_cost: Option<Result<MaxCost, MaxCostError>>,
 }
 
 impl Credentials {
@@ -101,7 +106,9 @@ impl Credentials {
     #[must_use]
     pub fn explain(&self, error: Error) -> Error {
         match (error, self.fault) {
-            (Error::Unauthorized, Some(fault)) => Error::KeyRefused(fault),
+            (Error::Unauthorized | Error::PaymentRequired { .. } | Error::MaxCostExceeded { .. }, Some(fault)) => {
+                Error::KeyRefused(fault)
+            }
             (error, _) => error,
         }
     }
@@ -125,7 +132,12 @@ impl Credentials {
         V: IntoIterator<Item = &'h [u8]>,
     {
         let once = |name| once(values(name));
-        let read = match once("authorization") {
+        // A payment needs the header for itself; its sender has the key in `X-API-Key`.
+        let authorization = match once("authorization") {
+            Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
+            other => other,
+        };
+        let read = match authorization {
             Ok(Some(value)) => ApiKey::from_authorization(value).map(Some).map_err(KeyFault::from),
             Ok(None) => match once("x-api-key") {
                 Ok(value) => value.map(ApiKey::parse).transpose().map_err(KeyFault::from),
@@ -143,7 +155,11 @@ impl Credentials {
             Ok(value) => value.map(IdempotencyKey::parse),
             Err(Ambiguous) => Some(Err(IdempotencyKeyError)),
         };
-        Self { key, fault, source, idempotency_key }
+        let max_cost = match once(MAX_COST_HEADER) {
+            Ok(value) => value.map(str::parse),
+            Err(Ambiguous) => Some(Err(MaxCostError)),
+        };
+        Self { key, fault, source, idempotency_key, max_cost }
     }
 
     /// The idempotency key, in the form that a request head takes.
@@ -164,6 +180,7 @@ impl Credentials {
     ///     query: None,
     ///     source: credentials.source,
     ///     idempotency_key: credentials.idempotency_key(),
+    ///     payment: None,
     /// };
     /// assert!(matches!(head.idempotency_key, Some(Ok(key)) if key.as_str() == "8e03978e"));
     /// ```
@@ -221,6 +238,36 @@ mod tests {
     }
 
     #[test]
+    fn a_payment_in_the_authorization_header_is_no_key() {
+        let key = ApiKey::generate(&SystemRandomness);
+        let (raw, bearer) = (key.expose().as_bytes(), format!("Bearer {}", key.expose()));
+        let hash = Some(key.hash());
+        // lines, key, fault
+        let table: [(&[Line<'_>], _, _); 8] = [
+            (&[("authorization", b"Payment abc")], None, None),
+            (&[("authorization", b"payment abc"), ("x-api-key", raw)], hash, None),
+            (&[("authorization", b"Payment"), ("x-api-key", raw)], hash, None),
+            (
+                &[("authorization", b"Payment abc"), ("x-api-key", b"sk_live_1")],
+                None,
+                Some(KeyFault::Malformed(MalformedKey::Length)),
+            ),
+            (&[("authorization", b"Payment abc"), ("authorization", b"Payment abc")], None, Some(KeyFault::Ambiguous)),
+            (
+                &[("authorization", bearer.as_bytes()), ("authorization", b"Payment abc")],
+                None,
+                Some(KeyFault::Ambiguous),
+            ),
+            (&[("authorization", bearer.as_bytes()), ("payment-authorization", b"Payment abc")], hash, None),
+            (&[("authorization", b"Payments abc"), ("x-api-key", raw)], None, Some(MalformedKey::Scheme.into())),
+        ];
+        for (row, (lines, key, fault)) in table.into_iter().enumerate() {
+            let read = read(lines);
+            assert_eq!((read.key.map(|key| key.hash()), read.fault), (key, fault), "row {row}");
+        }
+    }
+
+    #[test]
     fn malformed_keys_are_explained() {
         let key = ApiKey::generate(&SystemRandomness);
         let key = key.expose();
@@ -244,6 +291,11 @@ mod tests {
                 assert_eq!(error.code(), crate::wire::ErrorCode::Unauthorized);
                 assert!(!error.to_string().contains(&key[8..]), "{error}");
             }
+        }
+        // A request with a key gets no offers for it, only what is wrong with it.
+        let mistyped = read(&[("x-api-key", mistyped.as_bytes())]);
+        for error in [Error::Unauthorized, Error::PaymentRequired { price: crate::Credits::ZERO }] {
+            assert!(matches!(mistyped.explain(error), Error::KeyRefused(_)));
         }
         let twice = read(&[("x-api-key", key.as_bytes()), ("x-api-key", key.as_bytes())]);
         assert_eq!(twice.fault, Some(KeyFault::Ambiguous));

@@ -36,10 +36,16 @@ pub fn check_catalogue(
             valid: true,
             problem: None,
             routes: u64::try_from(new.routes().len()).unwrap_or(u64::MAX),
-            changes: changes(&prices(served), &prices(&new)),
+            changes: compare_catalogues(served, &new),
         },
         Err(problem) => CatalogueCheckDocument { valid: false, problem: Some(problem), routes: 0, changes: Vec::new() },
     }
+}
+
+/// The routes that `after` adds, removes or prices in another way than `before`, by template and method.
+#[must_use]
+pub fn compare_catalogues(before: &Catalogue, after: &Catalogue) -> Vec<RouteChange> {
+    changes(&prices(before), &prices(after))
 }
 
 /// How each route is priced, by template and method; `None` for routes that are not metered.

@@ -4,6 +4,7 @@ use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 use sha3::{Digest, Keccak256};
 
 use crate::chains::address::Address;
+use crate::chains::wrapped_signature::unwrapped;
 
 /// The longest signature to accept, in bytes. A wallet's own has 65; a contract's may have any length (EIP-1271).
 const MAX_BYTES: usize = 8_192;
@@ -18,16 +19,26 @@ pub struct WalletSignature(Vec<u8>);
 pub struct WalletSignatureError;
 
 impl WalletSignature {
-    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid.
+    /// How many bytes the signature of a wallet with a key of its own has.
+    pub const KEY_BYTES: usize = 65;
+
+    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. Of one that is wrapped for a
+    /// wallet that may not be deployed yet (ERC-6492), it is the wallet's own.
     ///
     /// # Errors
     /// When the text is something else, or too long.
     pub fn parse(text: &str) -> Result<Self, WalletSignatureError> {
         let digits = text.strip_prefix("0x").ok_or(WalletSignatureError)?;
-        match hex::decode(digits) {
-            Ok(bytes) if (1..=MAX_BYTES).contains(&bytes.len()) => Ok(Self(bytes)),
-            _ => Err(WalletSignatureError),
-        }
+        let bytes = hex::decode(digits).map_err(|_| WalletSignatureError)?;
+        Self::from_bytes(unwrapped(&bytes).to_vec())
+    }
+
+    /// The signature with these bytes.
+    ///
+    /// # Errors
+    /// When there are none, or too many.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, WalletSignatureError> {
+        if (1..=MAX_BYTES).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(WalletSignatureError) }
     }
 
     /// Its bytes.
@@ -74,6 +85,12 @@ pub fn signing_digest(text: &str) -> [u8; 32] {
 /// ```
 #[must_use]
 pub fn signer(text: &str, signature: &WalletSignature) -> Option<Address> {
+    signer_of_digest(&signing_digest(text), signature)
+}
+
+/// The wallet that signed a digest; `None` when the signature is invalid. The rules are those of [`signer`].
+#[must_use]
+pub fn signer_of_digest(digest: &[u8; 32], signature: &WalletSignature) -> Option<Address> {
     let (rs, v) = signature.0.split_at_checked(64)?;
     let parity = match v {
         [0 | 27] => 0,
@@ -85,7 +102,7 @@ pub fn signer(text: &str, signature: &WalletSignature) -> Option<Address> {
         return None;
     }
     let recovery = RecoveryId::from_byte(parity)?;
-    let key = VerifyingKey::recover_from_prehash(&signing_digest(text), &signature, recovery).ok()?;
+    let key = VerifyingKey::recover_from_prehash(digest, &signature, recovery).ok()?;
     Some(address_of(&key))
 }
 
@@ -173,6 +190,10 @@ mod tests {
     fn invalid_signature_text_is_refused() {
         for text in ["", "0x", "ab", "0xabc", "0xzz", &format!("0x{}", "ab".repeat(MAX_BYTES + 1))] {
             assert_eq!(WalletSignature::parse(text), Err(WalletSignatureError));
+        }
+        for (length, accepted) in [(0, false), (1, true), (65, true), (8_192, true), (8_193, false)] {
+            let read = WalletSignature::from_bytes(vec![0xab; length]);
+            assert_eq!(read.is_ok_and(|read| read.as_bytes() == vec![0xab; length]), accepted, "{length} bytes");
         }
     }
 

@@ -26,6 +26,8 @@ pub struct RequestId(String);
 
 /// Prefix of an idempotency key in its stored form.
 const KEY_PREFIX: &str = "key ";
+/// Prefix of a proxy's id of a request in its stored form.
+const PROXY_PREFIX: &str = "proxy ";
 /// Prefix of the number of a key other than the account's first. Ids have no spaces, so the stored forms differ.
 const NUMBER_PREFIX: &str = "@";
 
@@ -50,6 +52,11 @@ impl RequestId {
     /// The id of an idempotency key with this text.
     pub(crate) fn of_key(text: &str) -> Self {
         Self(format!("{KEY_PREFIX}{text}"))
+    }
+
+    /// The id that a proxy gave to a request. It contains a space, so it never equals an id that a client chose.
+    pub(crate) fn of_proxy(&self) -> Self {
+        Self(format!("{PROXY_PREFIX}{}", self.0))
     }
 
     /// The id as it is stored for a request with this key of its account. Each key has ids of its own, so that no key
@@ -78,7 +85,8 @@ impl RequestId {
     pub fn from_stored(text: &str) -> Result<Self, RequestIdError> {
         let numbered = text.strip_prefix(NUMBER_PREFIX).and_then(|rest| rest.split_once(' '));
         let of_key = numbered.filter(|(number, _)| number.parse::<u32>().is_ok()).map_or(text, |(_, rest)| rest);
-        Self::parse(of_key.strip_prefix(KEY_PREFIX).unwrap_or(of_key))?;
+        let id = of_key.strip_prefix(KEY_PREFIX).or_else(|| of_key.strip_prefix(PROXY_PREFIX));
+        Self::parse(id.unwrap_or(of_key))?;
         Ok(Self(text.to_owned()))
     }
 

@@ -23,6 +23,7 @@ use super::reading;
 use super::sale::wallet;
 use super::scene::{NOON, atoms};
 
+mod authorizations;
 mod keys;
 mod sales;
 mod signups;
@@ -54,6 +55,7 @@ pub async fn agrees_with_model(openers: Vec<Arc<dyn FullStore>>, operations: Vec
     for store in &pair.openers {
         reading::everything_agrees(&**store, &pair.model, &pair.keys, pair.now).await;
         reading::payments_agree(&**store, &pair.model, &pair.quotes, pair.now).await;
+        reading::authorizations_agree(&**store, &pair.model).await;
         reading::signups_agree(&**store, &pair.model).await;
     }
 }
@@ -113,6 +115,7 @@ impl Pair {
             Operation::ReplaceKey { account, key } => self.replace_key(account, key).await,
             Operation::Keys(operation) => self.change_keys(operation).await,
             Operation::Sell(sale) => self.sell(sale).await,
+            Operation::Authorize(operation) => self.authorize(operation).await,
             Operation::SignUp(signup) => self.sign_up(signup).await,
             Operation::SetRefill(refill) => {
                 self.store.set_refill(refill).await.unwrap();

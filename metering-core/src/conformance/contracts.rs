@@ -3,6 +3,7 @@
 //! Each list has the contracts of one trait, so that a backend tests what it implements. Those of one list take that
 //! trait. Contracts about several traits are in the list of `store_conformance!` itself.
 
+mod authorizations;
 mod events;
 mod holds;
 mod keys;
@@ -22,8 +23,10 @@ macro_rules! store_conformance {
         $crate::operators_conformance!($fresh);
         $crate::refills_conformance!($fresh);
         $crate::events_conformance!($fresh);
+        $crate::authorizations_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
+            authorization_credits::credited_authorizations_are_told,
             event_payments::a_claim_is_told,
             event_payments::a_refill_lowers_the_alert,
             event_payments::a_refused_claim_is_not_told,

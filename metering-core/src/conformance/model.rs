@@ -17,6 +17,7 @@ use crate::signups::signup::SignupSession;
 use crate::store::{Created, NewAccount, Posted};
 use crate::usage::ActivityKind;
 
+mod authorizations;
 mod challenges;
 mod key_changes;
 mod owner;
@@ -25,6 +26,7 @@ mod quotes;
 mod refills;
 mod signups;
 
+use authorizations::{Accepted, Place};
 pub(super) use owner::{Entry, Event, Owner, credits};
 use payments::Used;
 use quotes::OpenedQuote;
@@ -41,6 +43,10 @@ pub(super) struct Model {
     quotes: Vec<OpenedQuote>,
     /// Every payment that was used, in that order.
     used: Vec<Used>,
+    /// Every authorization ever accepted.
+    authorizations: Vec<Accepted>,
+    /// Every place ever assigned to one of their transactions, each once.
+    places: Vec<Place>,
     /// Every challenge that a store must still find.
     challenges: Vec<Challenge>,
     /// Every scan: the chain, and the last block scanned.

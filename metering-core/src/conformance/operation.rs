@@ -15,11 +15,15 @@ use crate::money::refill::Refill;
 
 use super::scene::BASE;
 
+mod authorization;
 mod hold;
 mod key;
 mod sale;
 mod signup;
 
+pub(super) use authorization::AUTHORIZATIONS;
+pub use authorization::AuthorizationOperation;
+use authorization::authorization_operation;
 pub use hold::HoldStep;
 use hold::hold_item;
 pub use key::KeyOperation;
@@ -93,6 +97,8 @@ pub enum Operation {
     Keys(KeyOperation),
     /// An operation on quotes, payments or challenges.
     Sell(Sale),
+    /// An operation on authorizations.
+    Authorize(AuthorizationOperation),
     /// An operation on signup sessions.
     SignUp(Signup),
     /// Replace the rule for recurring credits.
@@ -177,6 +183,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => (number(), stale_key()).prop_map(|(account, key)| Operation::ReplaceKey { account, key }),
         12 => key_operation().prop_map(Operation::Keys),
         24 => sale().prop_map(Operation::Sell),
+        20 => authorization_operation().prop_map(Operation::Authorize),
         10 => signup().prop_map(Operation::SignUp),
         1 => option::weighted(0.8, refill()).prop_map(Operation::SetRefill),
         4 => (1..4_u8).prop_map(|limit| Operation::Refill { limit }),

@@ -15,10 +15,12 @@ use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, KeyLabel, Ke
 use super::model::{Entry, Event, Model, Owner, credits};
 use super::scene::{ALWAYS, all_daily_totals};
 
+mod authorizations;
 mod holds;
 mod payments;
 mod signups;
 
+pub(super) use authorizations::authorizations_agree;
 pub(super) use payments::payments_agree;
 pub(super) use signups::signups_agree;
 

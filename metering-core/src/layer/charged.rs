@@ -1,11 +1,11 @@
-//! [`Charged`]: what the inner service of the layer knows about the charge of its request, how it is refunded, and how a
-//! hold is settled.
+//! [`Charged`]: what the inner service of the layer knows about the charge of its request, how it is refunded, and how
+//! a hold is settled.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Response;
+use http::{Response, StatusCode};
 use tokio::sync::Mutex;
 
 use super::response::set_headers;
@@ -18,8 +18,8 @@ use crate::charging::rate::RateStatus;
 use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
-use crate::wire::{metered_headers, settled_headers};
+use crate::service::{Paid, Presented, Service};
+use crate::wire::{BALANCE_HEADER, PAYMENT_RECEIPT_HEADER, metered_headers, settled_headers};
 
 /// The account and amount of a charge or a hold. Every charged request has it in its extensions.
 ///
@@ -48,6 +48,8 @@ struct State {
     settlement: Option<Settlement>,
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
+    /// The payment that came with the request, and what became of it.
+    payment: Option<(Presented, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as under way, if its key has a limit on that.
@@ -99,10 +101,16 @@ impl Charged {
                 settlement: receipt.settlement(),
                 headers: metered_headers(receipt),
                 money,
+                payment: None,
                 refund: Ok(()),
                 slot,
             })),
         }
+    }
+
+    /// Adds the receipt of a payment to the response. That of MPP is only for a successful one.
+    pub(super) async fn paid_with(&self, presented: Presented, paid: Paid) {
+        self.state.lock().await.payment = Some((presented, paid));
     }
 
     /// How the route is priced by usage; `None` for a request at a fixed price.
@@ -114,8 +122,8 @@ impl Charged {
     /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
     /// price decides whether a cost above the hold is charged in full.
     ///
-    /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None` if
-    /// there is no hold, or it is already being settled.
+    /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None`
+    /// if there is no hold, or it is already being settled.
     ///
     /// ```
     /// use http::{Request, Response};
@@ -151,8 +159,8 @@ impl Charged {
     /// ```
     ///
     /// # Errors
-    /// When it could not be recorded within five seconds. It is tried again in the background; if the process ends first,
-    /// the hold is settled by its rule when its lease ends.
+    /// When it could not be recorded within five seconds. It is tried again in the background; if the process ends
+    /// first, the hold is settled by its rule when its lease ends.
     pub async fn capture(&self, cost: Credits) -> Result<Option<HoldUpdated>, Error> {
         let mut state = self.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
@@ -243,7 +251,8 @@ impl Charged {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was logged.
+    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
+    /// logged.
     pub async fn refund(&self) -> Result<(), Error> {
         let mut state = self.state.lock().await;
         let money = std::mem::replace(&mut state.money, Money::Refunded);
@@ -285,7 +294,8 @@ impl Charged {
         if let Some(slot) = state.slot.take() {
             response.extensions_mut().insert(UnderWay { _slot: Arc::new(slot) });
         }
-        set_headers(response, std::mem::take(&mut state.headers))
+        let headers = state.take_headers(response.status());
+        set_headers(response, headers)
     }
 
     /// The cost that headers of the response report, if that is where the catalogue says it is.
@@ -312,7 +322,8 @@ impl Charged {
             Ok(()) => response,
             Err(error) => error.to_response(),
         };
-        set_headers(response, std::mem::take(&mut self.state.lock().await.headers))
+        let headers = self.state.lock().await.take_headers(response.status());
+        set_headers(response, headers)
     }
 }
 
@@ -340,6 +351,18 @@ impl Money {
 }
 
 impl State {
+    /// The headers to set on a response with this status.
+    fn take_headers(&mut self, status: StatusCode) -> Vec<(&'static str, String)> {
+        let mut headers = std::mem::take(&mut self.headers);
+        let Some((presented, paid)) = self.payment.take() else { return headers };
+        let balance = headers.iter().find(|(name, _)| *name == BALANCE_HEADER);
+        let balance = balance.and_then(|(_, balance)| Credits::from_printed(balance).ok());
+        let balance = balance.unwrap_or(paid.account.totals.balance);
+        let fits = |(name, _): &(&str, String)| *name != PAYMENT_RECEIPT_HEADER || status.is_success();
+        headers.extend(presented.receipt(&paid, balance).filter(fits));
+        headers
+    }
+
     /// The hold, if it is not being settled yet.
     fn take_hold(&mut self) -> Option<HoldGuard> {
         match std::mem::replace(&mut self.money, Money::Captured) {

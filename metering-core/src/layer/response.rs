@@ -1,18 +1,17 @@
 //! Responses of the layer: errors as HTTP, and headers on responses of the inner service.
 
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::error::Error;
+use crate::service::PaymentNotice;
+use crate::wire::{CHALLENGE_HEADER, ErrorBody};
 
-/// Whether the request was not served. Only 502, 503 and 504 mean that; every other response counts as delivered.
-pub(super) fn is_undelivered(status: StatusCode) -> bool {
-    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
-}
-
-/// Sets headers of a response, replacing earlier ones of the same name.
+/// Sets headers of a response, replacing earlier ones of the same name. A response can have several challenges.
 pub(super) fn set_headers<R>(mut response: Response<R>, headers: Vec<(&'static str, String)>) -> Response<R> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
+            Ok(value) if name == CHALLENGE_HEADER => drop(response.headers_mut().append(WWW_AUTHENTICATE, value)),
             Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
             Err(error) => tracing::error!(%error, name, "could not set a response header"),
         }
@@ -34,7 +33,14 @@ impl Error {
     /// ```
     #[must_use]
     pub fn to_response<R: From<String>>(&self) -> Response<R> {
-        let body = serde_json::to_string(&self.body()).unwrap_or_else(|error| {
+        self.to_response_with(PaymentNotice::default())
+    }
+
+    /// The response, with what it says about payments ([`Service::payment_notice`](crate::Service::payment_notice)).
+    #[must_use]
+    pub fn to_response_with<R: From<String>>(&self, notice: PaymentNotice) -> Response<R> {
+        let body = ErrorBody { payable: notice.offers, ..self.body() };
+        let body = serde_json::to_string(&body).unwrap_or_else(|error| {
             tracing::error!(%error, "could not serialize an error as JSON");
             "{}".to_owned()
         });
@@ -45,6 +51,6 @@ impl Error {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        set_headers(response, self.headers())
+        set_headers(set_headers(response, self.headers()), notice.headers)
     }
 }

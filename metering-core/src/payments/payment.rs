@@ -98,6 +98,21 @@ impl PaymentTarget {
         })
     }
 
+    /// The payment of exactly this amount by this payer, whatever else the transaction pays; `None` if there is none.
+    ///
+    /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add a
+    /// transfer of their own, and the payer must not lose the payment by that.
+    pub(crate) fn transfer(
+        &self,
+        tx: TxRef,
+        evidence: &Evidence,
+        (payer, amount): (Address, TokenUnits),
+    ) -> Option<Payment> {
+        let transfer = TokenTransfer { token: self.token, from: payer, to: self.recipient, value: amount };
+        let transfers = evidence.transfers.iter().filter(|found| **found == transfer).take(1).copied().collect();
+        self.payment(tx, &Evidence { transfers, ..evidence.clone() }).ok()
+    }
+
     fn token_payment(&self, transfers: &[TokenTransfer]) -> Result<(Address, TokenUnits), PaymentFault> {
         let mut ours =
             transfers.iter().filter(|transfer| transfer.token == self.token && transfer.to == self.recipient);

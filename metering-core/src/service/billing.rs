@@ -13,12 +13,13 @@ use crate::catalogue::price::{Multiplier, Pricing, Weight};
 use crate::catalogue::route::{ParamLocation, Route};
 use crate::catalogue::trie::param_name;
 use crate::charging::charge::{Charge, Receipt};
+use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
 use crate::error::Error;
 use crate::money::credits::Credits;
-use crate::service::Service;
 use crate::service::gate::kept_path;
 use crate::service::holds::held_price;
+use crate::service::{Asked, Presented, Service};
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, HoldFields, LookupResponse};
 
@@ -96,12 +97,31 @@ impl Service {
     /// # Errors
     /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
     pub async fn deduct(&self, caller: impl Into<Caller<'_>>, request: &DeductRequest) -> Result<Receipt, Error> {
-        let caller = Caller { address: request.client_ip, ..caller.into() };
-        let key = caller.key.ok_or(Error::Unauthorized)?;
-        match self.charge_of(key, caller.address, request, None).await {
-            Ok(charge) => self.charge(charge).await,
-            Err(error) => Err(self.after_authentication(caller, error).await),
-        }
+        self.deduct_paid(caller, request, None).await
+    }
+
+    /// Same as [`Service::deduct`]. A payment that came with the request is credited first, to the account of the key.
+    ///
+    /// # Errors
+    /// Those of [`Service::deduct`] and [`Service::pay`].
+    pub async fn deduct_paid(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        request: &DeductRequest,
+        payment: Option<&Presented>,
+    ) -> Result<Receipt, Error> {
+        self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
+    }
+
+    /// What a request that another service serves asks for, if it asks for something that is sold.
+    #[must_use]
+    pub fn asked_by(&self, request: &DeductRequest) -> Asked<'_> {
+        let path = encode_path(request.path.split('?').next().unwrap_or_default());
+        let method = request.method.to_ascii_uppercase();
+        let template = request.route_template.as_deref();
+        let route = template.and_then(|template| self.route_of_template(template, &method));
+        let route = route.or_else(|| self.catalogue.find_leniently(&method, &plain_segments(&path)));
+        self.asked(&path, None, route)
     }
 
     /// The account of a key, without a charge.
@@ -132,8 +152,30 @@ impl Service {
         })
     }
 
+    /// The charge for a request, or the hold that `hold` asks for, after the request's payment was credited.
+    pub(super) async fn paid_charge(
+        &self,
+        caller: Caller<'_>,
+        request: &DeductRequest,
+        hold: Option<&HoldFields>,
+        payment: Option<&Presented>,
+    ) -> Result<Charge, Error> {
+        let caller = Caller { address: request.client_ip, ..caller };
+        let key = caller.key.ok_or(Error::Unauthorized)?;
+        let charge = match self.charge_of(key, caller.address, request, hold).await {
+            Ok(charge) => charge,
+            Err(error) => return Err(self.after_authentication(caller, error).await),
+        };
+        if let Some(presented) = payment {
+            let request = Fingerprint::of(&charge.line.http_method, &charge.request_path, &charge.line);
+            let paid = self.pay(presented.paying(caller, request, charge.price)).await?;
+            presented.credited(&paid);
+        }
+        Ok(charge)
+    }
+
     /// The charge for a request, or the hold that `hold` asks for.
-    pub(super) async fn charge_of(
+    async fn charge_of(
         &self,
         key: &ApiKey,
         address: Option<IpAddr>,

@@ -1,20 +1,29 @@
 //! Admission to metered routes: finds the route, sets the price and charges the request.
 
+mod max_cost;
+mod no_match;
+mod proxied;
+
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
-use crate::catalogue::RouteRefusal;
-use crate::catalogue::path::{RequestPath, TargetError};
+use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
+use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::charging::request_id::RequestId;
 use crate::error::{Error, KeyBudget, PaymentRequired};
-use crate::service::{Links, Service};
+use crate::service::{Links, Paid, Presented, Service};
 use crate::usage::ClientSource;
+
+use no_match::NoMatch;
+pub use proxied::Proxied;
 
 /// The longest request path stored in recent activity, in bytes.
 const MAX_PATH_KEPT: usize = 256;
@@ -39,6 +48,8 @@ pub struct RequestHead<'r> {
     pub source: ClientSource,
     /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
+    /// The payment that came with it ([`Service::presented`]).
+    pub payment: Option<&'r Presented>,
 }
 
 /// The body of a request that was read.
@@ -65,12 +76,15 @@ pub struct Admission<'c> {
     pub target: String,
     /// How it was admitted.
     pub kind: AdmissionKind,
+    /// What was paid with it.
+    pub paid: Option<Paid>,
 }
 
 /// How a request was admitted.
 #[derive(Debug)]
 pub enum AdmissionKind {
-    /// It was charged, and the charge is durable.
+    /// It was charged, and the charge is durable. For a [proxied](Found::proxied) request, its price may be held instead:
+    /// the receipt says so, and the proxy settles it.
     Charged(Receipt),
     /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
     Held(HoldGuard),
@@ -80,18 +94,20 @@ pub enum AdmissionKind {
 
 /// A request whose path was parsed and matched against the catalogue, without reading the store. To charge it, call
 /// [`Found::admit`].
-#[derive(Debug)]
 pub struct Found<'s, 'r> {
     service: &'s Service,
     request: RequestHead<'r>,
+    max_cost: Option<Result<MaxCost, MaxCostError>>,
+    sign_in: Option<&'r str>,
+    proxied: Option<Proxied>,
     matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
 }
 
-/// Why a request matches no route.
-#[derive(Debug)]
-enum NoMatch<'r> {
-    Path(TargetError),
-    Route(RequestPath<'r>, RouteRefusal),
+impl fmt::Debug for Found<'_, '_> {
+    /// Leaves out the sign-in, which can be used once.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found").field("request", &self.request).field("matched", &self.matched).finish_non_exhaustive()
+    }
 }
 
 impl<'s> Found<'s, '_> {
@@ -99,6 +115,35 @@ impl<'s> Found<'s, '_> {
     #[must_use]
     pub fn route(&self) -> Option<&'s Route> {
         self.matched.as_ref().ok().map(|(route, _)| *route)
+    }
+
+    /// The same request with a payment, which is not read before it is known that the path is metered here.
+    #[must_use]
+    pub fn paid_with<'p>(self, payment: Option<&'p Presented>) -> Found<'s, 'p>
+    where
+        Self: 'p,
+    {
+        let mut found: Found<'s, 'p> = self;
+        found.request.payment = payment;
+        found
+    }
+
+    /// The same request with the sign-in of a wallet ([`Service::sign_in`]). It counts if the request has neither a key
+    /// nor a payment.
+    #[must_use]
+    pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> Found<'s, 'p>
+    where
+        Self: 'p,
+    {
+        let mut found: Found<'s, 'p> = self;
+        found.sign_in = sign_in;
+        found
+    }
+
+    /// The same request, which a proxy asks about and forwards itself.
+    #[must_use]
+    pub fn proxied(self, proxied: Proxied) -> Self {
+        Self { proxied: Some(proxied), ..self }
     }
 
     /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
@@ -113,7 +158,7 @@ impl<'s> Found<'s, '_> {
     /// # Errors
     /// Same as [`Service::admit`].
     pub async fn admit(self) -> Result<Admission<'s>, Error> {
-        let Self { service, request, matched } = self;
+        let Self { service, request, max_cost, sign_in, proxied, matched } = self;
         let (route, path) = match matched {
             Ok(matched) => matched,
             Err(none) => {
@@ -122,6 +167,10 @@ impl<'s> Found<'s, '_> {
             }
         };
         let priced = route.read(&path, request.query).map_err(Error::from);
+        let priced = match proxied {
+            Some(_) => priced.and_then(|priced| proxied::check_spelling(&request, &path).map(|()| priced)),
+            None => priced,
+        };
         let (price, query) = match priced {
             Ok(priced) => priced,
             Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
@@ -132,20 +181,17 @@ impl<'s> Found<'s, '_> {
             None => path.as_str().to_owned(),
         };
         if !route.metered {
-            return Ok(Admission { route, target, kind: AdmissionKind::Free });
+            return Ok(Admission { route, target, kind: AdmissionKind::Free, paid: None });
         }
-        let key = request.key.ok_or(Error::Unauthorized)?;
         let line = route.usage_line(request.source);
-        let (request_id, delivery) = match request.idempotency_key {
-            None => (None, None),
-            Some(Ok(key)) => {
-                let fingerprint = Fingerprint::of(request.method, &target, &line);
-                let body = request.body.filter(|_| route.usage_price().is_some());
-                let fingerprint = body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes));
-                let terms = DeliveryTerms { fingerprint, lease: service.config.delivery_lease };
-                (Some(RequestId::of_idempotency_key(key)), Some(terms))
-            }
-            Some(Err(error)) => {
+        let fingerprint = || {
+            let fingerprint = Fingerprint::of(request.method, &target, &line);
+            let body = request.body.filter(|_| route.usage_price().is_some());
+            body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes))
+        };
+        let own_id = match request.idempotency_key.transpose() {
+            Ok(key) => key.map(RequestId::of_idempotency_key),
+            Err(error) => {
                 let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
                 return Err(service.after_authentication(request.caller(), Error::InvalidParameter(fields)).await);
             }
@@ -158,28 +204,50 @@ impl<'s> Found<'s, '_> {
             }
             None => (price, None),
         };
+        let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
+        service.check_max_cost(request.caller(), price, max_cost, hold.is_some()).await?;
+        let paid = match request.payment {
+            Some(presented) => {
+                let paying = presented.paying(request.caller(), fingerprint(), price);
+                let paid = service.pay(paying).await?;
+                presented.credited(&paid);
+                Some(paid)
+            }
+            None => None,
+        };
+        let key = match (&paid, request.key) {
+            (Some(paid), _) => paid.key,
+            (None, Some(key)) => key.hash(),
+            (None, None) if !service.accepts_keyless_payments() => return Err(Error::Unauthorized),
+            (None, None) => match sign_in {
+                Some(sign_in) => service.key_of_wallet(sign_in, price).await?,
+                None => return Err(Error::PaymentRequired { price }),
+            },
+        };
+        let request_id = paid.as_ref().and_then(|paid| paid.request_id.clone()).or(own_id);
+        let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
+        let is_of_proxy = of_proxy.is_some();
+        let request_id = request_id.or(of_proxy);
+        // A proxy that asks again has had no response; it need not wait.
+        let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
+        let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
         let request_path = kept_path(path.as_str());
         let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
-        let charge =
-            Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold };
-        let kind = match service.meter.guard(service.charge(charge).await?) {
-            Ok(guard) => AdmissionKind::Held(guard),
-            Err(receipt) => AdmissionKind::Charged(receipt),
-        };
-        Ok(Admission { route, target, kind })
-    }
-}
-
-impl NoMatch<'_> {
-    fn into_error(self, service: &Service) -> Error {
-        match self {
-            Self::Path(error) => Error::InvalidPath(error),
-            Self::Route(path, RouteRefusal::UnknownRoute) => {
-                let nearest = service.catalogue.nearest_template(path.as_str()).map(Arc::from);
-                Error::UnknownRoute { nearest, all: service.config.links.routes.clone() }
-            }
-            Self::Route(_, refusal) => refusal.into(),
+        let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold };
+        let mut receipt = service.charge(charge).await?;
+        if is_of_proxy {
+            // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
+            receipt.delivery = None;
         }
+        let kind = if proxied.is_some() {
+            AdmissionKind::Charged(receipt)
+        } else {
+            match service.meter.guard(receipt) {
+                Ok(guard) => AdmissionKind::Held(guard),
+                Err(receipt) => AdmissionKind::Charged(receipt),
+            }
+        };
+        Ok(Admission { route, target, kind, paid })
     }
 }
 
@@ -216,7 +284,7 @@ impl Service {
             },
             Err(error) => Err(NoMatch::Path(error)),
         };
-        Found { service: self, request, matched }
+        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, matched }
     }
 
     /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].
@@ -249,6 +317,7 @@ impl Service {
     ///     query: request.uri().query(),
     ///     source: credentials.source,
     ///     idempotency_key: credentials.idempotency_key(),
+    ///     payment: None, // or `service.presented(…)`
     /// };
     /// let admission = service.admit(head).await?;
     /// assert_eq!(admission.target, "/search?text=coffee"); // forward this
@@ -318,15 +387,4 @@ impl Service {
 /// The part of a path that recent activity stores.
 pub(crate) fn kept_path(path: &str) -> Arc<str> {
     path[..path.floor_char_boundary(MAX_PATH_KEPT)].into()
-}
-
-impl From<RouteRefusal> for Error {
-    fn from(refusal: RouteRefusal) -> Self {
-        match refusal {
-            RouteRefusal::UnknownRoute => Self::UnknownRoute { nearest: None, all: None },
-            RouteRefusal::AmbiguousPath => Self::InvalidPath(TargetError::ReadsLikeOtherRoute),
-            RouteRefusal::MethodNotAllowed(methods) => Self::MethodNotAllowed(methods),
-            RouteRefusal::InvalidParameters(fields) => Self::InvalidParameter(fields),
-        }
-    }
 }

@@ -1,5 +1,5 @@
-//! Requests whose cost is known only after they were served: opened and settled by a guard, by services that report over
-//! HTTP, and looked up by their callers.
+//! Requests whose cost is known only after they were served: opened and settled by a guard, by services that report
+//! over HTTP, and looked up by their callers.
 
 use std::time::Duration;
 
@@ -8,12 +8,15 @@ use crate::access::scope::Scope;
 use crate::catalogue::{MAX_PRICE, Route};
 use crate::charging::HoldGuard;
 use crate::charging::charge::Charge;
+use crate::charging::delivery::is_undelivered;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
-use crate::service::Service;
-use crate::wire::{CaptureRequest, HoldFields, HoldRequest, HoldResponse, RequestDocument, RequestsDocument};
+use crate::service::{Presented, Service};
+use crate::wire::{
+    CaptureRequest, HoldFields, HoldRequest, HoldResponse, RequestDocument, RequestsDocument, SettleRequest,
+};
 
 /// The most holds in one response.
 const MAX_ENTRIES: u32 = 100;
@@ -56,8 +59,8 @@ impl Service {
         HoldTerms::new(&SystemRandomness, self.config.hold_lease, fallback)
     }
 
-    /// A request of the caller's account whose credits are held, or were settled within the last day. A key without the scope
-    /// `read` finds only its own requests.
+    /// A request of the caller's account whose credits are held, or were settled within the last day. A key without the
+    /// scope `read` finds only its own requests.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::NoSuchRequest`], or when the store fails.
@@ -106,12 +109,21 @@ impl Service {
     /// # Errors
     /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
     pub async fn hold_for(&self, caller: impl Into<Caller<'_>>, request: &HoldRequest) -> Result<HoldResponse, Error> {
-        let caller = Caller { address: request.of.client_ip, ..caller.into() };
-        let key = caller.key.ok_or(Error::Unauthorized)?;
-        let charge = match self.charge_of(key, caller.address, &request.of, Some(&request.terms)).await {
-            Ok(charge) => charge,
-            Err(error) => return Err(self.after_authentication(caller, error).await),
-        };
+        self.hold_paid(caller, request, None).await
+    }
+
+    /// Same as [`Service::hold_for`]. A payment that came with the request is credited first, to the account of the
+    /// key.
+    ///
+    /// # Errors
+    /// Those of [`Service::hold_for`] and [`Service::pay`].
+    pub async fn hold_paid(
+        &self,
+        caller: impl Into<Caller<'_>>,
+        request: &HoldRequest,
+        payment: Option<&Presented>,
+    ) -> Result<HoldResponse, Error> {
+        let charge = self.paid_charge(caller.into(), &request.of, Some(&request.terms), payment).await?;
         let receipt = self.charge(charge).await?;
         let id = receipt.hold.ok_or(Error::Internal)?.id;
         let hold = self.store.hold(&id).await?.ok_or(Error::NoSuchRequest)?;
@@ -135,6 +147,48 @@ impl Service {
     pub async fn release_held(&self, id: &str) -> Result<HoldResponse, Error> {
         let hold = self.find_hold(id).await?;
         self.update_hold(hold, HoldAction::Release).await
+    }
+
+    /// Settles the request that a proxy asked about, by the status of its response: 502, 503 and 504 release what is
+    /// held, any other one charges it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use metering_core::service::{AdmissionKind, Proxied, RequestHead};
+    /// use metering_core::wire::SettleRequest;
+    /// # use metering_core::{Catalogue, ClientSource, MemoryStore, Service, ServiceConfig};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1,
+    /// #         "endpoints": [{"path": "/price", "method": "GET", "metered": true, "price": "0.5"}]}"#,
+    /// # )?;
+    /// # let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+    /// # let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// # let head = RequestHead { key: Some(&key), address: None, method: "GET", body: None, path: "/price", query: None,
+    /// #     source: ClientSource::Direct, idempotency_key: None, payment: None };
+    /// let proxied = Proxied { hold: Some(Duration::from_secs(60)), ..Proxied::default() };
+    /// let admission = service.find(head).proxied(proxied).admit().await?;
+    /// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
+    /// let request_id = receipt.hold.ok_or("it is held")?.id.to_string();
+    /// let settled = service.settle_proxied(&SettleRequest { request_id, status: 502 }).await?;
+    /// assert_eq!(settled.credit_balance.to_string(), "2");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRequest`], [`Error::ValidationFailed`], or when the meter or the store fails.
+    pub async fn settle_proxied(&self, ended: &SettleRequest) -> Result<HoldResponse, Error> {
+        if !(100..600).contains(&ended.status) {
+            return Err(Error::field("status", "must be an HTTP status, 100 to 599"));
+        }
+        let hold = self.find_hold(&ended.request_id).await?;
+        let action = if is_undelivered(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
+        self.update_hold(hold, action).await
     }
 
     async fn update_hold(&self, hold: Hold, action: HoldAction) -> Result<HoldResponse, Error> {

@@ -8,6 +8,7 @@ use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
 use crate::access::key::{ApiKey, KeyFault, KeyHash};
 use crate::access::key_id::KeyId;
+use crate::access::key_terms::KeyTerms;
 use crate::access::scope::{Scope, Scopes};
 use crate::access::succession::derived_key;
 use crate::charging::delivery::{IdempotencyKey, Repetition};
@@ -66,30 +67,51 @@ impl Service {
     ) -> Result<IssuedKeyResponse, Error> {
         let caller = caller.into();
         let (holder, parent) = self.manager(caller).await?;
-        let mut terms = self.terms_reader().terms(request)?;
-        if request.scopes.is_none() {
-            // Of the default scopes, those that it may give away.
-            let own = terms.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
-            terms.scopes = Scopes::of(own).unwrap_or(terms.scopes);
-        }
+        let terms = self.terms_below(&parent, request)?;
         // Another request with the same idempotency key gets another key.
         let content = serde_json::to_vec(request).map_err(|_| Error::Internal)?;
         let secret = self.new_secret(CHILD, caller.key, &content, idempotency_key)?;
-        let new = NewKey {
-            account: holder.account.id.clone(),
-            parent: Some(parent.id.clone()),
-            secret: secret.hash(),
-            terms,
-            max_keys: self.config.max_keys_per_account,
-            created_at: self.clock.now(),
-        };
-        let key = created(self.store.create_key(new).await?)?;
+        let key = self.key_below(&parent, terms, &secret).await?;
         if idempotency_key.is_some() && !self.is_secret_of(&secret, &key).await? {
             // The key was made by the same request before, and has another secret by now.
             return Err(Error::Repeated(Repetition::UsedUp));
         }
         let data = self.document(&holder.account.id, &key.id).await?;
         Ok(IssuedKeyResponse { key: secret.into(), data })
+    }
+
+    /// Makes a key below a key that its caller may manage keys with: [`Service::signed_in_key`].
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.
+    pub async fn create_key_below(&self, parent: &Key, request: &CreateKeyRequest) -> Result<IssuedKeyResponse, Error> {
+        let terms = self.terms_below(parent, request)?;
+        let secret = ApiKey::generate(&*self.payments.randomness);
+        let key = self.key_below(parent, terms, &secret).await?;
+        let data = self.document(&parent.account, &key.id).await?;
+        Ok(IssuedKeyResponse { key: secret.into(), data })
+    }
+
+    fn terms_below(&self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
+        let mut terms = self.terms_reader().terms(request)?;
+        if request.scopes.is_none() {
+            // Of the default scopes, those that it may give away.
+            let own = terms.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
+            terms.scopes = Scopes::of(own).unwrap_or(terms.scopes);
+        }
+        Ok(terms)
+    }
+
+    async fn key_below(&self, parent: &Key, terms: KeyTerms, secret: &ApiKey) -> Result<Key, Error> {
+        let new = NewKey {
+            account: parent.account.clone(),
+            parent: Some(parent.id.clone()),
+            secret: secret.hash(),
+            terms,
+            max_keys: self.config.max_keys_per_account,
+            created_at: self.clock.now(),
+        };
+        created(self.store.create_key(new).await?)
     }
 
     async fn is_secret_of(&self, secret: &ApiKey, key: &Key) -> Result<bool, Error> {

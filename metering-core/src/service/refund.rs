@@ -102,7 +102,7 @@ impl Service {
     /// let sent = IdempotencyKey::parse("8e03978e")?;
     /// let (key, source, idempotency_key) = (Some(&key), ClientSource::Direct, Some(Ok(&sent)));
     /// let (method, path, address, body) = ("GET", "/price", None, None);
-    /// let head = RequestHead { key, address, method, body, path, query: None, source, idempotency_key };
+    /// let head = RequestHead { key, address, method, body, path, query: None, source, idempotency_key, payment: None };
     /// let AdmissionKind::Charged(receipt) = service.admit(head).await?.kind else { return Err("not charged".into()) };
     /// // Send the response, and then:
     /// service.delivered(&receipt);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::chains::chain::{BlockHash, ChainReader, Heights};
 use crate::error::Error;
 use crate::payments::payment::{
-    ChainView, PaymentError, PaymentRecord, PaymentSettlement, SettlementDecision, SettlementStep, decide,
+    ChainView, PaymentError, PaymentRecord, PaymentSettlement, PaymentUse, SettlementDecision, SettlementStep, decide,
 };
 use crate::service::Service;
 use crate::store::{PaymentSettled, SettlementChange};
@@ -138,6 +138,11 @@ impl Service {
         let tx = record.payment.tx;
         let missing_since = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
         let decision = decide(&record, seen, heights, missing_since);
+        if let (SettlementDecision::Wait { .. }, PaymentUse::Authorization, Some(shop)) =
+            (&decision, record.used_as, &self.shop)
+        {
+            shop.settling.send_again(tx).await;
+        }
         let step = {
             let mut missing = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner);
             match decision {

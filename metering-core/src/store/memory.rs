@@ -16,6 +16,8 @@ use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
+mod authorization_state;
+mod authorizations;
 mod commit;
 mod event_state;
 mod events;

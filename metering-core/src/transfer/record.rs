@@ -21,6 +21,7 @@ use crate::events::webhook::{Webhook, WebhookId};
 use crate::money::credits::Credits;
 use crate::money::ledger::LedgerEntry;
 use crate::money::refill::Refill;
+use crate::offers::{AuthorizationId, AuthorizationRecord};
 use crate::operators::audit::AuditEntry;
 use crate::operators::operator::Operator;
 use crate::payments::payment::{PaymentRecord, UnreadableArrival};
@@ -55,6 +56,10 @@ pub enum Record {
     Plan(Box<Plan>),
     /// The record of a payment.
     Payment(Box<PaymentRecord>),
+    /// An authorization. Its claim is not moved: a pending one is free to claim.
+    Authorization(Box<AuthorizationRecord>),
+    /// The places of a wallet that pays gas.
+    GasPlaces(GasPlacesRecord),
     /// A quote.
     Quote(Box<Quote>),
     /// A linked wallet.
@@ -160,6 +165,20 @@ pub struct WalletLink {
     pub account: AccountId,
 }
 
+/// The places of a wallet's transactions
+/// ([`AuthorizationStore::assign_gas_place`](crate::AuthorizationStore::assign_gas_place)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GasPlacesRecord {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The wallet that pays the gas.
+    pub wallet: Address,
+    /// The first place that no authorization ever had.
+    pub next: u64,
+    /// The places that were given back and not assigned again, in ascending order.
+    pub given_back: Vec<u64>,
+}
+
 /// How far a chain has been scanned for payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanMark {
@@ -237,6 +256,8 @@ impl Record {
             Self::Refill(_) => Section::Refills,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
+            Self::Authorization(_) => Section::Authorizations,
+            Self::GasPlaces(_) => Section::GasPlaces,
             Self::Quote(_) => Section::Quotes,
             Self::Link(_) => Section::Links,
             Self::Challenge(_) => Section::Challenges,
@@ -293,6 +314,7 @@ impl Record {
             Self::Idempotency(record) => vec![("charged", record.result.charged)],
             Self::Hold(hold) => vec![("held", hold.held())],
             Self::Key(record) => vec![("spent", record.meter.map_or(Credits::ZERO, |meter| meter.spent.amount))],
+            Self::Authorization(record) => vec![("credits", record.credits)],
             Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
             _ => Vec::new(),
         }
@@ -323,6 +345,11 @@ impl Record {
             Self::Refill(_) => "rule for recurring credits".to_owned(),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
+            Self::Authorization(record) => {
+                let AuthorizationId { chain_id, payer, nonce, .. } = record.signed.id();
+                format!("authorization {nonce} of {payer} on chain {chain_id}")
+            }
+            Self::GasPlaces(places) => format!("gas places of {} on chain {}", places.wallet, places.chain_id),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),
             Self::Link(link) => format!("link of {} to {}", link.wallet, link.account),
             Self::Challenge(challenge) => format!("challenge of {}", challenge.account),

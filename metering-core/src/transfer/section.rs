@@ -23,6 +23,10 @@ pub enum Section {
     Plans,
     /// Payment records, in the order written.
     Payments,
+    /// Authorizations: by chain, token, payer and nonce.
+    Authorizations,
+    /// The places of wallets that pay gas, by chain and wallet.
+    GasPlaces,
     /// Quotes, by their nonce.
     Quotes,
     /// Linked wallets, in the order of linking.
@@ -60,7 +64,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -71,6 +75,8 @@ impl Section {
         Self::Refills,
         Self::Plans,
         Self::Payments,
+        Self::Authorizations,
+        Self::GasPlaces,
         Self::Quotes,
         Self::Links,
         Self::Challenges,
@@ -101,6 +107,8 @@ impl Section {
             Self::Refills => "refills",
             Self::Plans => "plans",
             Self::Payments => "payments",
+            Self::Authorizations => "authorizations",
+            Self::GasPlaces => "gas_places",
             Self::Quotes => "quotes",
             Self::Links => "links",
             Self::Challenges => "challenges",

@@ -285,6 +285,70 @@ fn webhooks_events_and_deliveries_are_named_without_what_they_contain() {
     assert!(place(Section::Webhooks).max(place(Section::Events)) < place(Section::Deliveries));
 }
 
+#[tokio::test]
+async fn authorizations_and_gas_places_are_copied_named_and_compared() {
+    use crate::chains::{Address, TokenUnits, WalletSignature};
+    use crate::offers::{
+        Authorization, AuthorizationNonce, AuthorizationRecord, AuthorizationState, GasPlace, IdentifierHash,
+        SignedAuthorization,
+    };
+    let [payer, token] = [Address::from_bytes([1; 20]), Address::from_bytes([2; 20])];
+    let nonce = AuthorizationNonce::from_bytes([3; 32]);
+    let (value, valid_before) = (TokenUnits::new(5), u64::MAX);
+    let authorization = Authorization { from: payer, to: token, value, valid_after: 0, valid_before, nonce };
+    let signature = WalletSignature::parse(&format!("0x{}", "ab".repeat(65))).unwrap();
+    let record = AuthorizationRecord {
+        signed: SignedAuthorization { chain_id: 7, token, authorization, signature },
+        account: id(1),
+        credits: Credits::BASE_CALL,
+        request: Some(crate::charging::delivery::Fingerprint::from_bytes([6; 16])),
+        identifier: Some(IdentifierHash::from_bytes([7; 32])),
+        received_at: NOON,
+        state: AuthorizationState::Pending,
+        tx: None,
+        gas: Some(GasPlace { wallet: token, nonce: 4 }),
+        submissions: Vec::new(),
+    };
+    let places = GasPlacesRecord { chain_id: 7, wallet: token, next: 5, given_back: vec![1, 3] };
+    let records = || [Record::Authorization(Box::new(record.clone())), Record::GasPlaces(places.clone())];
+    assert_eq!(records().map(|record| record.section()), [Section::Authorizations, Section::GasPlaces]);
+    let [named, places_named] = records().map(|record| record.subject());
+    assert_eq!(named, format!("authorization {nonce} of {payer} on chain 7"));
+    assert_eq!(places_named, format!("gas places of {token} on chain 7"));
+    let shown = format!("{:?}", records());
+    assert!(!shown.contains("abab") && !shown.contains("171"), "{shown}");
+    let (from, to) = (Lists::of(1, records()), Lists::of(1, []));
+    copy(&from, &to, &mut unwatched).await.unwrap();
+    let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
+    assert!(comparison.is_equal(), "{comparison:?}");
+    let copied = comparison.sections.iter().find(|section| section.section == Section::Authorizations).unwrap();
+    assert_eq!((copied.to.records, copied.to.amounts["credits"].atoms()), (1, Credits::BASE_CALL.atoms().into()));
+    to.change(Section::Authorizations, |records| {
+        let Record::Authorization(record) = &mut records[0] else { panic!() };
+        record.gas = None;
+    });
+    to.change(Section::GasPlaces, |records| {
+        let Record::GasPlaces(places) = &mut records[0] else { panic!() };
+        places.given_back.pop();
+    });
+    let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
+    let differences: Vec<_> = comparison.differences().map(ToString::to_string).collect();
+    assert_eq!(differences, [format!("{named} differs"), format!("{places_named} differs")]);
+    let place = |section| Section::ALL.iter().position(|other| *other == section).unwrap();
+    assert!(place(Section::Accounts) < place(Section::Authorizations));
+    assert!(place(Section::Payments) < place(Section::Authorizations));
+}
+
+#[test]
+fn every_section_is_written_once_and_has_a_name_of_its_own() {
+    let mut sections = Section::ALL.to_vec();
+    sections.sort_unstable();
+    sections.dedup();
+    assert_eq!(sections.len(), Section::ALL.len());
+    let names: std::collections::BTreeSet<_> = sections.iter().map(|section| section.as_str()).collect();
+    assert_eq!(names.len(), sections.len());
+}
+
 #[test]
 fn solutions_are_not_shown_in_full() {
     let record = Record::Solution(SolutionRecord { solution: [0xab; 32], expires_at: NOON });

@@ -9,6 +9,8 @@ mod operators;
 mod payments;
 mod plans;
 mod refills;
+mod rehearsal;
+mod reload;
 mod report;
 mod requests;
 mod usage;
@@ -26,6 +28,8 @@ pub use operators::{
 pub use payments::AssignRequest;
 pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
 pub use refills::{RefillDocument, RefillRequest, RefillRow};
+pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
+pub use reload::ReloadDocument;
 pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};

@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::plans::PlansDocument;
+use crate::wire::x402::PaymentRequiredV1;
 
 /// What is required: credits for a request, or confirmations of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -36,6 +37,10 @@ pub struct ErrorBody {
     /// Seconds until a retry may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_sec: Option<u64>,
+    /// The most that the request may cost, as its client says, with `max_cost_exceeded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub max_cost: Option<Credits>,
     /// Which rate limit is reached: `minute` or `day`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_window: Option<&'static str>,
@@ -86,6 +91,10 @@ pub struct ErrorBody {
     /// URL to register a payment at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topup_url: Option<String>,
+    /// What can be paid with the next request, for clients of x402 version 1.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub payable: Option<PaymentRequiredV1>,
     /// The plans, with their chains and terms. Only with `insufficient_credits`, whose schema includes them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
@@ -101,6 +110,7 @@ impl ErrorBody {
             message: message.into(),
             fields: None,
             retry_after_sec: None,
+            max_cost: None,
             limit_window: None,
             rate_limits: None,
             limit: None,
@@ -116,6 +126,7 @@ impl ErrorBody {
             nearest_route: None,
             plans_url: None,
             topup_url: None,
+            payable: None,
             offer: None,
         }
     }

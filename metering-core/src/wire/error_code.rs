@@ -52,8 +52,20 @@ pub enum ErrorCode {
     KeyExpired,
     /// The balance is not above zero, or does not cover what is to be held.
     InsufficientCredits,
+    /// The request has no key. Pay with it, or send one.
+    PaymentRequired,
+    /// The payment that came with the request is not valid, or would fail. Nothing was taken.
+    PaymentRefused,
+    /// The payment that came with the request was credited before.
+    PaymentCredited,
+    /// The payment that came with the request is not confirmed yet.
+    SettlementPending,
+    /// Payments that come with requests cannot be executed at the moment.
+    SettlementUnavailable,
     /// The budget of the key, or of one above it, does not cover the price.
     KeyBudgetExhausted,
+    /// The request costs more than its client allows with `Max-Cost`.
+    MaxCostExceeded,
     /// The key lacks the scope for this request, or may not call this route.
     KeyScope,
     /// The key may not be used from this address.
@@ -158,7 +170,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 73] = [
+    pub const ALL: [Self; 79] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -181,7 +193,13 @@ impl ErrorCode {
         Self::Unauthorized,
         Self::KeyExpired,
         Self::InsufficientCredits,
+        Self::PaymentRequired,
+        Self::PaymentRefused,
+        Self::PaymentCredited,
+        Self::SettlementPending,
+        Self::SettlementUnavailable,
         Self::KeyBudgetExhausted,
+        Self::MaxCostExceeded,
         Self::KeyScope,
         Self::KeyNetwork,
         Self::Forbidden,
@@ -259,7 +277,13 @@ impl ErrorCode {
             Self::Unauthorized => ("unauthorized", 401),
             Self::KeyExpired => ("key_expired", 401),
             Self::InsufficientCredits => ("insufficient_credits", 402),
+            Self::PaymentRequired => ("payment_required", 402),
+            Self::PaymentRefused => ("payment_refused", 402),
+            Self::PaymentCredited => ("payment_credited", 409),
+            Self::SettlementPending => ("settlement_pending", 503),
+            Self::SettlementUnavailable => ("settlement_unavailable", 503),
             Self::KeyBudgetExhausted => ("key_budget_exhausted", 402),
+            Self::MaxCostExceeded => ("max_cost_exceeded", 412),
             Self::KeyScope => ("key_scope", 403),
             Self::KeyNetwork => ("key_network", 403),
             Self::Forbidden => ("forbidden", 403),

@@ -11,6 +11,8 @@ use crate::money::credits::Credits;
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
 /// The idempotency key of a request, which keeps its retry from being charged again.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
+/// The most that a request may cost, in credits; above that, it is refused for free.
+pub const MAX_COST_HEADER: &str = "max-cost";
 /// The balance after the charge, in credits.
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.

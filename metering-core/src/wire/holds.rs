@@ -238,7 +238,18 @@ pub struct ReleaseRequest {
     pub id: String,
 }
 
-/// The response to `POST /internal/billing/hold`, `/capture` and `/release`.
+/// The body of `POST /internal/billing/settle`: how the request that a proxy asked about ended.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SettleRequest {
+    /// The id of the request, from the header `X-BDS-Request-Id` of the response that admitted it.
+    pub request_id: String,
+    /// The status of the response, 100 to 599. With 502, 503 or 504 the request costs nothing.
+    pub status: u16,
+}
+
+/// The response to `POST /internal/billing/hold`, `/capture`, `/release` and `/settle`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldResponse {

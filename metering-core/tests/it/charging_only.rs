@@ -1,4 +1,5 @@
-//! A backend that implements [`Store`] and nothing else is enough for a service that neither sells plans nor has signups.
+//! A backend that implements [`Store`] and nothing else is enough for a service that neither sells plans nor has
+//! signups.
 
 use std::sync::Arc;
 
@@ -42,7 +43,17 @@ async fn a_service_charges_and_refunds_on_a_store_for_charging_alone() {
     let service = Service::start(store, catalogue, ServiceConfig::default());
     let (key, source) = (Some(&key), ClientSource::Direct);
     let (method, path, address) = ("GET", "/price", None);
-    let head = RequestHead { key, address, method, path, query: None, source, idempotency_key: None, body: None };
+    let head = RequestHead {
+        key,
+        address,
+        method,
+        path,
+        query: None,
+        source,
+        idempotency_key: None,
+        body: None,
+        payment: None,
+    };
     let AdmissionKind::Charged(receipt) = service.admit(head).await.unwrap().kind else { panic!("not charged") };
     assert_eq!(service.balance(key).await.unwrap().credit_balance, receipt.balance);
     service.refund(receipt).await.unwrap();

@@ -40,6 +40,7 @@ fn every_contract_has_one_test() {
     let lists = [
         "conformance/contracts.rs",
         "conformance/contracts/keys.rs",
+        "conformance/contracts/authorizations.rs",
         "conformance/contracts/events.rs",
         "conformance/contracts/holds.rs",
         "conformance/contracts/refills.rs",

@@ -15,6 +15,8 @@ mod layer;
 mod memory_store;
 mod meter;
 mod money;
+#[cfg(feature = "tower")]
+mod offers;
 mod payments;
 mod signups;
 mod statements;

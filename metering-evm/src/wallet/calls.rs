@@ -4,7 +4,7 @@ use metering_core::chains::{Address, TokenUnits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::Call;
+use crate::call::{Call, word_of};
 use crate::encoding::{Amount, Quantity, data, quantity};
 
 /// `balanceOf(address)` (EIP-20).
@@ -67,9 +67,10 @@ impl Call {
         Self::new("eth_call", json!([transaction.json(), "latest"]))
     }
 
-    /// How much gas a transaction would use.
+    /// How much gas a transaction would use on the newest block. By default, some nodes execute pending transactions
+    /// first, among them one that this transaction is to replace.
     pub(crate) fn estimate(transaction: &Attempt<'_>) -> Self {
-        Self::new("eth_estimateGas", json!([transaction.json()]))
+        Self::new("eth_estimateGas", json!([transaction.json(), "latest"]))
     }
 
     /// Sends a transaction.
@@ -110,12 +111,6 @@ pub(crate) fn units(Amount(word): Amount) -> TokenUnits {
 /// Converts a quantity to a count.
 pub(crate) const fn count(Quantity(number): Quantity) -> u64 {
     number
-}
-
-fn word_of(address: Address) -> [u8; 32] {
-    let mut word = [0; 32];
-    word[12..].copy_from_slice(address.as_bytes());
-    word
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ pub enum WalletError {
     /// Decrypting the file would take far more memory or time than usual.
     #[error("The key file was not opened: decrypting it would take {0}, more than any wallet uses.")]
     TooCostly(String),
+    /// The file is encrypted, and there is no password.
+    #[error("The key file is encrypted, and needs its password.")]
+    NoPassword,
     /// The password does not open the file.
     #[error("The password does not open the key file: try another. If it is right, the file has been modified.")]
     WrongPassword,

@@ -32,6 +32,20 @@ fn price(base_fee: Option<u128>, usual: u128, tip: Option<u128>) -> GasPrice {
     }
 }
 
+/// A price at which nodes accept a transaction instead of those with these prices: at least an eighth more than each of
+/// them, also as tip. Nodes require a tenth.
+pub(crate) fn outbid(price: GasPrice, replaced: &[GasPrice]) -> GasPrice {
+    let more = |than: u128| than.saturating_add(than.div_ceil(8).max(1));
+    let most = replaced.iter().map(|old| more(old.most())).fold(price.most(), u128::max);
+    match price {
+        GasPrice::Legacy(_) => GasPrice::Legacy(most),
+        GasPrice::Dynamic { tip, .. } => {
+            let tip = replaced.iter().map(|old| more(old.tip())).fold(tip, u128::max);
+            GasPrice::Dynamic { tip, most: most.max(tip) }
+        }
+    }
+}
+
 /// The gas limit of a transaction that would use `estimate` now: a quarter more, since earlier transactions may change
 /// how much it uses.
 pub(crate) const fn gas_limit(estimate: u64) -> u64 {
@@ -58,6 +72,28 @@ mod tests {
         ];
         for (base_fee, usual, tip, expected) in table {
             assert_eq!(price(base_fee, usual, tip), expected, "{base_fee:?} {usual} {tip:?}");
+        }
+    }
+
+    #[test]
+    fn a_replacement_pays_an_eighth_more_than_all_before_it() {
+        let dynamic = |tip, most| GasPrice::Dynamic { tip, most };
+        let (legacy, max) = (GasPrice::Legacy, u128::MAX);
+        // price now, prices of the replaced ones, price
+        let table = [
+            (dynamic(3, 23), vec![], dynamic(3, 23)),
+            (dynamic(3, 23), vec![dynamic(3, 23)], dynamic(4, 26)),
+            (dynamic(3, 23), vec![dynamic(8, 80), dynamic(16, 16)], dynamic(18, 90)),
+            (dynamic(100, 900), vec![dynamic(8, 80)], dynamic(100, 900)),
+            (dynamic(0, 0), vec![dynamic(0, 0)], dynamic(1, 1)),
+            (dynamic(3, 23), vec![legacy(80)], dynamic(90, 90)),
+            (legacy(20), vec![], legacy(20)),
+            (legacy(20), vec![legacy(20)], legacy(23)),
+            (legacy(20), vec![dynamic(1, 80)], legacy(90)),
+            (dynamic(1, 2), vec![dynamic(max, max)], dynamic(max, max)),
+        ];
+        for (now, replaced, expected) in table {
+            assert_eq!(outbid(now, &replaced), expected, "{now:?} {replaced:?}");
         }
     }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use k256::ecdsa::{SigningKey, VerifyingKey};
-use metering_core::chains::{Address, signing_digest};
+use metering_core::chains::{Address, TokenDomain, WalletSignature, signing_digest};
+use metering_core::offers::Authorization;
 use sha3::{Digest, Keccak256};
 use zeroize::Zeroizing;
 
@@ -79,6 +80,17 @@ impl Wallet {
         }
     }
 
+    /// The wallet of a key file: either a private key as text, or an encrypted key file, which needs its password.
+    ///
+    /// # Errors
+    /// As [`Wallet::from_hex`] or [`Wallet::from_keystore`]; [`WalletError::NoPassword`] if one is missing.
+    pub fn from_key_file(content: &[u8], password: Option<&str>) -> Result<Self, WalletError> {
+        if content.trim_ascii_start().starts_with(b"{") {
+            return Self::from_keystore(content, password.ok_or(WalletError::NoPassword)?);
+        }
+        Self::from_hex(str::from_utf8(content).map_err(|_| WalletError::Malformed)?)
+    }
+
     /// Its address.
     #[must_use]
     pub const fn address(&self) -> Address {
@@ -91,6 +103,17 @@ impl Wallet {
         let signature = self.sign_digest(signing_digest(text));
         let v = 27 + u8::from(signature.y_is_odd);
         format!("0x{}{}{v:02x}", hex::encode(signature.r), hex::encode(signature.s))
+    }
+
+    /// Signs an authorization to transfer tokens (EIP-3009), for the token's contract.
+    ///
+    /// # Panics
+    /// Never: a signature has 65 bytes.
+    #[must_use]
+    pub fn sign_authorization(&self, authorization: &Authorization, token: &TokenDomain) -> WalletSignature {
+        let signature = self.sign_digest(authorization.digest(token));
+        let v = 27 + u8::from(signature.y_is_odd);
+        WalletSignature::from_bytes([&signature.r[..], &signature.s, &[v]].concat()).expect("a signature has 65 bytes")
     }
 
     /// Signs a digest, with the lower of the two possible `s` (EIP-2). The same digest always gives the same signature
@@ -125,7 +148,7 @@ fn address_of(key: &VerifyingKey) -> Address {
 
 #[cfg(test)]
 mod tests {
-    use metering_core::chains::{WalletSignature, signer};
+    use metering_core::chains::signer;
     use proptest::prelude::*;
 
     use super::*;
@@ -177,6 +200,30 @@ mod tests {
     }
 
     #[test]
+    fn a_key_file_has_a_key_or_is_encrypted() {
+        let keystore =
+            br#" {"crypto": {"cipher": "aes-128-ctr", "cipherparams": {"iv": "6087dab2f9fdbbfaddc31a909735c1e6"},
+            "ciphertext": "5318b4d5bcd28de64ee5559e671353e16f075ecae9f99c7a79a38af5f869aa46", "kdf": "pbkdf2",
+            "kdfparams": {"c": 262144, "dklen": 32, "prf": "hmac-sha256",
+                "salt": "ae3cd4e7013836a3df6bd7241b12db061dbe2c6785853cce422d148a624ce0bd"},
+            "mac": "517ead924a9d0dc3124507e3393d175ce3ff7c1e96529c6c555ce9e51205e9b2"},
+            "id": "3198bc9c-6672-5ab3-d995-4942343ae5b6", "version": 3}"#;
+        let key = format!("0x{KEY}\n");
+        let address = |content: &[u8], password| {
+            Wallet::from_key_file(content, password).map(|wallet| wallet.address().to_string())
+        };
+        let (plain, encrypted) =
+            ("0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f", "0x008aeeda4d805471df9b2a5b0f38a0c3bcba786b");
+        assert_eq!(address(key.as_bytes(), None).as_deref(), Ok(plain));
+        assert_eq!(address(keystore, Some("testpassword")).as_deref(), Ok(encrypted));
+        assert_eq!(address(keystore, None), Err(WalletError::NoPassword));
+        assert_eq!(address(keystore, Some("guess")), Err(WalletError::WrongPassword));
+        for content in [&b""[..], b"\xff", b"key"] {
+            assert_eq!(address(content, None), Err(WalletError::Malformed));
+        }
+    }
+
+    #[test]
     fn a_wallet_is_shown_as_its_address() {
         let wallet = Wallet::from_hex(KEY).unwrap();
         assert_eq!(format!("{wallet:?}"), "Wallet(0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f)");
@@ -192,6 +239,27 @@ mod tests {
             "1c",
         );
         assert_eq!(wallet.sign_message("Some data"), expected);
+    }
+
+    #[test]
+    fn authorization_is_signed_as_published_clients_do() {
+        // What `@x402/evm` 2.27.0 signed with the second account of anvil.
+        let key = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
+        let expected = "37ee65cd4e139b9478e44acabdd5f6802993591aaeb2f01a38b38069ba9501a513649d70b1d7e4b6ffa34836f9d218bdee8263d490cbe1fca234446e13c137801b";
+        let wallet = Wallet::from_hex(key).unwrap();
+        let contract = "0x036CbD53842c5426634e7929541eC2318f3dCF7e".parse().unwrap();
+        let usdc = TokenDomain { name: "USDC".to_owned(), version: "2".to_owned(), chain_id: 84_532, contract };
+        let authorization = Authorization {
+            from: wallet.address(),
+            to: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C".parse().unwrap(),
+            value: metering_core::chains::TokenUnits::new(50_000),
+            valid_after: 0,
+            valid_before: 1_750_000_300,
+            nonce: "0x01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3da".parse().unwrap(),
+        };
+        let signature = wallet.sign_authorization(&authorization, &usdc);
+        assert_eq!(hex::encode(signature.as_bytes()), expected);
+        assert!(authorization.is_signed_by_key(&usdc, &signature));
     }
 
     proptest! {

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use metering_core::chains::{Address, TokenUnits};
 
-use super::calls::{Attempt, count, transfer, units};
+use super::calls::{Attempt, transfer, units};
 use super::error::PayError;
 use super::fees;
 use super::key::Wallet;
 use super::payment::{PaymentOrder, SignedPayment, hash_of};
-use super::transaction::{GasPrice, Transaction};
+use super::simulation::{self, output_of};
+use super::transaction::Transaction;
 use crate::call::Call;
-use crate::encoding::{Amount, Data, Quantity};
+use crate::contract::first_word;
+use crate::encoding::Amount;
 use crate::failure::{Failure, RpcError};
 use crate::results::BatchResults;
 use crate::rpc_url::RpcUrl;
@@ -75,22 +77,12 @@ struct Balances {
     token: Option<TokenUnits>,
 }
 
-/// The result of simulating the payment.
-struct Simulation {
-    /// The returned data and the gas estimate, or why the payment would fail.
-    outcome: Result<(Vec<u8>, u64), RpcError>,
-    price: GasPrice,
-    nonce: u64,
-}
-
 impl Payer {
     /// A payer on the chain with this id, through the source at `url`. Does not connect yet.
     ///
     /// # Errors
     /// When the HTTP client cannot be set up.
     pub fn new(url: &RpcUrl, chain_id: u64, request_timeout: Duration) -> Result<Self, PayError> {
-        // Fails if another part of the process has already installed a provider. Any provider will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let source = Source::new(url, chain_id, ATTEMPTS, request_timeout).map_err(PayError::Source)?;
         Ok(Self { source, chain_id, fee_limit: FEE_LIMIT })
     }
@@ -121,7 +113,8 @@ impl Payer {
             Some(token) => (token, 0, transfer(order.recipient, order.amount)),
             None => (order.recipient, order.amount.get(), Vec::new()),
         };
-        let trial = self.simulate(&Attempt { from, to, value, input: &input }).await?;
+        let attempt = Attempt { from, to, value, input: &input };
+        let trial = simulation::run(&self.source, &attempt).await.map_err(|failure| self.failed(&failure))?;
         let gas = self.gas(order, trial.outcome)?;
         let fee_max = TokenUnits::new(u128::from(gas).saturating_mul(trial.price.most()));
         self.check_fee(fee_max, value, balances.native)?;
@@ -158,20 +151,6 @@ impl Payer {
         self.source.send_batch(&calls, read).await.map_err(|failure| self.failed(&failure))
     }
 
-    async fn simulate(&self, attempt: &Attempt<'_>) -> Result<Simulation, PayError> {
-        let mut calls = vec![Call::simulate(attempt), Call::estimate(attempt), Call::next_nonce(attempt.from)];
-        calls.extend(fees::calls());
-        let read = |results: &mut BatchResults<'_>| {
-            let output = output_of(results)?;
-            let gas = refusal(results.next_or_error::<Quantity>()?)?;
-            let nonce = count(results.next()?);
-            let price = fees::read(results)?;
-            let outcome = output.and_then(|output| Ok((output, count(gas?))));
-            Ok(Simulation { outcome, price, nonce })
-        };
-        self.source.send_batch(&calls, read).await.map_err(|failure| self.failed(&failure))
-    }
-
     /// The gas limit of the payment, if it would succeed.
     fn gas(&self, order: &PaymentOrder, outcome: Result<(Vec<u8>, u64), RpcError>) -> Result<u64, PayError> {
         let (output, estimate) =
@@ -203,23 +182,6 @@ impl fmt::Debug for Payer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Payer").field("source", &self.source).field("chain_id", &self.chain_id).finish_non_exhaustive()
     }
-}
-
-/// The data that a contract returns, or why it reverts.
-fn output_of(results: &mut BatchResults<'_>) -> Result<Result<Vec<u8>, RpcError>, Failure> {
-    Ok(refusal(results.next_or_error::<Data>()?)?.map(|Data(output)| output))
-}
-
-/// Separates reverts by a contract from failures of the source.
-fn refusal<T>(output: Result<T, RpcError>) -> Result<Result<T, RpcError>, Failure> {
-    match output {
-        Err(error) if !error.is_revert() => Err(Failure::Rpc(error)),
-        output => Ok(output),
-    }
-}
-
-fn first_word(output: &[u8]) -> Option<[u8; 32]> {
-    output.first_chunk().copied()
 }
 
 /// Whether it is the word 1, as contracts write `true`.

@@ -7,7 +7,7 @@ use sha3::{Digest, Keccak256};
 use super::key::Signature;
 
 /// The first byte of an EIP-1559 transaction (EIP-2718).
-const DYNAMIC_FEE: u8 = 2;
+pub(super) const DYNAMIC_FEE: u8 = 2;
 
 /// An unsigned transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,14 @@ impl GasPrice {
         match self {
             Self::Legacy(price) => price,
             Self::Dynamic { most, .. } => most,
+        }
+    }
+
+    /// The highest tip per unit.
+    pub(crate) const fn tip(self) -> u128 {
+        match self {
+            Self::Legacy(price) => price,
+            Self::Dynamic { tip, .. } => tip,
         }
     }
 }

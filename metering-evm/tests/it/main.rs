@@ -3,7 +3,10 @@
 
 mod contracts;
 mod credited;
+mod facilitator;
 mod failures;
+#[cfg(feature = "wallet")]
+mod gas_wallet;
 mod malformed;
 mod node;
 #[cfg(feature = "wallet")]
@@ -13,4 +16,5 @@ mod scene;
 mod secrets;
 mod settled;
 mod several_sources;
+mod tokens;
 mod transaction;

@@ -124,6 +124,15 @@ pub(crate) async fn of_working_secret<C: GenericClient>(
     rows.first().map(read).transpose()
 }
 
+/// The newest secret of an account's first key that works, if the account is not revoked.
+pub(crate) async fn first_secret<C: GenericClient>(client: &C, account: &AccountId) -> Result<Option<KeyHash>> {
+    let sql = "SELECT s.hash FROM account a JOIN key_secret s ON s.account = a.id AND s.key = 0 \
+               WHERE a.org_id = $1 AND a.revoked_at IS NULL AND s.revoked_at IS NULL AND s.expires_at IS NULL \
+               ORDER BY s.created_at DESC LIMIT 1";
+    let rows = all(client, sql, &[&account.as_str()]).await?;
+    rows.first().map(|row| bytes(row, 0).map(KeyHash::from_bytes)).transpose()
+}
+
 /// The key that has, or had, a secret.
 pub(crate) async fn of_secret<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<Option<Key>> {
     let sql = format!(

@@ -5,7 +5,7 @@ use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::TxRef;
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
-use metering_core::{Credits, Timestamp};
+use metering_core::{Account, Credits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::access::{accounts, wallets};
@@ -44,16 +44,26 @@ pub(crate) async fn list<C: GenericClient>(
 
 /// Credits a payment to an existing account.
 pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
+    let facts = credit_facts(write, &credit).await?;
+    match decision::credit_payment(credit, facts) {
+        Decided::Accepted(changes) => write_credit(write, changes).await.map(PaymentCredited::Account),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// What is read before a payment is credited. Locks the account's meter.
+pub(crate) async fn credit_facts(write: &SerializedWrite<'_>, credit: &PaymentCredit) -> Result<CreditFacts<i64>> {
     let client = write.client();
-    let facts = CreditFacts {
+    Ok(CreditFacts {
         account: accounts::locked(client, &credit.account).await?,
         record: by_tx(client, &credit.payment.tx).await?,
         quote: quotes::paid_by(client, &credit.payment).await?,
-    };
-    let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
-        Decided::Accepted(changes) => changes,
-        Decided::Refused(refusal) => return Ok(refusal),
-    };
+    })
+}
+
+/// Writes the credit of a payment: entry, link, record and quote. Returns the account after it.
+pub(crate) async fn write_credit(write: &SerializedWrite<'_>, changes: CreditChanges<i64>) -> Result<Account> {
+    let CreditChanges { posted, record, link, quote } = changes;
     ledger::write(write, &posted).await?;
     if let Some(wallet) = link {
         wallets::link(write, &wallet, posted.row).await?;
@@ -62,7 +72,7 @@ pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -
     if let Some((nonce, state)) = quote {
         quotes::consume(write, &nonce, posted.row, record.payment.tx, &state).await?;
     }
-    Ok(PaymentCredited::Account(posted.account))
+    Ok(posted.account)
 }
 
 /// Inserts a record. `account` is the row number of its account.

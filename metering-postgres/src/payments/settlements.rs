@@ -1,10 +1,10 @@
-//! The settlement status of credited payments.
+//! The settlement status of credited payments, and of the authorizations that they were credited for.
 
 use metering_core::Timestamp;
 use metering_core::backend::decision::{self, Decided, SettleChanges, SettleFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::money::LedgerKind;
-use metering_core::payments::PaymentRecord;
+use metering_core::payments::{PaymentRecord, PaymentUse};
 use metering_core::store::{Cursor, Page, PaymentSettled, SettlementChange};
 
 use crate::access::accounts;
@@ -12,6 +12,7 @@ use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::ledger;
 use crate::money::sum::{SUM, wide_sum};
+use crate::offers::states;
 use crate::payments::records::{by_tx, record, select};
 use crate::rows::{Values, all, execute, one};
 use crate::transactions::serialized::SerializedWrite;
@@ -46,6 +47,9 @@ pub(crate) async fn settle(write: &SerializedWrite<'_>, change: SettlementChange
         ledger::write(write, posted).await?;
     }
     update(client, &record).await?;
+    if record.used_as == PaymentUse::Authorization {
+        states::payment_took(write, record.payment.tx, &change.step).await?;
+    }
     Ok(PaymentSettled::Changed(account))
 }
 

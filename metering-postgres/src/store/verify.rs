@@ -1,5 +1,5 @@
-//! Verifies that every balance equals the sum of ledger, usage and open holds, that no budget counts less than was used,
-//! and that every payment counted once.
+//! Verifies that every balance equals the sum of ledger, usage and open holds, that no budget counts less than was
+//! used, and that every payment counted once, also for its authorization.
 
 mod budgets;
 
@@ -65,6 +65,13 @@ const SETTLEMENT_MISMATCHES: &str = "SELECT chain_id, tx_hash FROM payment p WHE
 const REVERSED_UNRECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL \
      AND kind = ANY($1) AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id \
      AND p.tx_hash = l.tx_hash AND p.account = l.account) ORDER BY id";
+
+/// Payments of authorizations that are credited although the payment is reversed, or the other way around, or whose
+/// payment is another account's. The schema ensures that a credited authorization has a payment.
+const AUTHORIZATION_MISMATCHES: &str = "SELECT p.chain_id, p.tx_hash FROM payment_authorization x \
+     JOIN payment p ON p.chain_id = x.tx_chain_id AND p.tx_hash = x.tx_hash \
+     WHERE (x.state = 'credited') <> (p.settlement <> 'reversed') OR p.account <> x.account \
+     OR p.used_as <> 'authorization' ORDER BY p.id";
 
 pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification> {
     let orphans: i64 = one(client, ORPHANS, &[]).await?.try_get(0)?;
@@ -137,7 +144,7 @@ async fn held<C: GenericClient>(client: &C) -> Result<HashMap<i64, i128>> {
 async fn payments<C: GenericClient>(client: &C) -> Result<()> {
     let purchases: Vec<&str> = LedgerKind::PURCHASES.map(LedgerKind::as_str).to_vec();
     let settlements: Vec<&str> = LedgerKind::SETTLEMENTS.map(LedgerKind::as_str).to_vec();
-    let checks: [(&str, Values<'_>, &str); 5] = [
+    let checks: [(&str, Values<'_>, &str); 6] = [
         (NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account"),
         (NOT_RECORDED, &[&purchases], "have a purchase in the ledger, but are not recorded"),
         (COUNTED_TWICE, &[&purchases], "have more than one purchase in the ledger"),
@@ -147,6 +154,7 @@ async fn payments<C: GenericClient>(client: &C) -> Result<()> {
             &[&purchases, &settlements],
             "are reversed in their record or in the ledger, but not in both",
         ),
+        (AUTHORIZATION_MISMATCHES, &[], "do not match the state or the account of their authorization"),
     ];
     for (sql, values, problem) in checks {
         let found = all(client, sql, values).await?;

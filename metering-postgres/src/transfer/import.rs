@@ -1,8 +1,8 @@
 //! Imports another store: claims this one for the move, clears it, and writes the records batch by batch.
 //!
 //! Each batch is a serialized write (see `serialized`), so the outcome of a commit without a response is looked up, and
-//! the batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all other
-//! writes, are refused.
+//! the batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all
+//! other writes, are refused.
 
 mod access;
 mod books;
@@ -10,6 +10,7 @@ mod claim;
 mod events;
 mod inspection;
 mod keys;
+mod offers;
 mod operators;
 mod sales;
 mod target_state;
@@ -180,8 +181,8 @@ async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -
         client.batch_execute(&format!("TRUNCATE {}", target_state::TABLES.join(", "))).await?;
     }
     if matches!(found, TargetState::Empty | TargetState::Unfinished) {
-        // A server that was started on this database by mistake has registered recipients and the operator's webhook, but
-        // nothing else.
+        // A server that was started on this database by mistake has registered recipients and the operator's webhook,
+        // but nothing else.
         client.batch_execute("TRUNCATE recipient; DELETE FROM webhook").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
                    ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
@@ -216,6 +217,8 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Refills => books::refills(write, records).await?,
         Section::Plans => sales::plans(write, records).await?,
         Section::Payments => sales::payments(write, records).await?,
+        Section::Authorizations => offers::authorizations(write, records).await?,
+        Section::GasPlaces => offers::gas_places(write, records).await?,
         Section::Quotes => sales::quotes(write, records).await?,
         Section::Links => sales::links(write, records).await?,
         Section::ScanMarks => sales::scan_marks(write, records).await?,

@@ -1,6 +1,7 @@
 //! Tests of the PostgreSQL backend: the storage contract, and what only several nodes and a network can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod authorizations;
 mod bad_postings;
 mod contract;
 mod event_deliveries;

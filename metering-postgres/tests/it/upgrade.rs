@@ -129,7 +129,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 10)));
+    assert_eq!(inspection.upgrade(), Some((2, 11)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -230,15 +230,15 @@ async fn every_account_of_version_six_gets_its_first_key() {
 }
 
 /// Creates the schema of version 7, as a server of that version leaves it.
-fn version_seven(url: &str) {
+pub(crate) fn version_seven(url: &str) {
     version_six(url);
     let script = include_str!("../../src/migrations/0007_keys.sql");
     run_in(url, &format!("{script}\nUPDATE metering_schema SET version = 7;"));
 }
 
-/// Entries 5, a refund, and 4, a charge, of 3 atoms each in the tail, and the result of a request. The bytes are those of
-/// version 7.
-const BOOKS_OF_SEVEN: &str = "\
+/// Entries 5, a refund, and 4, a charge, of 3 atoms each in the tail, and the result of a request. The bytes are those
+/// of version 7.
+pub(crate) const BOOKS_OF_SEVEN: &str = "\
 INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 7000);
 INSERT INTO api_key (account, number, id, name, scopes, routes, networks, disabled, requests_per_minute, requests_per_day,
     max_in_flight, budget, created_at)
@@ -263,7 +263,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "10");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "11");
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
@@ -357,7 +357,7 @@ async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-fn charge_of(atoms: i64) -> Charge {
+pub(crate) fn charge_of(atoms: i64) -> Charge {
     let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
     let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
     Charge { key, price, line: line(), request_path: "/x".into(), request_id, delivery, address, in_flight, hold }

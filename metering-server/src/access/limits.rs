@@ -3,10 +3,12 @@
 //!
 //! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
 //! limits protect against floods. An account's own are counted by account, since it may have many addresses. All are
-//! kept in memory, per process, and lost on restart. The rate limits of an account are different: exact, durable, shared by all processes, and enforced by the store.
+//! kept in memory, per process, and lost on restart. The rate limits of an account are different: exact, durable,
+//! shared by all processes, and enforced by the store.
 
 mod limiter;
 mod network;
+mod payments;
 
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use crate::config::{LimitsConfig, Span};
 use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 pub(crate) use network::Network;
+use payments::PayerKey;
 
 /// A status poll may arrive this much before the announced interval has passed. Network delays vary, and a client that
 /// polls exactly at the interval must not be refused.
@@ -48,6 +51,8 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     leak_reports: Limiter<Network, C>,
     key_changes: Limiter<KeyId, C>,
     webhook_tests: Limiter<AccountId, C>,
+    payments: Limiter<Network, C>,
+    payments_wallet: Limiter<PayerKey, C>,
 }
 
 impl Limits {
@@ -82,8 +87,35 @@ impl<C: Clock + Clone> Limits<C> {
             top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
             leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
             key_changes: Limiter::new(config.key_changes_per_key, clock.clone()),
-            webhook_tests: Limiter::new(config.webhook_tests_per_account, clock),
+            webhook_tests: Limiter::new(config.webhook_tests_per_account, clock.clone()),
+            payments: Limiter::new(config.payments_per_ip, clock.clone()),
+            payments_wallet: Limiter::new(config.payments_per_wallet, clock),
         }
+    }
+
+    /// Applies these limits from now on. Limits that stay as they were keep their counts.
+    pub(crate) fn replace(&self, config: &LimitsConfig) {
+        self.signup.replace(config.signup_per_ip);
+        self.signup_network.replace(config.signup_per_network);
+        self.email.replace(config.signup_per_email);
+        self.email_network.replace(config.signup_per_email_and_network);
+        self.verification.replace(config.verification_per_ip);
+        self.verification_network.replace(config.verification_per_network);
+        self.polls.replace(config.polls_per_ip);
+        self.recovery.replace(config.recovery_per_ip);
+        self.recovery_mail.replace(config.recovery_mails_per_email);
+        self.mail_network.replace(config.mails_per_email_and_network);
+        self.verification_mail.replace(config.verification_mails_per_account);
+        self.verification_mail_address.replace(config.verification_mails_per_email);
+        self.wallet.replace(config.per_wallet);
+        self.quotes.replace(config.quotes_per_wallet_and_network);
+        self.top_up_quotes.replace(config.topup_quotes_per_account);
+        self.top_up_polls.replace(config.topup_polls_per_account);
+        self.leak_reports.replace(config.leak_reports_per_ip);
+        self.key_changes.replace(config.key_changes_per_key);
+        self.webhook_tests.replace(config.webhook_tests_per_account);
+        self.payments.replace(config.payments_per_ip);
+        self.payments_wallet.replace(config.payments_per_wallet);
     }
 
     /// Counts a signup, quote, claim or top-up of a client.
@@ -142,8 +174,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.recovery.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts recovery mail to an address, and returns whether to send it. A refusal locks nobody out: the quota is refilled
-    /// as often as a link expires, so the mailbox has a link that works.
+    /// Counts recovery mail to an address, and returns whether to send it. A refusal locks nobody out: the quota is
+    /// refilled as often as a link expires, so the mailbox has a link that works.
     pub(crate) fn recovery_mail(&self, email: &Email) -> bool {
         self.recovery_mail.check(&email.folded()).is_ok()
     }
@@ -222,8 +254,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.leak_reports.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts a change of keys that this key asks for. Each key has its own quota, so that no key below can keep its owner
-    /// from deleting it.
+    /// Counts a change of keys that this key asks for. Each key has its own quota, so that no key below can keep its
+    /// owner from deleting it.
     ///
     /// # Errors
     /// 429 when the limit is reached.
@@ -269,6 +301,8 @@ impl<C: Clock + Clone> Limits<C> {
         self.leak_reports.forget_idle();
         self.key_changes.forget_idle();
         self.webhook_tests.forget_idle();
+        self.payments.forget_idle();
+        self.payments_wallet.forget_idle();
     }
 }
 

@@ -13,13 +13,15 @@ use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
+use crate::run::Reloader;
 
 /// The parts of a server that operators use.
 #[derive(Debug)]
 pub(crate) struct AdminApp {
     pub(super) app: Arc<App>,
     pub(super) administration: Administration,
-    pub(super) sessions: Sessions,
+    pub(super) reloader: Arc<Reloader>,
+    pub(super) sessions: Arc<Sessions>,
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
@@ -27,32 +29,58 @@ pub(crate) struct AdminApp {
     /// Requests in progress. Each is finished, and logged, although its client hangs up or the server stops.
     pub(super) tasks: TaskTracker,
     /// One report and one scan of a chain at a time: both read a lot, for one person.
-    pub(super) reports: Semaphore,
-    pub(super) scans: Semaphore,
+    pub(super) reports: Arc<Semaphore>,
+    pub(super) scans: Arc<Semaphore>,
     pub(super) openapi: Document,
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
-    pub(super) verifying: tokio::sync::Mutex<()>,
+    pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl AdminApp {
-    pub(super) fn new(app: Arc<App>, store: Arc<dyn FullStore>, config: &Config, openapi: Document) -> Self {
+    pub(super) fn new(
+        app: Arc<App>,
+        store: Arc<dyn FullStore>,
+        config: &Config,
+        openapi: Document,
+        reloader: Arc<Reloader>,
+    ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         Self {
             administration: Administration::new(store)
                 .with_clock(Arc::clone(&app.clock))
                 .with_catalogue(Arc::new(app.service.catalogue().clone())),
-            sessions: Sessions::default(),
+            reloader,
+            sessions: Arc::default(),
             chains: chains.collect(),
             brand: config.brand.name.as_str().to_owned(),
             body_timeout: config.http.body_timeout.duration(),
             tasks: TaskTracker::new(),
-            reports: Semaphore::new(1),
-            scans: Semaphore::new(1),
+            reports: Arc::new(Semaphore::new(1)),
+            scans: Arc::new(Semaphore::new(1)),
             openapi,
             started_at: app.clock.now(),
-            verifying: tokio::sync::Mutex::default(),
+            verifying: Arc::default(),
             app,
+        }
+    }
+
+    /// The same after a reload, with everything that is under way.
+    pub(super) fn reconfigured(&self, app: Arc<App>, config: &Config, openapi: Document) -> Self {
+        Self {
+            administration: self.administration.clone().with_catalogue(Arc::new(app.service.catalogue().clone())),
+            app,
+            reloader: Arc::clone(&self.reloader),
+            sessions: Arc::clone(&self.sessions),
+            chains: self.chains.clone(),
+            brand: config.brand.name.as_str().to_owned(),
+            body_timeout: self.body_timeout,
+            tasks: self.tasks.clone(),
+            reports: Arc::clone(&self.reports),
+            scans: Arc::clone(&self.scans),
+            openapi,
+            started_at: self.started_at,
+            verifying: Arc::clone(&self.verifying),
         }
     }
 

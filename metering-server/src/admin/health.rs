@@ -11,6 +11,7 @@ use super::app::AdminApp;
 use crate::api;
 use crate::endpoints::Request;
 use crate::http::{Problem, Reply, json};
+use crate::pay::GasState;
 
 /// How long a chain may take to respond.
 const CHAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,6 +30,8 @@ pub(super) struct HealthDocument {
     started_at: String,
     /// The configured chains.
     chains: Vec<ChainHealth>,
+    /// The wallets that pay the gas of payments with requests, as of the last minute.
+    gas_wallets: Vec<GasWalletHealth>,
 }
 
 /// The health of a chain.
@@ -45,6 +48,25 @@ pub(super) struct ChainHealth {
     /// The newest block whose payments are credited; null if the chain cannot be read.
     confirmed_block: Option<u64>,
     /// Why it cannot be read; null if it can.
+    problem: Option<String>,
+}
+
+/// The health of a wallet that pays gas.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct GasWalletHealth {
+    /// The chain's id (EIP-155).
+    chain_id: u64,
+    /// The name of its configuration section.
+    name: String,
+    /// The wallet's address (EIP-55).
+    wallet: String,
+    /// What it has, in the smallest unit of the chain's coin, as a string; null if it was never read.
+    balance: Option<String>,
+    /// How many payments it can pay the gas of at the fees of now, as a string; null if it was never read.
+    transactions: Option<String>,
+    /// Whether that is fewer than 20, so that it should be refilled.
+    is_low: bool,
+    /// Why it could not be read; null if it could.
     problem: Option<String>,
 }
 
@@ -81,6 +103,26 @@ pub(super) async fn health(app: &AdminApp, request: Request) -> Result<Reply, Pr
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.started_at.to_string(),
         chains: chains.await,
+        gas_wallets: app
+            .app
+            .gas
+            .wallets()
+            .into_iter()
+            .map(|(chain_id, state)| gas_wallet(app, chain_id, state))
+            .collect(),
     };
     Ok(json(StatusCode::OK, &document))
+}
+
+fn gas_wallet(app: &AdminApp, chain_id: u64, state: GasState) -> GasWalletHealth {
+    let section = app.chains.iter().find(|(_, chain)| chain.chain_id == chain_id);
+    GasWalletHealth {
+        chain_id,
+        name: section.map(|(name, _)| name.clone()).unwrap_or_default(),
+        wallet: state.wallet.to_checksummed(),
+        balance: state.funds.map(|funds| funds.balance.get().to_string()),
+        transactions: state.funds.map(|funds| funds.transactions().to_string()),
+        is_low: state.is_low(),
+        problem: state.problem,
+    }
 }

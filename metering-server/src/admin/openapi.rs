@@ -23,6 +23,7 @@ use super::routes::ENDPOINTS;
         (name = "accounts", description = "Accounts, their records, and actions on them"),
         (name = "plans", description = "Plans"),
         (name = "catalogue", description = "The catalogue of metered routes"),
+        (name = "configuration", description = "The server's configuration"),
         (name = "payments", description = "Payments on chains"),
         (name = "webhooks", description = "Webhooks and their deliveries"),
         (name = "reports", description = "The business, and the server's health"),

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use super::app::AdminApp;
 use super::{
-    accounts, audit, documents, health, keys, operators, payments, plans, refills, reports, requests, session, webhooks,
+    accounts, audit, documents, health, keys, operators, payments, plans, refills, reload, reports, requests, session,
+    webhooks,
 };
 use crate::endpoints::{Table, endpoint};
 
@@ -56,6 +57,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(reports::report).compressed(),
         endpoint!(reports::usage).compressed(),
         endpoint!(reports::verify),
+        endpoint!(reload::reload),
         endpoint!(health::health),
         endpoint!(audit::audit).compressed(),
         endpoint!(audit::audit_csv).compressed(),

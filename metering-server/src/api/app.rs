@@ -18,10 +18,11 @@ use crate::http::{ClientAddress, Problem};
 use crate::operations::clock_watch::ClockWatch;
 use crate::operations::readiness::Readiness;
 use crate::pages::Pages;
+use crate::pay::GasWatch;
 use crate::signups::bot::BotChallenge;
 
 /// The parts of a running server.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     pub(crate) gateway: Arc<Gateway>,
@@ -32,18 +33,20 @@ pub(crate) struct App {
     pub(crate) metrics: PrometheusHandle,
     /// Whether `/metrics` is served on the API's address.
     pub(crate) metrics_here: bool,
-    pub(crate) documents: Documents,
+    pub(crate) documents: Arc<Documents>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) clock_watch: Arc<ClockWatch>,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: Arc<Readiness>,
     pub(crate) progress: Arc<ChainProgress>,
+    /// The wallets that pay the gas of payments.
+    pub(crate) gas: Arc<GasWatch>,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,
     /// Counts of the attempts of this process to deliver webhooks; `None` if it delivers none.
     pub(crate) courier: Option<Arc<CourierStats>>,
     /// Has webhooks sent now, if this process sends any.
     pub(crate) wake_courier: Wake,
-    pub(crate) pages: Pages,
+    pub(crate) pages: Arc<Pages>,
 }
 
 impl App {

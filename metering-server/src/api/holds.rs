@@ -9,6 +9,7 @@ use metering_core::wire::{
 
 use super::billing::{caller, check_secret};
 use crate::api::app::App;
+use crate::api::payable::Payable;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
 use crate::http::{Problem, Reply, json};
@@ -56,11 +57,12 @@ pub(crate) async fn request(app: &App, request: Request) -> Result<Reply, Proble
     (status = 200, description = "Held", body = HoldResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
-    (status = 402, description = "`insufficient_credits`: the balance does not cover the hold; `key_budget_exhausted`", body = ErrorBody),
+    (status = 402, description = "`insufficient_credits`: the balance does not cover the hold; `key_budget_exhausted`, `payment_refused`; offers as in the 402 of metered routes", body = ErrorBody),
     (status = 403, description = "`forbidden`: the secret is wrong; `key_scope`, `key_network`", body = ErrorBody),
     (status = 404, description = "`not_found`: no secret is configured", body = ErrorBody),
+    (status = 409, description = "`payment_credited`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+    (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`, `settlement_pending`, `settlement_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> {
     let key = caller(app, &request.headers)?;
@@ -78,7 +80,11 @@ pub(crate) async fn hold(app: &App, request: Request) -> Result<Reply, Problem> 
             return Err(problem);
         }
     };
-    Ok(json(StatusCode::OK, &app.service.hold_for(key.as_ref(), &hold).await?))
+    let payable = Payable::read(&app.service, app.service.asked_by(&hold.of), &request.headers)?;
+    match app.service.hold_paid(key.as_ref(), &hold, payable.payment()).await {
+        Ok(held) => Ok(payable.charged(json(StatusCode::OK, &held), held.credit_balance)),
+        Err(error) => Err(payable.refused(error)),
+    }
 }
 
 /// Capture what a held request cost

@@ -1,6 +1,7 @@
 //! Keys of the caller's account: the caller's own, and those below it.
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
+use metering_core::Error;
 use metering_core::access::Scope;
 use metering_core::wire::{
     ChangeKeyRequest, CreateKeyRequest, DeletedKeyResponse, ErrorBody, IssuedKeyResponse, KeyResponse, KeysDocument,
@@ -21,22 +22,46 @@ use crate::operations::metrics::counted;
 /// It may do at most what the caller's key may do, and stops working when that one does. The secret is shown only once.
 /// To get it again after a lost response, send an `Idempotency-Key` of at least 32 random characters, and repeat the
 /// request with it.
-#[utoipa::path(post, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
-    ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
+///
+/// Without a key, a wallet that paid for requests signs in, and gets a key below the first key of its account. The
+/// message to sign is in the extension `sign-in-with-x` of any 402 for a request without a key.
+#[utoipa::path(post, path = "/keys", tag = "keys", security(("bearer" = []), ("api_key" = []), ("sign_in_with_x" = [])), params(
+    ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret. Only with a key"),
 ), request_body = CreateKeyRequest, responses(
     (status = 201, description = "The key and its secret", body = IssuedKeyResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`: also if it would allow more than the caller's key does", body = ErrorBody),
-    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`: also if the wallet was not signed in, as `message` explains; `key_expired`", body = ErrorBody),
     (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 404, description = "`no_linked_wallet`: the wallet that signed in has no account", body = ErrorBody),
     (status = 409, description = "`conflict`: the account has as many keys as it may have, or the chain of keys is too long; `idempotency_key_used`: the key that this `Idempotency-Key` made was rotated or deleted", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 502, description = "`rpc_error`: the chain of a wallet that is a contract cannot be read", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn create_key(app: &App, request: Request) -> Result<Reply, Problem> {
+    let is_keyless = request.sender()?.key.is_none();
+    let values = |name: &'static str| request.headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    if let Some(sign_in) = app.service.sign_in(values).filter(|_| is_keyless) {
+        return create_key_of_wallet(app, &request, sign_in).await;
+    }
     let sender = manager(app, &request).await?;
     let idempotency_key = request.idempotency_key()?;
     let wanted: CreateKeyRequest = read(&request.body)?;
     let made = app.service.create_key(&sender, &wanted, idempotency_key.as_ref()).await;
+    Ok(json::<IssuedKeyResponse>(StatusCode::CREATED, &counted("key_creation", made)?))
+}
+
+/// Makes a key for the account of a wallet that signed in.
+async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Result<Reply, Problem> {
+    app.limits.recovery(&request.client()?)?;
+    let parent = app.service.signed_in_key(sign_in, request.sender()?.address).await?;
+    app.limits.key_changes(&parent.id)?;
+    if request.idempotency_key()?.is_some() {
+        // The secret would be derived from this header alone.
+        return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());
+    }
+    let wanted: CreateKeyRequest = read(&request.body)?;
+    let made = app.service.create_key_below(&parent, &wanted).await;
     Ok(json::<IssuedKeyResponse>(StatusCode::CREATED, &counted("key_creation", made)?))
 }
 
@@ -126,8 +151,9 @@ pub(crate) async fn delete_key(app: &App, request: Request) -> Result<Reply, Pro
 /// Replace the key that this request is sent with
 ///
 /// The old secret stops working with this response, or `grace_seconds` later, and its streams end within five seconds.
-/// Until then it can call and read only. The new one is shown only once, so send an `Idempotency-Key` of at least 32 random characters, and keep it until you have stored the new key: if
-/// the response is lost, the same request, with the old key and the same `Idempotency-Key`, returns the same new key.
+/// Until then it can call and read only. The new one is shown only once, so send an `Idempotency-Key` of at least 32
+/// random characters, and keep it until you have stored the new key: if the response is lost, the same request, with
+/// the old key and the same `Idempotency-Key`, returns the same new key.
 #[utoipa::path(post, path = "/keys/current/rotate", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("Idempotency-Key" = Option<String>, Header, min_length = 32, max_length = 258, description = "Makes a lost response available again. At least 32 random characters, such as a UUID; keep it secret"),
 ), request_body = Option<RotateKeyRequest>, responses(
@@ -190,8 +216,8 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Report a leaked key
 ///
-/// For whoever found a key where it should not be; no other credentials are needed. The key, and all keys below it, stop
-/// working at once, until their owner rotates it.
+/// For whoever found a key where it should not be; no other credentials are needed. The key, and all keys below it,
+/// stop working at once, until their owner rotates it.
 #[utoipa::path(post, path = "/keys/leaked", tag = "keys", request_body = LeakedKeyRequest, responses(
     (status = 200, description = "Whether the key was live, and no longer is", body = LeakedKeyResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),

@@ -2,10 +2,15 @@
 
 mod bounds;
 mod metered;
+mod offers;
 mod operation_id;
 mod price;
 
+use std::fmt;
+
 use metering_core::Catalogue;
+use metering_core::service::Service;
+use metering_core::wire::x402::PaymentRequiredV1;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
@@ -16,12 +21,13 @@ use utoipa::{Modify, OpenApi};
 
 use crate::api;
 use crate::api::routes::ENDPOINTS;
+use crate::authorize;
 use crate::config::{Config, Surface};
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Metering", description = "API keys, prepaid credits and metered routes.", license(name = "MIT OR Apache-2.0")),
-    components(schemas(ErrorBody)),
+    components(schemas(ErrorBody, PaymentRequiredV1)),
     modifiers(&Security),
     tags(
         (name = "metered", description = "Metered routes: each accepted request is charged"),
@@ -51,6 +57,7 @@ impl Modify for Security {
         let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.add_security_scheme("bearer", bearer);
         components.add_security_scheme("api_key", header("X-API-Key"));
+        components.add_security_scheme("sign_in_with_x", header("SIGN-IN-WITH-X"));
         components.add_security_scheme("billing_secret", header("X-BDS-Internal-Billing-Secret"));
     }
 }
@@ -103,7 +110,7 @@ fn verify_page() -> openapi::path::Operation {
 }
 
 /// The document with the service's name and URL, and without the paths of surfaces that this process does not serve.
-pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
+fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
     let mut document = document(catalogue);
     config.brand.name.as_str().clone_into(&mut document.info.title);
     let url = config.public_url.as_deref().map(|url| url.trim_end_matches('/')).filter(|url| !url.is_empty());
@@ -114,7 +121,39 @@ pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi
         let surface = if api::is_path(path) { Surface::Metering } else { Surface::Gateway };
         api::is_everywhere(path) || config.serves(surface)
     });
+    if config.serves(Surface::Authorize) {
+        let mut asked = authorize::describe();
+        asked.paths.paths.values_mut().flat_map(bounds::operations).for_each(mark_internal);
+        document.merge(asked);
+    }
     document
+}
+
+/// The document of a server, to which offers are added once they are known.
+pub(crate) struct Description(openapi::OpenApi);
+
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Description").field(&self.0.info.title).finish()
+    }
+}
+
+impl Description {
+    pub(crate) fn new(catalogue: &Catalogue, config: &Config) -> Self {
+        Self(served(catalogue, config))
+    }
+
+    /// The document as JSON.
+    pub(crate) fn to_json(&self) -> serde_json::Result<String> {
+        self.0.to_json()
+    }
+
+    /// The same with what the metered routes of the catalogue can be paid with.
+    pub(crate) fn with_offers(&self, service: &Service) -> serde_json::Result<String> {
+        let mut document = self.0.clone();
+        offers::add(&mut document, service.catalogue(), service.offers(), service.payment_protocols());
+        document.to_json()
+    }
 }
 
 /// Marks an operation that is not for customers, with the extension that Redoc and others know.
@@ -246,6 +285,11 @@ mod tests {
         let metered = &document["paths"]["/mpp/ethPrice"]["get"]["responses"]["402"];
         let parts = &metered["content"]["application/json"]["schema"]["allOf"];
         assert_eq!(parts.as_array().map(Vec::len), Some(2), "402 includes the plans: {metered}");
+        let ways_to_pay = &document["components"]["schemas"]["WaysToPay"];
+        assert_eq!(ways_to_pay["required"], serde_json::Value::Null, "without a key there are no plans");
+        for member in ["plans", "chains", "terms_url", "x402Version", "accepts"] {
+            assert!(ways_to_pay["properties"][member].is_object(), "{member}: {ways_to_pay}");
+        }
     }
 
     #[test]

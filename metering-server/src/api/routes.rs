@@ -53,6 +53,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::top_up),
         endpoint!(api::top_up_quote),
         endpoint!(api::top_up_quote_status),
+        endpoint!(api::offers).compressed(),
+        endpoint!(api::pay),
         endpoint!(api::initiate),
         endpoint!(api::bot_challenge),
         endpoint!(api::pending),
@@ -71,11 +73,15 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::hold),
         endpoint!(api::capture),
         endpoint!(api::release),
+        endpoint!(api::settle),
+        endpoint!(api::pay_internal),
         endpoint!(api::health).everywhere(),
         endpoint!(api::ready).everywhere(),
         endpoint!(api::metrics).everywhere().compressed(),
         endpoint!(api::openapi_json).everywhere(),
         endpoint!(api::catalogue).everywhere(),
+        endpoint!(api::x402).everywhere(),
+        endpoint!(api::x402_json).everywhere(),
     ])
 });
 

@@ -48,6 +48,10 @@ pub struct LimitsConfig {
     pub key_changes_per_key: Quota,
     /// Tests of webhooks and resent deliveries, per account, from all clients together.
     pub webhook_tests_per_account: Quota,
+    /// New payments that come with requests, per client address.
+    pub payments_per_ip: Quota,
+    /// New payments that come with requests, per wallet that pays.
+    pub payments_per_wallet: Quota,
     /// How many keys an account may have at a time. Not a rate: all processes of a database count together.
     pub max_keys_per_account: NonZeroU32,
 }
@@ -87,6 +91,10 @@ impl Default for LimitsConfig {
             // Deleted keys stay in the database, so this bounds how fast an account can fill it.
             key_changes_per_key: quota(300, minute),
             webhook_tests_per_account: quota(10, minute),
+            // A client without a key pays for each request. Each new payment costs about four calls of the chain's
+            // node.
+            payments_per_ip: quota(120, minute),
+            payments_per_wallet: quota(60, minute),
             max_keys_per_account: NonZeroU32::new(1_000).expect("not zero"),
         }
     }

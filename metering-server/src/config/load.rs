@@ -1,5 +1,6 @@
 //! Loads the configuration from file, environment and flags, and validates it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,15 +9,18 @@ use http::HeaderValue;
 use metering_client::ServiceUrl;
 use metering_config::{ConfigError, Sources};
 use metering_evm::ChainConfigError;
+use sha3::{Digest, Sha3_256};
 use url::Url;
+use zeroize::Zeroizing;
 
 use crate::config::{BotCheckKind, Config, Secret, SignupConfig, Surface};
+use crate::run::flatten;
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
 ///
 /// Without any flag it listens on 127.0.0.1:8787, keeps its data in ./metering-data and serves a built-in feed of
 /// sample data. Create a key with `metering admin account create`.
-#[derive(Debug, Default, Parser)]
+#[derive(Debug, Clone, Default, Parser)]
 #[command(version, name = "metering-server")]
 pub struct Arguments {
     /// The configuration file (TOML)
@@ -37,7 +41,7 @@ pub struct Arguments {
     /// The catalogue of metered routes (JSON) [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// The surfaces to serve: any of metering,gateway,mcp [default: all]
+    /// The surfaces to serve: any of metering,gateway,mcp,authorize [default: metering,gateway,mcp]
     #[arg(long, value_name = "LIST")]
     pub surfaces: Option<String>,
     /// Print the effective configuration with secrets masked, and exit
@@ -46,12 +50,14 @@ pub struct Arguments {
 }
 
 /// The effective configuration, and the variables that were ignored.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
+    /// Digests of the values that were set, by key: a secret has no other form in which two can be compared.
+    pub(crate) digests: BTreeMap<String, [u8; 32]>,
 }
 
 /// Reads the effective configuration.
@@ -72,7 +78,11 @@ pub fn load(
         .flag("catalogue", arguments.catalogue.as_ref().map(path_text));
     let config: Config = sources.read()?;
     check(&config).map_err(|error| sources.named(error))?;
-    Ok(Loaded { config, ignored: sources.ignored().to_vec() })
+    let mut values = BTreeMap::new();
+    flatten("", sources.read()?, &mut values);
+    let digest = |value: toml::Value| Sha3_256::digest(Zeroizing::new(value.to_string()).as_bytes()).into();
+    let digests = values.into_iter().map(|(key, value)| (key, digest(value))).collect();
+    Ok(Loaded { config, ignored: sources.ignored().to_vec(), digests })
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
@@ -109,9 +119,11 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
     }
     check_mcp(config)?;
+    config.authorize.check(config)?;
     check_signup(&config.signup)?;
     check_mail(config)?;
     config.webhooks.check()?;
+    config.pay.check(config)?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {
@@ -170,7 +182,7 @@ fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {
 
 fn check_mcp(config: &Config) -> Result<(), ConfigError> {
     if config.surfaces.is_empty() {
-        return Err(ConfigError::key("surfaces", "must list at least one of metering, gateway, mcp"));
+        return Err(ConfigError::key("surfaces", "must list at least one of metering, gateway, mcp, authorize"));
     }
     for (key, url) in [("mcp.gateway", &config.mcp.gateway), ("mcp.metering", &config.mcp.metering)] {
         if let Some(text) = url {
@@ -180,8 +192,8 @@ fn check_mcp(config: &Config) -> Result<(), ConfigError> {
     if config.mcp.metering.is_some() && config.mcp.gateway.is_none() {
         return Err(ConfigError::key("mcp.metering", "requires mcp.gateway"));
     }
-    let apart = config.serves(Surface::Metering) != config.serves(Surface::Gateway);
-    if config.serves(Surface::Mcp) && config.mcp.gateway.is_none() && (config.is_mcp_alone() || apart) {
+    let both = config.serves(Surface::Metering) && config.serves(Surface::Gateway);
+    if config.serves(Surface::Mcp) && config.mcp.gateway.is_none() && !both {
         return Err(needs_gateway());
     }
     Ok(())

@@ -17,11 +17,15 @@ pub enum Surface {
     Gateway,
     /// The routes as MCP tools.
     Mcp,
+    /// The endpoint that proxies ask before they forward a request.
+    Authorize,
 }
 
 impl Surface {
-    /// All of them, the default.
-    pub const ALL: [Self; 3] = [Self::Metering, Self::Gateway, Self::Mcp];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Metering, Self::Gateway, Self::Mcp, Self::Authorize];
+    /// Those that a process serves by default. `Authorize` trusts what its callers say, so it must be asked for.
+    pub const DEFAULT: [Self; 3] = [Self::Metering, Self::Gateway, Self::Mcp];
 
     /// Its name, in the configuration and in metrics.
     #[must_use]
@@ -30,6 +34,7 @@ impl Surface {
             Self::Metering => "metering",
             Self::Gateway => "gateway",
             Self::Mcp => "mcp",
+            Self::Authorize => "authorize",
         }
     }
 }

@@ -15,6 +15,12 @@ use crate::config::List;
 pub struct TrustedProxies(List<Network>);
 
 impl TrustedProxies {
+    /// Whether no proxy is trusted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether `address` is a trusted proxy. IPv4-mapped IPv6 addresses match IPv4 networks and the other way round.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -24,7 +24,7 @@ use crate::config::GatewayConfig;
 use crate::gateway::delivery::BodyError;
 use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::{delivery, headers};
-use crate::http::{ClientAddress, Problem, Response};
+use crate::http::{ClientAddress, Connection, Problem, Response};
 use body::UpstreamBody;
 use connection::UpstreamConnection;
 use pool::Pool;
@@ -137,7 +137,8 @@ impl HttpUpstream {
         let address = head.extensions.get::<ClientAddress>();
         let charged = head.extensions.get::<Charged>();
         let account = charged.map(|charged| &charged.account);
-        let mut headers = headers::forwarded(&head.headers, self.host.clone(), address, account);
+        let scheme = head.extensions.get::<Connection>().map_or("http", Connection::scheme);
+        let mut headers = headers::forwarded(&head.headers, self.host.clone(), scheme, address, account);
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }

@@ -7,7 +7,7 @@ use metering_core::catalogue::{Report, is_same_header, starts_like_header};
 use crate::http::ClientAddress;
 
 /// Tells the upstream which account pays.
-const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
+pub(crate) const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
 
 /// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
 const HOP_BY_HOP: [&str; 10] = [
@@ -23,9 +23,10 @@ const HOP_BY_HOP: [&str; 10] = [
     "upgrade",
 ];
 
-/// Headers that a client must not send to the upstream: its key, and information that only a proxy in front of the
-/// upstream has. The layer has dropped the headers that change which request the upstream runs.
-const NOT_FORWARDED: [&str; 26] = [
+/// Headers that a client must not send to the upstream: its key, its payment, and information that only a proxy in
+/// front of the upstream has. The layer has dropped the headers that change which request the upstream runs.
+const NOT_FORWARDED: [&str; 32] = [
+    "accept-payment",
     "authorization",
     "cf-connecting-ip",
     "client-ip",
@@ -38,16 +39,21 @@ const NOT_FORWARDED: [&str; 26] = [
     "front-end-https",
     "host",
     "https",
+    "max-cost",
+    "payment-authorization",
+    "payment-signature",
     // CGI programs would use it as their HTTP proxy (httpoxy, CVE-2016-5385).
     "proxy",
     "remote-addr",
     "remote-user",
+    "sign-in-with-x",
     "true-client-ip",
     "x-api-key",
     "x-bds-internal-billing-secret",
     "x-client-ip",
     "x-cluster-client-ip",
     "x-originating-ip",
+    "x-payment",
     "x-real-ip",
     "x-remote-addr",
     "x-remote-ip",
@@ -89,10 +95,11 @@ const OWN_PREFIXES: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-",
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 8;
 
-/// The headers to send to the upstream; `host` is its `Host` header.
+/// The headers to send to the upstream; `host` is its `Host` header, and `scheme` that of the client's URL.
 pub(crate) fn forwarded(
     incoming: &HeaderMap,
     host: HeaderValue,
+    scheme: &'static str,
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
 ) -> HeaderMap {
@@ -107,7 +114,7 @@ pub(crate) fn forwarded(
     if let Some(host) = incoming.get(header::HOST) {
         headers.insert("x-forwarded-host", host.clone());
     }
-    headers.insert("x-forwarded-proto", HeaderValue::from_static("http"));
+    headers.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     if let Some(account) = account.and_then(|account| HeaderValue::from_str(account.as_str()).ok()) {
         headers.insert(ACCOUNT_HEADER, account);
     }
@@ -220,6 +227,13 @@ mod tests {
             ("authorization", "Bearer x"),
             ("x-api-key", "x"),
             ("cookie", "a=b"),
+            ("accept-payment", "evm/charge"),
+            ("payment-signature", "x"),
+            ("x-payment", "x"),
+            ("payment-authorization", "Payment x"),
+            ("sign-in-with-x", "x"),
+            ("accept-payment", "evm/charge"),
+            ("max-cost", "1"),
             ("connection", "close, X-Private"),
             ("x-private", "1"),
             ("te", "trailers"),
@@ -233,7 +247,8 @@ mod tests {
         ]);
         let account = AccountId::generate(&SystemRandomness);
         let client = ClientAddress::find([10, 0, 0, 7].into(), &incoming, &TrustedProxies::default());
-        let headers = forwarded(&incoming, HeaderValue::from_static("upstream:1"), Some(&client), Some(&account));
+        let headers =
+            forwarded(&incoming, HeaderValue::from_static("upstream:1"), "https", Some(&client), Some(&account));
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         let expected = [
@@ -271,7 +286,7 @@ mod tests {
             ("accept", "*/*"),
             ("x_custom", "1"),
         ]);
-        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), None, None);
+        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None);
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "host", "x-forwarded-proto", "x_custom"]);
@@ -289,7 +304,8 @@ mod tests {
             "true-client-ip",
         ];
         for name in names {
-            let headers = forwarded(&map(&[(name, "/v1/export")]), HeaderValue::from_static("upstream"), None, None);
+            let headers =
+                forwarded(&map(&[(name, "/v1/export")]), HeaderValue::from_static("upstream"), "http", None, None);
             assert_eq!(
                 headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
                 ["host", "x-forwarded-proto"],

@@ -47,6 +47,12 @@ impl ClientAddress {
         self.client
     }
 
+    /// Whether the connection comes from a trusted proxy.
+    #[must_use]
+    pub(crate) fn is_from_proxy(&self) -> bool {
+        self.peer_is_trusted
+    }
+
     /// The `X-Forwarded-For` for the upstream: the list received from a trusted proxy, if the peer is one, followed by
     /// the peer.
     #[must_use]

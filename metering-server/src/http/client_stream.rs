@@ -29,6 +29,15 @@ impl ClientStream {
         Self { socket, connection, write_timeout, stall: None, half_closed: false }
     }
 
+    /// The first byte that the client sent, without consuming it; `None` if it closed the connection instead.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub(super) async fn peek_byte(&self) -> io::Result<Option<u8>> {
+        let mut byte = [0];
+        Ok((self.socket.peek(&mut byte).await? > 0).then_some(byte[0]))
+    }
+
     /// Passes on a write's outcome, and fails it when the client has read nothing for the write timeout.
     fn written(&mut self, outcome: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if outcome.is_ready() {

@@ -5,7 +5,7 @@
 //! clients that do not read.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -35,19 +35,54 @@ struct Shared {
     opened: Instant,
     /// When the current stall began, in milliseconds since `opened`.
     stalled_since: AtomicU64,
+    /// Whether it is encrypted.
+    secure: AtomicBool,
+    /// Whether requests share it (HTTP/2). What is read then says nothing about its state.
+    shared: AtomicBool,
     half_closed: CancellationToken,
     cut: CancellationToken,
 }
 
 impl Connection {
     pub(crate) fn new() -> Self {
+        Self::with(false, CancellationToken::new())
+    }
+
+    /// One request of a connection that requests share. Cutting it ends that request's response only.
+    pub(super) fn of_request(&self) -> Self {
+        Self::with(self.0.secure.load(Ordering::Relaxed), self.0.half_closed.clone())
+    }
+
+    fn with(secure: bool, half_closed: CancellationToken) -> Self {
         Self(Arc::new(Shared {
             state: AtomicU8::new(WAITING),
             opened: Instant::now(),
             stalled_since: AtomicU64::new(0),
-            half_closed: CancellationToken::new(),
+            secure: AtomicBool::new(secure),
+            shared: AtomicBool::new(false),
+            half_closed,
             cut: CancellationToken::new(),
         }))
+    }
+
+    /// Records that the connection is encrypted.
+    pub(super) fn is_encrypted(&self) {
+        self.0.secure.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that requests share the connection: from now on, its state is what they say it is.
+    pub(super) fn is_shared(&self) {
+        self.0.shared.store(true, Ordering::Relaxed);
+    }
+
+    /// The scheme of the URLs that its requests were sent to.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.0.secure.load(Ordering::Relaxed) { "https" } else { "http" }
+    }
+
+    /// Resolves when the connection is [cut](Self::cut).
+    pub(super) fn was_cut(&self) -> WaitForCancellationFutureOwned {
+        self.0.cut.clone().cancelled_owned()
     }
 
     /// Closes the connection now, even while a write to it is blocked.
@@ -90,16 +125,34 @@ impl Connection {
         self.0.state.load(Ordering::Relaxed) == SERVING
     }
 
-    /// Records that the server waits for the client to send something.
+    /// Records that nothing more was received for now: the server waits for the client, unless requests share the
+    /// connection.
     pub(super) fn waits(&self) {
-        self.exchange(SERVING, WAITING);
+        if !self.0.shared.load(Ordering::Relaxed) {
+            self.exchange(SERVING, WAITING);
+        }
     }
 
     /// Records that part of a request arrived. Returns `false` when the connection is about to be closed, and no
     /// request may start.
     pub(super) fn received(&self) -> bool {
+        if !self.0.shared.load(Ordering::Relaxed) {
+            self.exchange(WAITING, SERVING);
+        }
+        self.0.state.load(Ordering::Acquire) != CLOSING
+    }
+
+    /// Records that the first of the requests that share the connection begins. Returns `false` when the connection is
+    /// about to be closed, and no request may start.
+    pub(super) fn begins(&self) -> bool {
         self.exchange(WAITING, SERVING);
         self.0.state.load(Ordering::Acquire) != CLOSING
+    }
+
+    /// Records that no request shares the connection any more.
+    pub(super) fn rests(&self) {
+        self.exchange(SERVING, WAITING);
+        self.exchange(STALLED, WAITING);
     }
 
     /// Records that the client has stopped reading its response.

@@ -60,3 +60,49 @@ impl CrossOrigin {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Method;
+    use http_body_util::Full;
+    use metering_core::wire::{PAYMENT_REQUEST_HEADERS, PAYMENT_REQUIRED_HEADER};
+
+    use super::*;
+    use crate::http::into_response;
+
+    const PAGE: &str = "https://app.example";
+
+    #[tokio::test]
+    async fn pages_may_send_payments_and_read_offers() {
+        let origins: [WebOrigin; 1] = [PAGE.parse().unwrap()];
+        let cross_origin = CrossOrigin::new(&origins);
+        let sent = PAYMENT_REQUEST_HEADERS.join(",");
+        let request = |method: Method| {
+            Request::builder()
+                .method(method)
+                .header("origin", PAGE)
+                .header("access-control-request-method", "GET")
+                .header("access-control-request-headers", &sent)
+                .body(Full::new(Bytes::new()))
+                .unwrap()
+        };
+        let refused = |_| async {
+            let mut reply = http::Response::new(Bytes::new());
+            *reply.status_mut() = http::StatusCode::PAYMENT_REQUIRED;
+            reply.headers_mut().insert(PAYMENT_REQUIRED_HEADER, HeaderValue::from_static("e30="));
+            into_response(reply)
+        };
+        let preflight = cross_origin.respond(request(Method::OPTIONS), refused).await;
+        assert_eq!(preflight.status(), 200, "it is not the request itself");
+        assert_eq!(preflight.headers()["access-control-allow-headers"], sent.as_str());
+        // A page without credentials (cookies) reads all headers if this is a star.
+        let response = cross_origin.respond(request(Method::GET), refused).await;
+        assert_eq!(
+            (response.status(), &response.headers()["access-control-expose-headers"]),
+            (http::StatusCode::PAYMENT_REQUIRED, &"*".parse().unwrap())
+        );
+        assert!(response.headers().contains_key(PAYMENT_REQUIRED_HEADER));
+        assert!(!response.headers().contains_key("access-control-allow-credentials"));
+    }
+}

@@ -1,4 +1,4 @@
-//! The accept loop: connection limits, timeouts for slow and idle connections, and graceful shutdown.
+//! The accept loop: connection limits, TLS, timeouts for slow and idle connections, and graceful shutdown.
 //!
 //! Used instead of `warp::serve`, which has no timeouts and no connection limit.
 
@@ -16,13 +16,16 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{HttpConfig, TrustedProxies};
 use crate::http::client_stream::ClientStream;
 use crate::http::connections::{ConnectionPermit, Connections};
-use crate::http::{ClientAddress, Response};
+use crate::http::multiplexed::Multiplexed;
+use crate::http::tls::{self, Tls};
+use crate::http::{ClientAddress, Connection, Response};
 
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -42,30 +45,48 @@ pub(crate) type Shutdown = CancellationToken;
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: TcpListener,
-    http: http1::Builder,
+    protocols: Protocols,
     connections: Arc<Connections>,
     proxies: Arc<TrustedProxies>,
     write_timeout: Duration,
     grace: Duration,
 }
 
+/// How connections are served.
+#[derive(Debug, Clone)]
+struct Protocols {
+    tls: Option<Tls>,
+    http1: http1::Builder,
+    http2: Multiplexed,
+    header_timeout: Duration,
+}
+
 impl Listener {
-    /// Binds `address`, a host and a port, for at most `connections` connections.
+    /// Binds `address`, a host and a port, for at most `connections` connections, with TLS if there is a certificate.
     ///
     /// # Errors
     /// When the address cannot be bound, for example because another process has it.
-    pub(crate) async fn bind(address: &str, connections: NonZeroUsize, config: &HttpConfig) -> std::io::Result<Self> {
+    pub(crate) async fn bind(
+        address: &str,
+        connections: NonZeroUsize,
+        config: &HttpConfig,
+        tls: Option<Tls>,
+    ) -> std::io::Result<Self> {
         let write_timeout = config.write_timeout.duration();
         let socket = listen(address, write_timeout).await?;
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            .header_read_timeout(config.header_timeout.duration())
+        let header_timeout = config.header_timeout.duration();
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(header_timeout)
             .max_buf_size(config.max_header_bytes)
             // A client may half-close after sending its request and still wait for the response.
             .half_close(true);
+        let http2 = Multiplexed::new(config, connections.get());
+        let protocols = Protocols { tls, http1, http2, header_timeout };
         let connections = Arc::new(Connections::new(connections.get(), config.max_connections_per_address.get()));
         let proxies = Arc::new(config.trusted_proxies.clone());
-        Ok(Self { socket, http, connections, proxies, write_timeout, grace: config.shutdown_grace.duration() })
+        Ok(Self { socket, protocols, connections, proxies, write_timeout, grace: config.shutdown_grace.duration() })
     }
 
     /// The bound address.
@@ -90,19 +111,21 @@ impl Listener {
                 () = shutdown.cancelled() => break,
             };
             let Some((stream, peer, permit)) = accepted else { continue };
-            let (proxies, handler, connection) =
-                (Arc::clone(&self.proxies), handler.clone(), permit.connection.clone());
-            let handler = move |mut request: Request<Incoming>| {
+            let (proxies, handler) = (Arc::clone(&self.proxies), handler.clone());
+            let handler = move |mut request: Request<Incoming>, connection: Connection| {
                 let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
                 request.extensions_mut().insert(address);
                 request.extensions_mut().insert(metering_core::access::ClientAddress(address.ip()));
-                request.extensions_mut().insert(connection.clone());
+                request.extensions_mut().insert(connection);
                 handler(request)
             };
             // Otherwise the last packet of each response waits until the client acknowledges the one before.
             let _ = stream.set_nodelay(true);
             let stream = ClientStream::new(stream, permit.connection.clone(), self.write_timeout);
-            tokio::spawn(connection_task(self.http.clone(), stream, peer, handler, connections.watcher(), permit));
+            let watcher = connections.watcher();
+            let serving =
+                self.protocols.clone().serve(stream, permit.connection.clone(), handler, watcher, shutdown.clone());
+            tokio::spawn(run(serving, peer, permit));
         }
         drop(self.socket);
         if tokio::time::timeout(self.grace, connections.shutdown()).await.is_err() {
@@ -163,30 +186,66 @@ fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<Tc
     Ok(listener)
 }
 
-fn connection_task<H, F>(
-    http: http1::Builder,
-    stream: ClientStream,
-    peer: SocketAddr,
+impl Protocols {
+    /// Serves a connection until it ends.
+    ///
+    /// Boxed because the compiler cannot prove that the future inside `run` is `Send`.
+    fn serve<H, F>(
+        self,
+        stream: ClientStream,
+        connection: Connection,
+        handler: H,
+        watcher: Watcher,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, hyper::Result<()>>
+    where
+        H: Fn(Request<Incoming>, Connection) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let Some(tls) = self.tls else { return serve_http1(&self.http1, stream, connection, handler, watcher) };
+        let (http1, http2, header_timeout) = (self.http1, self.http2, self.header_timeout);
+        Box::pin(async move {
+            let accepted = tokio::select! {
+                accepted = tls.accept(stream, header_timeout) => accepted,
+                () = shutdown.cancelled() => None,
+            };
+            let Some(stream) = accepted else { return Ok(()) };
+            connection.is_encrypted();
+            if !tls::is_http2(&stream) {
+                return serve_http1(&http1, stream, connection, handler, watcher).await;
+            }
+            let served = http2.serve(stream, connection, handler, shutdown).await;
+            // The listener waits for all watchers.
+            drop(watcher);
+            served
+        })
+    }
+}
+
+fn serve_http1<S, H, F>(
+    http: &http1::Builder,
+    stream: S,
+    connection: Connection,
     handler: H,
     watcher: Watcher,
-    permit: ConnectionPermit,
-) -> impl Future<Output = ()>
+) -> BoxFuture<'static, hyper::Result<()>>
 where
-    H: Fn(Request<Incoming>) -> F + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Fn(Request<Incoming>, Connection) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let service = service_fn(move |request| {
-        let reply = handler(request);
+        let reply = handler(request, connection.clone());
         async move { Ok::<_, Infallible>(reply.await) }
     });
-    // Boxed because the compiler cannot prove that the future inside `run` is `Send`.
-    let served: BoxFuture<'static, hyper::Result<()>> =
-        Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)));
-    async move {
-        match permit.connection.run(served).await {
-            Some(Ok(())) => {}
-            Some(Err(error)) => tracing::debug!(%error, %peer, "a connection ended early"),
-            None => tracing::debug!(%peer, "a connection was closed by the server"),
-        }
+    Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)))
+}
+
+/// Runs a connection until it ends or is cut.
+async fn run(serving: BoxFuture<'static, hyper::Result<()>>, peer: SocketAddr, permit: ConnectionPermit) {
+    match permit.connection.run(serving).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::debug!(%error, %peer, "a connection ended early"),
+        None => tracing::debug!(%peer, "a connection was closed by the server"),
     }
 }

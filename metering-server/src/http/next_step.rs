@@ -7,6 +7,7 @@ use metering_core::payments::{PaymentError, RecoveryError};
 pub(super) fn next_step(error: &Error) -> Option<&'static str> {
     match error {
         Error::Payment(error) => after_payment(error),
+        Error::OffersNotMade => Some("GET /credits/plans lists the plans on sale."),
         Error::Recovery(RecoveryError::UnknownChallenge | RecoveryError::Expired) => {
             Some("Request one with POST /api-key/recover/challenge.")
         }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use metering_core::Error;
+use metering_core::service::PaymentNotice;
 use metering_core::wire::{ErrorBody, ErrorCode};
 
 use crate::http::next_step::next_step;
@@ -45,6 +46,14 @@ impl Problem {
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.body.retry_after_sec = Some(seconds);
         self.headers.push(("retry-after", seconds.to_string()));
+        self
+    }
+
+    /// Adds offers, and what became of a payment.
+    #[must_use]
+    pub(crate) fn with_notice(mut self, notice: PaymentNotice) -> Self {
+        self.body.payable = notice.offers;
+        self.headers.extend(notice.headers);
         self
     }
 

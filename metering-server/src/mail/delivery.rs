@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::http::Shutdown;
 use crate::mail::message::Letterhead;
 use crate::mail::transport::Transport;
+use crate::run::Current;
 
 /// Messages of one queue that are sent at the same time. One that waits for another attempt does not count.
 const AT_ONCE: usize = 4;
@@ -29,7 +30,7 @@ const PAUSES: [Duration; 4] =
 pub(super) struct Delivery {
     service: Arc<Service>,
     transport: Transport,
-    letterhead: Letterhead,
+    letterhead: Arc<Current<Letterhead>>,
     ending: Shutdown,
 }
 
@@ -62,7 +63,12 @@ impl Parcel {
 }
 
 impl Delivery {
-    pub(super) fn new(service: Arc<Service>, transport: Transport, letterhead: Letterhead, ending: Shutdown) -> Self {
+    pub(super) fn new(
+        service: Arc<Service>,
+        transport: Transport,
+        letterhead: Arc<Current<Letterhead>>,
+        ending: Shutdown,
+    ) -> Self {
         Self { service, transport, letterhead, ending }
     }
 
@@ -113,7 +119,7 @@ impl Delivery {
             }
             MailMessage::KeyReplaced => None,
         };
-        let message = self.letterhead.message(&mail);
+        let message = self.letterhead.load().message(&mail);
         message.map(Some).map_err(|error| Trouble { may_pass: false, why: error.to_string() })
     }
 

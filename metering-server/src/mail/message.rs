@@ -31,7 +31,8 @@ const TEMPLATES: [(&str, &str); 8] = [
 ];
 
 /// What all messages of a service have in common.
-pub(super) struct Letterhead {
+#[derive(Debug)]
+pub(crate) struct Letterhead {
     from: Mailbox,
     brand: String,
     accent: String,
@@ -41,7 +42,7 @@ pub(super) struct Letterhead {
 
 /// A message cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WriteError {
+pub(crate) enum WriteError {
     #[error("the account's address cannot receive mail")]
     Address,
     #[error(transparent)]
@@ -56,7 +57,7 @@ pub(super) enum WriteError {
 
 impl Letterhead {
     /// `pages` is the URL of the pages, without a trailing slash.
-    pub(super) fn new(smtp: &SmtpConfig, brand: &BrandConfig, pages: &str) -> Result<Self, WriteError> {
+    pub(crate) fn new(smtp: &SmtpConfig, brand: &BrandConfig, pages: &str) -> Result<Self, WriteError> {
         let name = brand.name.as_str();
         let from = smtp.from.as_ref().expect("the configuration was checked").named(name);
         let mut templates = Environment::new();

@@ -13,11 +13,12 @@ use metering_core::{Catalogue, ClientSource};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::{Mcp, remote};
-use crate::api::{self, Documents, openapi};
+use crate::api::openapi::Description;
+use crate::api::{self, Documents};
 use crate::config::{Config, Surface, needs_gateway};
-use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
+use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, without_body};
 use crate::operations::metrics::{self, RequestTimes};
-use crate::run::{Ending, RunError, bind};
+use crate::run::{Ending, Hangups, RunError, bind};
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -49,10 +50,11 @@ async fn run_until(
     stop: LocalBoxFuture<'_, ()>,
 ) -> Result<Ending, RunError> {
     let gateway = config.mcp.gateway.clone().ok_or_else(|| RunError::Config(needs_gateway()))?;
-    let listener = bind("listen", &config.listen, &config).await?;
+    let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+    let listener = bind("listen", &config.listen, &config, tls.clone()).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
-        Some(address) => Some(bind("admin_listen", address, &config).await?),
+        Some(address) => Some(bind("admin_listen", address, &config, None).await?),
         None => None,
     };
     let service = Client::new(Arc::new(remote(&gateway)?), ClientSource::Mcp);
@@ -60,27 +62,43 @@ async fn run_until(
         Some(_) => crate::run::catalogue(&config)?,
         None => fetch_catalogue(&service, &gateway).await?,
     };
-    let openapi = openapi::served(&catalogue, &config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let documents = Documents::new(Description::new(&catalogue, &config), &catalogue, &config.mcp.tool_prefix);
+    let documents = documents.map_err(|error| RunError::Setup(Box::new(error)))?;
     let shutdown = Shutdown::new();
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
     let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let (documents, metrics_here) = (Documents::new(openapi, &catalogue, &config.mcp.tool_prefix), admin.is_none());
+    let metrics_here = admin.is_none();
     let alone = Arc::new(Alone { mcp, service, documents, metrics, metrics_here });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
     let upkeep = tokio::spawn(run_upkeep(alone.metrics.clone(), shutdown.clone()));
+    let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
     let serving = tokio::spawn(listener.serve(handler(&alone), shutdown.clone()));
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
+    let ignoring = tokio::spawn(ignore_hangups(shutdown.clone()));
     announce(address);
     stop.await;
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
-    for task in [Some(serving), administering, Some(watching), Some(upkeep)].into_iter().flatten() {
+    for task in
+        [Some(serving), administering, certificates, Some(ignoring), Some(watching), Some(upkeep)].into_iter().flatten()
+    {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");
         }
     }
     Ok(Ending::Orderly)
+}
+
+/// SIGHUP would otherwise end the process. Nothing else here can be reloaded: changed certificates are noticed anyway.
+async fn ignore_hangups(shutdown: Shutdown) {
+    let Some(mut hangups) = Hangups::new() else { return };
+    loop {
+        tokio::select! {
+            () = hangups.next() => tracing::warn!("a process that serves only MCP takes a new configuration by a restart"),
+            () = shutdown.cancelled() => return,
+        }
+    }
 }
 
 async fn fetch_catalogue(service: &Client, gateway: &str) -> Result<Catalogue, RunError> {
@@ -143,7 +161,7 @@ impl Alone {
             "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
             "/ready" => self.readiness().await,
             "/metrics" if self.metrics_here => self.metrics(),
-            "/openapi.json" => self.documents.openapi(request.headers()),
+            "/openapi.json" => self.documents.openapi(None, request.headers()),
             "/endpoints.json" => self.documents.catalogue(request.headers()),
             _ => Problem::not_found().into_reply(),
         };

@@ -1,4 +1,5 @@
 //! Authenticates callers: looks up the key's account, in this process or at the service, and whether it has credit.
+//! Where calls can be paid for without a key, a caller may have none.
 
 use std::sync::Arc;
 
@@ -13,17 +14,20 @@ use serde_json::value::RawValue;
 
 use super::shares::AccountKey;
 use crate::access::credentials::{self, Sender};
+use crate::access::limits::Network;
 use crate::http::Problem;
 
 /// `Retry-After` when the service cannot look up a key, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
-/// A live key, its account, and whether the account has credit.
+/// A live key, its account, and whether the account has credit; or somebody without a key.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) key: ApiKey,
+    /// `None` if there is no key, and calls can be paid for without one.
+    pub(crate) key: Option<ApiKey>,
     /// Where the caller's requests come from.
     pub(crate) address: Option<ClientAddress>,
+    /// Without a key, the client's network stands for it.
     pub(crate) account: AccountKey,
     pub(crate) has_credit: bool,
 }
@@ -54,14 +58,22 @@ pub(crate) enum NoCaller {
     Unknown(String),
 }
 
-/// The caller of a request, if its key is live and may be used from there. Looked up for every request.
+/// Where services list what can be paid for. There is nothing at this path while a service offers nothing.
+const OFFERED: &str = "/.well-known/x402";
+
+/// The caller of a request, if its key is live and may be used from there, or if it has none and calls can be paid for.
+/// Looked up for every request.
 ///
 /// # Errors
-/// 401 if there is no key, or it is malformed or not live; 403 when it may not be used from this address; 502 when the
-/// service cannot tell.
+/// 401 if there is no key and calls cannot be paid for without one, or the key is malformed or not live; 403 when it
+/// may not be used from this address; 502 when the service cannot tell.
 pub(crate) async fn authenticate(accounts: &Accounts, head: &Parts) -> Result<Caller, Problem> {
-    let key = credentials::key(&head.headers)?.ok_or(Error::Unauthorized)?;
-    match look_up(accounts, &key, head.extensions.get().copied()).await {
+    let address = head.extensions.get().copied();
+    let caller = match credentials::key(&head.headers)? {
+        Some(key) => look_up(accounts, &key, address).await,
+        None => without_key(accounts, address).await,
+    };
+    match caller {
         Ok(caller) => Ok(caller),
         Err(NoCaller::Refused(problem)) => Err(problem),
         Err(NoCaller::Unknown(error)) => {
@@ -86,10 +98,23 @@ pub(crate) async fn look_up(
             let sender = Sender { key: Some(key.clone()), address: address.map(|client| client.0) };
             let account = service.authenticate(&sender).await.map_err(NoCaller::from)?;
             let has_credit = account.totals.balance > Credits::ZERO;
-            Ok(Caller { key: key.clone(), address, account: account.id.as_str().into(), has_credit })
+            Ok(Caller { key: Some(key.clone()), address, account: account.id.as_str().into(), has_credit })
         }
         Accounts::Elsewhere(client) => ask(client, key, address).await,
     }
+}
+
+/// The caller who sent no key, if calls can be paid for without one. All those of a network have one share.
+async fn without_key(accounts: &Accounts, address: Option<ClientAddress>) -> Result<Caller, NoCaller> {
+    let is_payable = match accounts {
+        Accounts::Here(service) => service.accepts_keyless_payments(),
+        Accounts::Elsewhere(client) => client.get(OFFERED).await.is_ok(),
+    };
+    if !is_payable {
+        return Err(Error::Unauthorized.into());
+    }
+    let network = address.map(|client| Network::of(client.0));
+    Ok(Caller { key: None, address, account: format!("without a key: {network:?}").into(), has_credit: false })
 }
 
 /// Looks up the account of a key at another service. This endpoint is free and works at any balance.
@@ -105,7 +130,7 @@ async fn ask(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> R
     match refusal.code.as_str() {
         // Live, but without the scope to read the balance. It counts as an account of its own without credit, so that
         // an account cannot take more than its share with many such keys.
-        "key_scope" => Ok(Caller { key: key.clone(), address, account: stand_in(key), has_credit: false }),
+        "key_scope" => Ok(Caller { key: Some(key.clone()), address, account: stand_in(key), has_credit: false }),
         "key_expired" => refused(ErrorCode::KeyExpired),
         "key_network" => refused(ErrorCode::KeyNetwork),
         _ if refusal.status == StatusCode::UNAUTHORIZED => Err(Error::KeyRefused(KeyFault::NotLive).into()),
@@ -129,7 +154,7 @@ fn caller(key: &ApiKey, document: &[u8]) -> Caller {
         Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),
         Err(_) => (stand_in(key), true),
     };
-    Caller { key: key.clone(), address: None, account, has_credit }
+    Caller { key: Some(key.clone()), address: None, account, has_credit }
 }
 
 /// The key's hash, in place of an account that is not known.
@@ -166,6 +191,38 @@ mod tests {
             let json = format!(r#"{{"org_id": "org_1", "credit_balance": {number}, "more": []}}"#);
             let caller = caller(&ApiKey::generate(&SystemRandomness), json.as_bytes());
             assert_eq!((&*caller.account, caller.has_credit), ("org_1", positive), "{number}");
+        }
+    }
+
+    /// A service that responds to every request with this status, or not at all.
+    #[derive(Debug)]
+    struct Responds(Option<u16>);
+
+    #[async_trait::async_trait]
+    impl metering_client::Transport for Responds {
+        async fn send(
+            &self,
+            request: http::Request<bytes::Bytes>,
+        ) -> Result<http::Response<metering_client::BodyStream>, metering_client::Unreachable> {
+            assert_eq!(request.uri().path(), OFFERED);
+            let status = self.0.ok_or_else(|| metering_client::Unreachable("down".to_owned()))?;
+            let body = futures_util::StreamExt::boxed(futures_util::stream::empty());
+            Ok(http::Response::builder().status(status).body(body).unwrap())
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_calls_without_a_key_unless_calls_can_be_paid_for() {
+        for (status, expected) in [(Some(200), Ok(None)), (Some(404), Err(401)), (None, Err(401))] {
+            let client = Client::new(std::sync::Arc::new(Responds(status)), metering_core::ClientSource::Mcp);
+            let (mut head, ()) = http::Request::get("/mcp").body(()).unwrap().into_parts();
+            head.extensions.insert(ClientAddress([203, 0, 113, 7].into()));
+            let caller = authenticate(&Accounts::Elsewhere(client), &head).await;
+            if let Ok(caller) = &caller {
+                assert!(caller.account.contains("203.0.113.7") && !caller.has_credit, "{caller:?}");
+            }
+            let found = caller.map(|caller| caller.key.map(|key| key.hash()));
+            assert_eq!(found.map_err(|problem| problem.code().status()), expected);
         }
     }
 

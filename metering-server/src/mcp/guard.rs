@@ -17,6 +17,7 @@ use crate::http::Problem;
 #[derive(Debug)]
 pub(crate) struct Guard {
     listen: SocketAddr,
+    scheme: &'static str,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -31,6 +32,7 @@ impl Guard {
         let origins = config.mcp_origins().map(|origin| origin.as_str().to_owned());
         Self {
             listen,
+            scheme: config.scheme(),
             hosts: own_host.into_iter().chain(hosts).collect(),
             origins: own_origin.into_iter().chain(origins).collect(),
         }
@@ -76,9 +78,9 @@ impl Guard {
 
     fn allows(&self, origin: &str, host: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
-        // A page of this server itself, which does not speak TLS. Pages under its public name are allowed by
-        // public_url.
-        let own = origin.strip_prefix("http://").is_some_and(|authority| authority.eq_ignore_ascii_case(host));
+        // A page of this server itself. Pages under its public name are allowed by public_url.
+        let authority = origin.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix("://"));
+        let own = authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host));
         (own && self.is_own(without_port(&host.to_ascii_lowercase()))) || self.origins.contains(&origin)
     }
 }

@@ -12,9 +12,10 @@ use metering_client::{BodyStream, HttpTransport, Transport, Unreachable};
 use metering_core::access::ClientAddress;
 
 use crate::front::Front;
+use crate::run::Current;
 
 /// This process, as clients see it: the same routes, served by the same code.
-pub(crate) struct ThisProcess(pub(crate) Arc<Front>);
+pub(crate) struct ThisProcess(pub(crate) Arc<Current<Front>>);
 
 impl fmt::Debug for ThisProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,8 +26,9 @@ impl fmt::Debug for ThisProcess {
 #[async_trait]
 impl Transport for ThisProcess {
     async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
-        let surface = self.0.surface(request.uri().path());
-        let (head, body) = self.0.respond(surface, request.map(Full::new)).await.into_parts();
+        let front = self.0.load();
+        let surface = front.surface(request.uri().path());
+        let (head, body) = front.respond(surface, request.map(Full::new)).await.into_parts();
         let body = body.into_data_stream().map_err(|error| Unreachable(error.to_string()));
         Ok(http::Response::from_parts(head, body.boxed()))
     }

@@ -62,7 +62,8 @@ pub(crate) struct Inbox {
 
 #[derive(Debug)]
 struct Session {
-    key: ApiKey,
+    /// `None` if it was opened without a key.
+    key: Option<ApiKey>,
     address: Option<ClientAddress>,
     account: AccountKey,
     inbox: Inbox,
@@ -127,7 +128,9 @@ impl Sessions {
         let mut open = self.lock();
         let count = open.calls.get(&caller.account).copied().unwrap_or_default();
         let own = Holding { count, has_credit: caller.has_credit };
-        self.call_shares.call(own, open.calls_total).map_err(|refused| too_many("calls in progress", own, refused))?;
+        self.call_shares
+            .call(own, open.calls_total)
+            .map_err(|refused| too_many("calls in progress", caller.key.is_some(), own, refused))?;
         open.calls.insert(Arc::clone(&caller.account), count + 1);
         open.calls_total += 1;
         Ok(CallPermit { sessions: Arc::clone(self), account: Arc::clone(&caller.account) })
@@ -141,7 +144,7 @@ impl Sessions {
         let count = open.holdings.get(&account).map_or(0, |holding| holding.count);
         let own = Holding { count, has_credit };
         let verdict = self.session_shares.session(own, open.sessions.len(), &open.holdings);
-        if let Some(heaviest) = verdict.map_err(|refused| too_many("sessions open", own, refused))? {
+        if let Some(heaviest) = verdict.map_err(|refused| too_many("sessions open", key.is_some(), own, refused))? {
             open.end_stalest(&heaviest);
         }
         // Count again: the session that was ended may have been the caller's own.
@@ -155,11 +158,12 @@ impl Sessions {
         Ok((id, permit))
     }
 
-    /// The inbox of a session, if it belongs to this key. Resets the session's idle time.
-    pub(crate) fn inbox(&self, id: &SessionId, key: &ApiKey) -> Option<Inbox> {
+    /// The inbox of a session, if it belongs to this key, or to nobody's. Resets the session's idle time.
+    pub(crate) fn inbox(&self, id: &SessionId, key: Option<&ApiKey>) -> Option<Inbox> {
         let mut open = self.lock();
         // A session of another key looks like none, so that an unauthenticated client learns nothing.
-        let session = open.sessions.get_mut(id).filter(|session| session.key.hash() == key.hash())?;
+        let hash = key.map(ApiKey::hash);
+        let session = open.sessions.get_mut(id).filter(|session| session.key.as_ref().map(ApiKey::hash) == hash)?;
         session.last_request = Instant::now();
         Some(session.inbox.clone())
     }
@@ -206,9 +210,9 @@ impl Sessions {
         for session in open.sessions.values() {
             if session.last_request.elapsed() >= self.idle_timeout {
                 session.end.cancel();
-            } else {
-                let place = (session.key.hash(), session.address.map(|client| client.0));
-                keys.entry(place).or_insert_with(|| (session.key.clone(), session.address));
+            } else if let Some(key) = &session.key {
+                let place = (key.hash(), session.address.map(|client| client.0));
+                keys.entry(place).or_insert_with(|| (key.clone(), session.address));
             }
         }
         keys.into_values().collect()
@@ -222,7 +226,9 @@ impl Sessions {
 
     fn end_of(&self, key: &KeyHash, address: Option<ClientAddress>) {
         let open = self.lock();
-        let is_ended = |session: &&Session| session.key.hash() == *key && session.address == address;
+        let is_ended = |session: &&Session| {
+            session.key.as_ref().is_some_and(|own| own.hash() == *key) && session.address == address
+        };
         let sessions: Vec<_> = open.sessions.values().filter(is_ended).collect();
         tracing::info!(?key, sessions = sessions.len(), "ended the MCP sessions of a key that may no longer be used");
         sessions.iter().for_each(|session| session.end.cancel());
@@ -265,8 +271,14 @@ impl Open {
 }
 
 /// The error for a refused session or call.
-fn too_many(what: &str, own: Holding, refused: Refused) -> Problem {
+fn too_many(what: &str, has_key: bool, own: Holding, refused: Refused) -> Problem {
     let message = match refused {
+        Refused::Account if !has_key => {
+            format!(
+                "Your network already has {} MCP {what} without a key, its maximum; send a key for more.",
+                own.count
+            )
+        }
         Refused::Account if own.has_credit => {
             format!("This account already has {} MCP {what}, its maximum; end one.", own.count)
         }

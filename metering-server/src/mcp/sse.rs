@@ -98,7 +98,7 @@ impl Sse {
     }
 
     /// Delivers a client's message to its session.
-    pub(crate) fn take(&self, key: &ApiKey, mut head: Parts, body: &[u8]) -> Result<Reply, Problem> {
+    pub(crate) fn take(&self, key: Option<&ApiKey>, mut head: Parts, body: &[u8]) -> Result<Reply, Problem> {
         let id = session_id(head.uri.query().unwrap_or_default());
         let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
         let mut message = message::read(body)?;

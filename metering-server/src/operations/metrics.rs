@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use metering_core::charging::MeterStats;
 use metering_core::events::{CourierStats, DeliveryBacklog};
+use metering_core::offers::GasFunds;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
 use metering_core::{Error, Meter, Timestamp};
@@ -66,8 +67,11 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
+    describe_gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain");
+    describe_gauge!("metering_gas_wallet_transactions", "Payments that the wallet can pay the gas of, by chain");
     describe_gauge!("metering_connections_open", "Open client connections on this node");
     describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
+    describe_counter!("metering_tls_handshakes_failed_total", "TLS handshakes that failed, by reason");
     describe_gauge!("metering_queue_length", "Charges waiting to be committed");
     describe_gauge!("metering_streams_open", "Open streams on this node");
     describe_gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node");
@@ -136,6 +140,15 @@ pub(crate) fn deliveries_waiting(backlog: &DeliveryBacklog, now: Timestamp) {
     let millis = backlog.oldest_due.map_or(0, |due| now.unix_millis().saturating_sub(due.unix_millis()));
     let due = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
     gauge!("metering_webhook_oldest_due_seconds").set(due.as_secs_f64());
+}
+
+/// Records what a wallet that pays gas has.
+pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
+    let chain = chain_id.to_string();
+    // Through text, as a cast would be refused: a gauge has 53 bits.
+    let rounded = |number: u128| number.to_string().parse().unwrap_or(f64::INFINITY);
+    gauge!("metering_gas_wallet_wei", "chain_id" => chain.clone()).set(rounded(funds.balance.get()));
+    gauge!("metering_gas_wallet_transactions", "chain_id" => chain).set(rounded(funds.transactions()));
 }
 
 /// Records one batch of refilled accounts.

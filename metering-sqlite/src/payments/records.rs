@@ -5,7 +5,7 @@ use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::TxRef;
 use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SoldPlan};
 use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
-use metering_core::{Credits, Timestamp};
+use metering_core::{Account, Credits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use crate::access::{accounts, wallets};
@@ -41,15 +41,25 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 
 /// Credits a payment to an existing account.
 pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
-    let facts = CreditFacts {
+    let facts = credit_facts(connection, &credit)?;
+    match decision::credit_payment(credit, facts) {
+        Decided::Accepted(changes) => write_credit(connection, changes).map(PaymentCredited::Account),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// What is read before a payment is credited.
+pub(crate) fn credit_facts(connection: &Snapshot<'_>, credit: &PaymentCredit) -> Result<CreditFacts<i64>> {
+    Ok(CreditFacts {
         account: accounts::by_id(connection, &credit.account)?,
         record: by_tx(connection, &credit.payment.tx)?,
         quote: quotes::paid_by(connection, &credit.payment)?,
-    };
-    let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
-        Decided::Accepted(changes) => changes,
-        Decided::Refused(refusal) => return Ok(refusal),
-    };
+    })
+}
+
+/// Writes a credited payment, and returns the account after it.
+pub(crate) fn write_credit(connection: &Connection, changes: CreditChanges<i64>) -> Result<Account> {
+    let CreditChanges { posted, record, link, quote } = changes;
     ledger::write(connection, &posted)?;
     if let Some(wallet) = link {
         wallets::link(connection, &wallet, posted.row)?;
@@ -58,7 +68,7 @@ pub(crate) fn credit(connection: &Snapshot<'_>, credit: PaymentCredit) -> Result
     if let Some((nonce, state)) = quote {
         quotes::consume(connection, &nonce, posted.row, record.payment.tx, &state)?;
     }
-    Ok(PaymentCredited::Account(posted.account))
+    Ok(posted.account)
 }
 
 /// Inserts a record. `account` is the row number of its account.

@@ -4,7 +4,7 @@ use metering_core::Timestamp;
 use metering_core::backend::decision::{self, Decided, SettleChanges, SettleFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::money::LedgerKind;
-use metering_core::payments::PaymentRecord;
+use metering_core::payments::{PaymentRecord, PaymentUse};
 use metering_core::store::{Cursor, Page, PaymentSettled, SettlementChange};
 use rusqlite::{Connection, params};
 
@@ -13,6 +13,7 @@ use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::money::ledger;
 use crate::money::sum::{SUM, wide_sum};
+use crate::offers::authorizations;
 use crate::payments::records::{by_tx, record, select};
 use crate::rows::all;
 
@@ -42,6 +43,9 @@ pub(crate) fn settle(connection: &Snapshot<'_>, change: &SettlementChange) -> Re
     };
     if let Some(posted) = &posted {
         ledger::write(connection, posted)?;
+    }
+    if record.used_as == PaymentUse::Authorization {
+        authorizations::payment_took(connection, record.payment.tx, &change.step)?;
     }
     update(connection, &record)?;
     Ok(PaymentSettled::Changed(account))

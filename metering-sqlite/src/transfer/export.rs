@@ -1,3 +1,4 @@
+mod parts;
 mod recent;
 mod sections;
 
@@ -37,6 +38,8 @@ fn records(connection: &Connection, section: Section, after: Option<&Cursor>, li
         let position = position_of(row, first_key, keys)?;
         Ok((source.read)(row)?.map(|record| (position, record)))
     })?;
+    let complete = |(position, record)| Ok((position, parts::complete(connection, record)?));
+    let rows = rows.into_iter().map(complete).collect::<Result<_>>()?;
     Ok(page(rows, limit, Position::cursor))
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the SQLite backend: the storage contract, and what only a backend on disk can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod authorizations;
 mod contract;
 mod corruption;
 mod damage;

@@ -90,7 +90,7 @@ async fn version_1_database_is_migrated_with_its_data() {
 }
 
 /// The scripts of versions 1 to 4.
-const UP_TO_VERSION_4: [&str; 4] = [
+pub(crate) const UP_TO_VERSION_4: [&str; 4] = [
     VERSION_1,
     include_str!("../../src/migrations/0002_payments.sql"),
     include_str!("../../src/migrations/0003_signups.sql"),
@@ -125,7 +125,7 @@ async fn payments_of_version_4_are_final() {
 }
 
 /// The scripts of versions 5 to 8, but for the activity of version 5, of which there is none here.
-const VERSIONS_5_TO_8: [&str; 5] = [
+pub(crate) const VERSIONS_5_TO_8: [&str; 5] = [
     include_str!("../../src/migrations/0005_hardening.sql"),
     include_str!("../../src/migrations/0006_journal.sql"),
     include_str!("../../src/migrations/0006_packed.sql"),
@@ -205,12 +205,12 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
     }
 }
 
-const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
+pub(crate) const VERSION_9: &str = include_str!("../../src/migrations/0009_keys.sql");
 
 /// An account that was granted 10 base calls, with a key below its first key, and with a charge with a request id. Four
 /// calls of its first key and a refund of the other key are in the tables, two more calls and a refund of the other key
 /// in the journal.
-const ROWS_9: &str = "
+pub(crate) const ROWS_9: &str = "
     INSERT INTO account (id, org_id, agent_name, created_at) VALUES (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 1795262000000);
     INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, disabled, requests_per_minute,
         requests_per_day, max_in_flight, created_at) VALUES
@@ -355,7 +355,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 12);
+    assert_eq!(migrated.0, 13);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

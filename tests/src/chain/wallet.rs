@@ -5,6 +5,7 @@
 //! are in the smallest unit, as any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are lower-case hex
 //! with `0x`.
 
+pub mod authorizations;
 mod contracts;
 mod payments;
 

@@ -1,5 +1,6 @@
-//! The chain that these tests run, and the built-in wallet on it.
+//! The chain that these tests run, the built-in wallet on it, and the wallet that executes signed authorizations.
 
+mod authorizations;
 mod harness;
 mod proxy;
 mod tempo;

@@ -5,3 +5,4 @@ mod cors;
 mod floods;
 mod malformed;
 mod own_responses;
+mod tls;

@@ -1,12 +1,14 @@
 //! Running a server: its settings, its endpoints for operators, its disk, upgrades, and how it stops.
 
 mod administration;
+mod catalogues;
 mod command_line;
 mod configuration;
 mod database_tls;
 mod disk_faults;
 mod endpoints;
 mod refills;
+mod reload;
 mod shutdown;
 mod sigkill;
 mod upgrade;

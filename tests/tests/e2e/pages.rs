@@ -5,6 +5,7 @@ mod console;
 mod held;
 mod keys;
 mod reference;
+mod signing;
 mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -130,7 +130,7 @@ fn bot_check_can_be_disabled() {
     let site = Site::new();
     let server = server(&site, &[("METERING_SIGNUP__BOT_CHECK", "off"), ("METERING_SIGNUP__FREE_CREDITS", "0.5")]);
     let client = server.client();
-    assert!(server.log().contains("bot_check is off"), "{}", server.log());
+    server.expect_log("bot_check is off");
     assert_eq!(client.get("/signup/challenge").expect(404).error(), "not_found");
     let session = initiate(&client, "name@example.com");
     let body = json!({"user_code": session["user_code"], "tos_accepted": true});

@@ -13,7 +13,7 @@ use metering_core::payments::{Plan, PlanKey};
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
-    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, VerificationDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, BalanceAlertRequest, ChangeKeyRequest,
@@ -236,6 +236,11 @@ impl Administrator for Local {
 
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {
         Ok(OperatorDocument::from(&self.administration.revoke_operator(&self.action, name).await?))
+    }
+
+    async fn reload(&self) -> Result<ReloadDocument, Failure> {
+        let problem = "reload asks a running server: name its admin address with --server";
+        Err(Failure::Usage(problem.to_owned()))
     }
 
     async fn audit_log(

@@ -1,5 +1,6 @@
 //! A server that is asked over HTTP, at its admin address.
 
+mod failures;
 mod keys;
 mod payments;
 mod requests;
@@ -19,7 +20,7 @@ use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AccountsDocument,
     AccountsUsageDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest,
     OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest, RefillDocument, RefillRequest,
-    VerificationDocument,
+    ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
@@ -28,6 +29,8 @@ use metering_core::wire::{
 use metering_core::{AccountId, ApiKey, Credits};
 use serde::{Deserialize, Serialize};
 
+pub(in crate::admin) use self::failures::refused;
+use self::failures::unknown_outcome;
 use super::Administrator;
 use crate::admin::payments::chains::Chains;
 use crate::client::session::percent::push_encoded;
@@ -113,30 +116,6 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     push_encoded(text, &mut escaped);
     escaped
-}
-
-/// The failure of an action, unless the server says that nothing changed: then nobody knows, and a retry could do it
-/// twice.
-fn unknown_outcome(error: &ClientError) -> Option<Failure> {
-    let is_certain = match error {
-        ClientError::Refused(refusal) => {
-            !refusal.status.is_server_error() || matches!(&*refusal.code, "storage_unavailable" | "rpc_error")
-        }
-        ClientError::Unreachable(_) | ClientError::Garbled(_) => false,
-    };
-    let advice = "it is unknown whether this was done: look at `metering admin audit` before you try again";
-    (!is_certain).then(|| Failure::Failed(format!("{error}; {advice}")))
-}
-
-/// The failure for a response of the admin address, where a key or a wallet is of no use.
-fn refused(error: ClientError) -> Failure {
-    match &error {
-        ClientError::Refused(refusal) if refusal.status.as_u16() == 401 => Failure::Unauthorized(format!(
-            "{refusal} The token is wrong or revoked; create one with `metering admin operator create` where the database is"
-        )),
-        ClientError::Refused(refusal) if refusal.status.as_u16() == 403 => Failure::Unauthorized(refusal.to_string()),
-        _ => error.into(),
-    }
 }
 
 fn issued(response: &Response) -> Result<(AccountDocument, ApiKey), Failure> {
@@ -341,6 +320,10 @@ impl Administrator for Remote {
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {
         let target = format!("/admin/operators/{}/revoke", escaped(name.as_str()));
         Ok(self.send(Method::POST, &target, &self.bare()).await?.json()?)
+    }
+
+    async fn reload(&self) -> Result<ReloadDocument, Failure> {
+        Ok(self.send(Method::POST, "/admin/reload", &self.bare()).await?.json()?)
     }
 
     async fn audit_log(

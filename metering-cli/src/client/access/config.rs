@@ -25,6 +25,7 @@ Examples:
   metering config show
   metering config set url https://api.example.com --profile work
   metering config set api-key < key.txt
+  metering config set daily-limit 2.5
 
 Environment variables override the profile:
   METERING_CLIENT_PROFILE     the profile's name
@@ -55,6 +56,8 @@ enum Setting {
     Url,
     /// The account's API key.
     ApiKey,
+    /// The most to pay for calls in 24 hours.
+    DailyLimit,
 }
 
 impl ConfigArgs {

@@ -13,6 +13,8 @@ use zeroize::Zeroizing;
 
 use crate::client::access::home::Home;
 use crate::client::access::private_file;
+use crate::client::paying::amount::Amount;
+use crate::client::paying::tokens::Token;
 use crate::failure::Failure;
 
 const FILE: &str = "profile.toml";
@@ -69,6 +71,24 @@ pub(crate) struct Settings {
     pub(crate) api_key: Option<ApiKey>,
     /// The account's id.
     pub(crate) org_id: Option<String>,
+    /// What may be paid for calls.
+    pub(crate) pay: PaySettings,
+}
+
+/// What the user allows for payments that nobody is asked about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PaySettings {
+    /// The most to pay in 24 hours.
+    pub(crate) daily_limit: Option<Amount>,
+    /// Tokens to pay with, beside the known ones.
+    pub(crate) tokens: Vec<Token>,
+}
+
+impl PaySettings {
+    /// The most to pay in 24 hours: one token, unless the user chose another limit.
+    pub(crate) fn daily_limit(&self) -> Amount {
+        self.daily_limit.unwrap_or(Amount::ONE)
+    }
 }
 
 /// The file's format. The text contains the key, so it is zeroized, and parse errors are not repeated.
@@ -81,6 +101,17 @@ struct ProfileFile {
     org_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     api_key: Option<Zeroizing<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pay: Option<PayFile>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PayFile {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daily_limit: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tokens: Vec<String>,
 }
 
 impl Profile {
@@ -121,6 +152,7 @@ impl Profile {
             url: self.settings.url.as_ref().map(ToString::to_string),
             org_id: self.settings.org_id.clone(),
             api_key: self.settings.api_key.as_ref().map(|key| Zeroizing::new(key.expose().to_owned())),
+            pay: self.settings.pay.to_file(),
         };
         let text = toml::to_string(&written).map(Zeroizing::new);
         let text = text.map_err(|_| Failure::Failed("cannot serialize the profile as TOML".to_owned()))?;
@@ -155,14 +187,34 @@ impl Profile {
 
 impl Settings {
     fn read(text: &str) -> Result<Self, &'static str> {
-        let written: ProfileFile =
-            toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all strings")?;
+        let written: ProfileFile = toml::from_str(text)
+            .map_err(|_| "its keys are url, org_id and api_key, all strings, and the section pay")?;
         let url = written.url.map(|url| url.parse()).transpose();
         let api_key = written.api_key.map(|key| ApiKey::parse(&key)).transpose();
         Ok(Self {
             url: url.map_err(|_| "url is not the URL of a service")?,
             api_key: api_key.map_err(|_| "api_key is not a valid key, or has a typo")?,
             org_id: written.org_id,
+            pay: PaySettings::read(written.pay.unwrap_or_default())?,
+        })
+    }
+}
+
+impl PaySettings {
+    fn read(written: PayFile) -> Result<Self, &'static str> {
+        let daily_limit = written.daily_limit.map(|text| text.parse()).transpose();
+        let tokens = written.tokens.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+        Ok(Self {
+            daily_limit: daily_limit.map_err(|_| "pay.daily_limit is not a decimal number in quotes, above zero")?,
+            tokens: tokens.map_err(|_| "pay.tokens is not a list of CHAIN_ID:CONTRACT:DECIMALS")?,
+        })
+    }
+
+    /// `None` if nothing was set.
+    fn to_file(&self) -> Option<PayFile> {
+        (*self != Self::default()).then(|| PayFile {
+            daily_limit: self.daily_limit.map(|limit| limit.to_string()),
+            tokens: self.tokens.iter().map(Token::to_string).collect(),
         })
     }
 }
@@ -190,15 +242,26 @@ mod tests {
         assert!(!work.exists());
         work.settings.api_key = Some(key.clone());
         work.settings.url = Some("https://api.example.com".parse().unwrap());
+        work.settings.pay.daily_limit = "2.5".parse().ok();
+        work.settings.pay.tokens.extend("1:0x1111111111111111111111111111111111111111:6".parse().ok());
         work.save().unwrap();
         Profile::load(&home, name("home")).unwrap().save().unwrap();
         assert_eq!(Profile::names(&home).unwrap(), [name("home"), name("work")]);
         let again = Profile::load(&home, name("work")).unwrap();
         assert_eq!(again.settings.api_key.as_ref().map(ApiKey::hash), Some(key.hash()));
-        assert_eq!(again.settings.url, work.settings.url);
+        assert_eq!((&again.settings.url, &again.settings.pay), (&work.settings.url, &work.settings.pay));
         assert!(!format!("{again:?}").contains(key.expose()));
         again.remove().unwrap();
         assert_eq!(Profile::names(&home).unwrap(), [name("home")]);
+    }
+
+    #[test]
+    fn limit_that_cannot_be_read_is_no_limit_to_pay_by() {
+        for text in ["daily_limit = 5", "daily_limit = \"-1\"", "tokens = [\"USDC\"]", "limit = \"1\""] {
+            assert!(Settings::read(&format!("[pay]\n{text}\n")).is_err(), "{text}");
+        }
+        assert_eq!(Settings::read("").unwrap().pay.daily_limit(), Amount::ONE);
+        assert_eq!(Settings::read("[pay]\ndaily_limit = '0.5'").unwrap().pay.daily_limit().to_string(), "0.5");
     }
 
     #[test]

@@ -1,25 +1,31 @@
 //! `metering call`: sends one request to a metered route and passes the response on as it arrives.
 
 mod body;
+mod headers;
 mod payload;
 mod retry;
 pub(in crate::client) mod target;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use http::Method;
-use metering_client::{Client, ClientError, OpenResponse};
+use metering_client::{Client, ClientError, OpenResponse, ServiceUrl};
 use metering_core::charging::IdempotencyKey;
-use metering_core::{Randomness, SystemRandomness};
+use metering_core::{ClientSource, Randomness, SystemRandomness};
 
 use crate::client::charging::call::body::Destination;
+use crate::client::charging::call::headers::{ExtraHeader, ExtraHeaders};
 use crate::client::charging::call::payload::Payload;
 use crate::client::charging::call::retry::{KeyOrigin, is_retryable};
 use crate::client::charging::call::target::{Param, RequestTarget};
 use crate::client::charging::receipt;
+use crate::client::paying::arguments::PayArgs;
+use crate::client::paying::transport::PayingTransport;
+use crate::client::paying::url::CallUrl;
 use crate::client::session::interruption::Interruption;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
@@ -30,27 +36,36 @@ use crate::table::printable;
 ///
 /// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr, or what is
 /// held until the cost is known. `metering routes` lists the routes.
+///
+/// With --pay, it calls any URL, and pays from a wallet if the service asks for it. Run it again after a failure: what
+/// was signed for the call is sent again, and nothing is paid twice.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   metering call /mpp/ethPrice
   metering call /mpp/snapshot/allTrades/19000000 --output trades.json
-  metering call \"/mpp/ethPrice/{block_number}\" --param block_number=19000000 --retry")]
+  metering call \"/mpp/ethPrice/{block_number}\" --param block_number=19000000 --retry
+  metering call https://api.example.com/weather --pay --max 0.25")]
 pub(crate) struct CallArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// A path with its query, or a route of the catalogue whose parameters --param fills in.
+    /// A path with its query, or a route of the catalogue whose parameters --param fills in. With --pay, also the URL
+    /// of another service, which does not get the profile's key.
     #[arg(value_name = "ROUTE")]
     route: String,
     /// A parameter of the route, for its path or query as the catalogue says; percent-encoded as needed.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<Param>,
     /// The HTTP method; GET unless the route or --data says otherwise.
-    #[arg(long, value_name = "METHOD", value_parser = read_method)]
+    #[arg(long, short = 'X', value_name = "METHOD", value_parser = read_method)]
     method: Option<Method>,
-    /// A JSON document to send: the JSON itself, @FILE, or - for standard input.
-    #[arg(long, value_name = "JSON|@FILE|-")]
+    /// A JSON document to send: the JSON itself, @FILE, or - for standard input. With a Content-Type among the headers,
+    /// it can be anything.
+    #[arg(long, short, value_name = "JSON|@FILE|-")]
     data: Option<Payload>,
+    /// A header to send.
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
+    headers: Vec<ExtraHeader>,
     /// Write the response to a file, which appears once it is complete.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -67,9 +82,21 @@ pub(crate) struct CallArgs {
     /// The longest total wait, in seconds.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
-    /// Do not print the charge and the balance.
+    /// Do not print the charge and the balance, nor what was paid.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    pay: PayArgs,
+    /// Pay another time, although a payment that was signed for this call before may still be executed.
+    #[arg(long, requires = "pay", help_heading = "Payment")]
+    again: bool,
+}
+
+/// Where a call goes.
+struct Destined {
+    client: Client,
+    /// The path and query, if the user gave a whole URL.
+    target: Option<String>,
 }
 
 fn read_method(text: &str) -> Result<Method, &'static str> {
@@ -90,15 +117,15 @@ pub(crate) fn generate_key() -> IdempotencyKey {
 impl CallArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
-        let client = session.client()?;
+        let destined = self.destined(&session)?;
         // Open the output first, so that an error here comes before any charge.
         let mut destination = Destination::open(self.output.as_deref(), self.force, out)?;
         if !destination.is_file() {
-            return self.fetch(&session, client, &mut destination).await;
+            return self.fetch(&session, destined, &mut destination).await;
         }
         let mut interruption = Interruption::watch()?;
         tokio::select! {
-            fetched = self.fetch(&session, client, &mut destination) => fetched?,
+            fetched = self.fetch(&session, destined, &mut destination) => fetched?,
             // Dropping the destination removes the incomplete file.
             () = interruption.next() => {
                 let problem = "stopped: the file was not written; if the service had started to respond, the request \
@@ -109,11 +136,45 @@ impl CallArgs {
         destination.finish()
     }
 
-    async fn fetch(&self, session: &Session, client: Client, destination: &mut Destination<'_>) -> Result<(), Failure> {
-        let payload = self.data.as_ref().map(Payload::read).transpose()?;
+    /// Who is called, through what pays if the user wants that.
+    fn destined(&self, session: &Session) -> Result<Destined, Failure> {
+        let url = if self.pay.pay { CallUrl::read(&self.route)? } else { None };
+        let with_headers = |transport| ExtraHeaders::over(transport, &self.headers);
+        let Some(payer) = self.pay.payer(session, self.again, self.quiet) else {
+            session.key()?;
+            return Ok(Destined { client: session.client_over(with_headers(session.transport())), target: None });
+        };
+        let paying = |transport, service: &ServiceUrl| {
+            Arc::new(PayingTransport::new(with_headers(transport), service.clone(), Arc::new(payer)))
+        };
+        let Some(CallUrl { origin, target }) = &url else {
+            let transport = paying(session.transport(), session.url());
+            return Ok(Destined { client: session.client_over(transport), target: None });
+        };
+        if !self.params.is_empty() {
+            let problem = "--param belongs to a route of the catalogue, not to a URL";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
+        let transport = paying(session.transport_to(origin)?, origin);
+        let is_own = url.as_ref().is_some_and(|url| url.is_of(session.url()));
+        let client = if is_own { session.client_over(transport) } else { Client::new(transport, ClientSource::Cli) };
+        Ok(Destined { client, target: Some(target.clone()) })
+    }
+
+    async fn fetch(
+        &self,
+        session: &Session,
+        destined: Destined,
+        destination: &mut Destination<'_>,
+    ) -> Result<(), Failure> {
+        let is_json = !self.headers.iter().any(ExtraHeader::is_content_type);
+        let payload = self.data.as_ref().map(|data| data.read(is_json)).transpose()?;
         let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
-        let RequestTarget { method, target } =
-            target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
+        let Destined { client, target } = destined;
+        let RequestTarget { method, target } = match target {
+            Some(target) => RequestTarget { method: method.unwrap_or(Method::GET), target },
+            None => target::resolve(&session.anonymous(), method, &self.route, &self.params).await?,
+        };
         let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
         let (client, key) = match &self.idempotency_key {
             Some(key) => (client.with_idempotency_key(key.clone()), KeyOrigin::Given),

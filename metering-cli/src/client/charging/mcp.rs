@@ -13,18 +13,22 @@ use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use rmcp::service::{QuitReason, ServerInitializeError};
 
 use crate::client::catalogue::routes;
+use crate::client::paying::arguments::PayArgs;
+use crate::client::paying::transport::PayingTransport;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 
 /// Serve the metered routes as MCP tools over standard input and output.
 ///
 /// For MCP clients that start their servers themselves. Calls are charged to the profile's account; the key comes from
-/// the profile or from METERING_CLIENT_API_KEY.
+/// the profile or from METERING_CLIENT_API_KEY. With --pay, a call that the account's credits do not cover is paid from
+/// the wallet, and no key is needed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   metering mcp
   metering mcp --profile work --stream-wait 20
+  metering mcp --pay --max 0.25 --daily-limit 2
 
 In the configuration of an MCP client:
   {\"mcpServers\": {\"metering\": {\"command\": \"metering\", \"args\": [\"mcp\"]}}}")]
@@ -39,12 +43,20 @@ pub(crate) struct McpArgs {
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=600)
     )]
     stream_wait: u64,
+    #[command(flatten)]
+    pay: PayArgs,
 }
 
 impl McpArgs {
     pub(crate) async fn run(self, _out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
-        let client = session.client()?;
+        let client = match self.pay.payer_without_prompt(&session)? {
+            Some(payer) => {
+                let transport = PayingTransport::new(session.transport(), session.url().clone(), payer);
+                session.client_over(Arc::new(transport))
+            }
+            None => session.client()?,
+        };
         let routes = routes::fetch(&session.anonymous()).await?;
         let toolbox = Toolbox::with_prefix(&routes.catalogue, routes.tool_prefix);
         let toolbox = toolbox.map_err(|error| Failure::Failed(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! `metering topup`: buys credits for the profile's account from a wallet.
 
+mod signed;
+
 use std::io::Write;
 
 use clap::Args;
@@ -15,6 +17,7 @@ use crate::client::payments::payment::journal::{Journal, Pending};
 use crate::client::payments::payment::market::Market;
 use crate::client::payments::payment::registration::{Watched, is_final, refused};
 use crate::client::payments::payment::sending;
+use crate::client::payments::topup::signed::SignArgs;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
 use crate::output::Format;
@@ -28,7 +31,8 @@ Examples:
   metering topup --plan starter
   metering topup --plan starter --chain 8453 --keystore wallet.json --yes
   metering topup --plan starter --tx 0x4fb186eac8671be3d580252b09eb620e95140339cb5051905932dad888d5dd54
-  metering topup --abandon")]
+  metering topup --abandon
+  metering topup --sign --amount 0.5")]
 pub(crate) struct TopupArgs {
     #[command(flatten)]
     profile: ProfileArgs,
@@ -41,12 +45,18 @@ pub(crate) struct TopupArgs {
     #[arg(long, value_name = "HEX", conflicts_with = "abandon")]
     signature: Option<String>,
     #[command(flatten)]
+    by_signature: SignArgs,
+    #[command(flatten)]
     format: Format,
 }
 
 impl TopupArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
+        if self.by_signature.sign {
+            let (consent, wallet) = (self.payment.consent(), &self.payment.wallet);
+            return self.by_signature.run(&session, consent, wallet, self.format.json, out).await;
+        }
         let (journal, entry) = Journal::open(&session.profile)?;
         if self.payment.abandon {
             return abandon(journal, entry, &self.payment, self.format.json, out).await;

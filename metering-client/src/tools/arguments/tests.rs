@@ -64,6 +64,7 @@ fn invalid_parameters_are_rejected_by_name() {
     const BLOCK: &str = "/mpp/block/{block}";
     const SEGMENT: &str = "must be one path segment: no / or \\, and not . or ..";
     const TEXT: &str = "must be text, not empty and without control characters";
+    const KNOWN: &str = "this tool has no such argument; it takes token, max_cost";
     const INTEGER: &str = "must be an integer, such as 42";
     // route, arguments, the name, what is wrong
     let table = [
@@ -79,9 +80,9 @@ fn invalid_parameters_are_rejected_by_name() {
         (TOKEN, json!({"token": "../../credits"}), "token", SEGMENT),
         (TOKEN, json!({"token": "a\\b"}), "token", SEGMENT),
         (TOKEN, json!({"token": "a".repeat(2001)}), "token", "must be at most 2000 bytes long"),
-        (TOKEN, json!({"token": "a", "address": "b"}), "address", "this tool has no such argument; it takes token"),
-        (TOKEN, json!({"token": "a", "max_events": 1}), "max_events", "this tool has no such argument; it takes token"),
-        ("/mpp/token/latest/pools", json!({"x": 1}), "x", "this tool has no such argument; it takes none"),
+        (TOKEN, json!({"token": "a", "address": "b"}), "address", KNOWN),
+        (TOKEN, json!({"token": "a", "max_events": 1}), "max_events", KNOWN),
+        ("/mpp/token/latest/pools", json!({"x": 1}), "x", "this tool has no such argument; it takes max_cost"),
         (BLOCK, json!({"block": "latest"}), "block", INTEGER),
         (BLOCK, json!({"block": 1.5}), "block", INTEGER),
         (BLOCK, json!({"block": 1e300}), "block", INTEGER),
@@ -154,6 +155,18 @@ fn streams_are_bounded_by_an_argument_that_is_not_sent() {
     }
     let own = ask("/mpp/own", json!({"max_events": 500})).unwrap();
     assert_eq!((own.target.as_str(), own.max_events), ("/mpp/own?max_events=500", 5));
+}
+
+#[test]
+fn a_parameter_of_the_route_is_no_bound_on_the_call() {
+    let own = r#"{"market": "M", "version": 1, "endpoints": [{"path": "/own", "method": "GET", "metered": true,
+        "params": [{"name": "max_cost", "in": "query", "type": "string"}]}]}"#;
+    let catalogue = Catalogue::from_json(own).unwrap();
+    let arguments = JsonObject::from_iter([("max_cost".to_owned(), json!("cheap"))]);
+    let request = read(&catalogue, &catalogue.routes()[0], &arguments).unwrap();
+    assert_eq!((request.target.as_str(), request.max_cost), ("/own?max_cost=cheap", None));
+    let request = ask("/mpp/stream", json!({"from": 1, "max_cost": "0.0006944444"})).unwrap();
+    assert_eq!((request.target.as_str(), request.max_cost.as_deref()), ("/mpp/stream?from=1", Some("0.0006944444")));
 }
 
 #[test]

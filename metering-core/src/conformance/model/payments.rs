@@ -92,6 +92,9 @@ impl Model {
             self.ledger.extend(self.owners[owner].entries.last().map(|entry| (owner, entry.clone())));
         }
         self.used[number].steps.push((step.clone(), *now));
+        if matches!(step, SettlementStep::Restore(_)) {
+            self.forget_failure(seen.payment.tx);
+        }
         PaymentSettled::Changed(self.owners[owner].account())
     }
 

@@ -13,11 +13,13 @@ pub enum PaymentUse {
     Topup,
     /// An operator assigned it to an account.
     Assigned,
+    /// It executed an authorization that was sent with a request.
+    Authorization,
 }
 
 impl PaymentUse {
     /// Every use.
-    pub const ALL: [Self; 3] = [Self::PaySignup, Self::Topup, Self::Assigned];
+    pub const ALL: [Self; 4] = [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization];
 
     /// The use's name in stores.
     #[must_use]
@@ -26,6 +28,7 @@ impl PaymentUse {
             Self::PaySignup => "pay_signup",
             Self::Topup => "topup",
             Self::Assigned => "assigned",
+            Self::Authorization => "authorization",
         }
     }
 
@@ -129,7 +132,7 @@ mod tests {
 
     #[test]
     fn uses_are_stored_by_name() {
-        assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), ["pay_signup", "topup", "assigned"]);
+        assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), ["pay_signup", "topup", "assigned", "authorization"]);
         for used in PaymentUse::ALL {
             assert_eq!(PaymentUse::from_name(used.as_str()), Some(used));
         }

@@ -8,7 +8,7 @@ use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentFault, PaymentRecord, PaymentSettlement};
+use crate::payments::payment::{Payment, PaymentFault, PaymentRecord, PaymentSettlement, PaymentUse};
 
 /// A change of a payment's settlement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,11 +64,15 @@ impl ChainView {
         let missing = if canonical.is_some() { Self::Missing } else { Self::Unclear };
         let TransactionStatus::Mined(evidence) = status else { return missing };
         let recorded = &record.payment;
-        match recorded.target().payment(recorded.tx, evidence) {
-            Ok(now) if (now.payer, now.amount) != (recorded.payer, recorded.amount) => missing,
-            Ok(now) if now.block_hash == recorded.block_hash => Self::InPlace,
-            Ok(_) => Self::Elsewhere(evidence.block),
-            Err(_) => missing,
+        let (target, paid) = (recorded.target(), (recorded.payer, recorded.amount));
+        let found = match record.used_as {
+            PaymentUse::Authorization => target.transfer(recorded.tx, evidence, paid),
+            _ => target.payment(recorded.tx, evidence).ok().filter(|now| (now.payer, now.amount) == paid),
+        };
+        match found {
+            Some(now) if now.block_hash == recorded.block_hash => Self::InPlace,
+            Some(_) => Self::Elsewhere(evidence.block),
+            None => missing,
         }
     }
 }

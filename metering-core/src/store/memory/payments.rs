@@ -71,15 +71,23 @@ impl State {
     }
 
     fn credit_payment(&mut self, credit: PaymentCredit) -> PaymentCredited {
-        let facts = CreditFacts {
+        let facts = self.credit_facts(&credit);
+        match decision::credit_payment(credit, facts) {
+            Decided::Accepted(changes) => PaymentCredited::Account(self.write_credit(changes)),
+            Decided::Refused(refusal) => refusal,
+        }
+    }
+
+    pub(super) fn credit_facts(&self, credit: &PaymentCredit) -> CreditFacts<usize> {
+        CreditFacts {
             account: self.found(&credit.account),
             record: self.payments.record_of(&credit.payment.tx).cloned(),
             quote: self.payments.quote_paid_by(&credit.payment).cloned(),
-        };
-        let CreditChanges { posted, record, link, quote } = match decision::credit_payment(credit, facts) {
-            Decided::Accepted(changes) => changes,
-            Decided::Refused(refusal) => return refusal,
-        };
+        }
+    }
+
+    pub(super) fn write_credit(&mut self, changes: CreditChanges<usize>) -> Account {
+        let CreditChanges { posted, record, link, quote } = changes;
         if let Some(link) = link.map(|wallet| (wallet, posted.account.id.clone()))
             && !self.payments.links.contains(&link)
         {
@@ -91,7 +99,7 @@ impl State {
             quote.state = state;
         }
         self.payments.write_record(record);
-        PaymentCredited::Account(self.write_entry(posted))
+        self.write_entry(posted)
     }
 
     fn linked_accounts(&self, wallet: &Address) -> Vec<AccountId> {

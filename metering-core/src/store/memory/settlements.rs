@@ -19,6 +19,7 @@ impl State {
         if let Some(posted) = posted {
             self.write_entry(posted);
         }
+        self.authorizations.payment_took(record.payment.tx, &change.step);
         self.payments.update_record(record);
         Ok(PaymentSettled::Changed(account))
     }

@@ -12,13 +12,20 @@ pub(super) struct SignupState {
     pub(super) sessions: BTreeMap<SessionHash, SignupSession>,
     /// The links that were sent by email.
     pub(super) links: BTreeMap<LinkHash, EmailLink>,
-    /// When each used solution can be deleted.
+    /// When each used solution, and each nonce of a used sign-in, can be deleted.
     pub(super) solutions: BTreeMap<[u8; 32], Timestamp>,
 }
 
 impl SignupState {
     pub(super) fn of_code(&self, code: &UserCode) -> Option<&SignupSession> {
         self.sessions.values().find(|session| session.user_code == *code)
+    }
+
+    /// Whether this was not used before.
+    pub(super) fn use_once(&mut self, solution: [u8; 32], expires_at: Timestamp) -> bool {
+        let fresh = !self.solutions.contains_key(&solution);
+        self.solutions.entry(solution).or_insert(expires_at);
+        fresh
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {

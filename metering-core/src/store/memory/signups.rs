@@ -138,9 +138,6 @@ impl SignupStore for MemoryStore {
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool, StoreError> {
-        let mut state = self.state()?;
-        let fresh = !state.signups.solutions.contains_key(&solution);
-        state.signups.solutions.entry(solution).or_insert(expires_at);
-        Ok(fresh)
+        Ok(self.state()?.signups.use_once(solution, expires_at))
     }
 }

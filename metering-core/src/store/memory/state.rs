@@ -24,6 +24,7 @@ use crate::payments::plan::{Plan, PlanKey};
 use crate::store::{Created, KeyChange, NewAccount, Posted, StoreError};
 use crate::usage::{Activity, UsageLine};
 
+use super::authorization_state::Authorizations;
 use super::event_state::EventState;
 use super::operator_state::OperatorState;
 use super::payment_state::PaymentState;
@@ -42,12 +43,14 @@ pub(super) struct State {
     pub(super) ledger: Vec<LedgerEntry>,
     pub(super) plans: BTreeMap<PlanKey, Plan>,
     pub(super) payments: PaymentState,
+    pub(super) authorizations: Authorizations,
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
     pub(super) events: EventState,
     pub(super) refill: Option<Refill>,
     pub(super) refill_progress: Option<RefillProgress>,
-    /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
+    /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher
+    /// number.
     pub(super) last_number: i64,
 }
 

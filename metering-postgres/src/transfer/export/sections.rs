@@ -19,6 +19,7 @@ use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::error::{Result, corrupt};
 use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
+use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{
@@ -61,6 +62,8 @@ impl Source {
     pub(super) fn of(section: Section) -> Self {
         match section {
             Section::Accounts | Section::Ledger | Section::Idempotency | Section::Holds => books(section),
+            Section::Webhooks | Section::Events | Section::Deliveries => of_events(section),
+            Section::Authorizations | Section::GasPlaces => of_offers(section),
             _ => rest(section),
         }
     }
@@ -123,7 +126,6 @@ fn rest(section: Section) -> Source {
                 Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
             })
         }
-        Section::Webhooks | Section::Events | Section::Deliveries => of_events(section),
         Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce COLLATE \"C\""], |row| {
             Ok(Record::Challenge(challenges::challenge(row)?))
         }),
@@ -194,6 +196,26 @@ fn of_events(section: Section) -> Source {
             &["d.id"],
             delivery_record,
         ),
+    }
+}
+
+fn of_offers(section: Section) -> Source {
+    match section {
+        Section::Authorizations => Source {
+            indexed: 4,
+            ..Source::new(
+                authorizations::COLUMNS,
+                authorizations::TABLES,
+                &["x.chain_id", "x.token", "x.payer", "x.nonce"],
+                |row| Ok(Record::Authorization(Box::new(authorizations::record(row)?.1))),
+            )
+        },
+        _ => Source {
+            indexed: 2,
+            ..Source::new(places::COLUMNS, "gas_place g", &["g.chain_id", "g.wallet"], |row| {
+                Ok(Record::GasPlaces(places::places(row)?))
+            })
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 27] = [
+pub(super) const TABLES: [&str; 31] = [
     "account",
     "meter",
     "api_key",
@@ -19,6 +19,10 @@ pub(super) const TABLES: [&str; 27] = [
     "refill",
     "plan",
     "payment",
+    "payment_authorization",
+    "authorization_submission",
+    "gas_place",
+    "free_gas_place",
     "quote",
     "wallet_link",
     "challenge",

@@ -201,7 +201,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
 }
 
 /** Radio buttons for the wallets of this browser, if there are several. */
-function walletChoice(chosen) {
+export function walletChoice(chosen) {
   if (wallets().length < 2) return [];
   const radio = (option) => {
     const input = h("input", { type: "radio", name: "wallet", value: option.id, on: { change: () => (choose(option), chosen()) } });
@@ -238,6 +238,23 @@ function otherWallet(quote, chain, exact) {
         ? `Send it once, in a plain transfer from a wallet whose key you hold. ${quote.token_symbol} that a smart contract or an exchange's contract sends cannot be credited.`
         : "Send it once, in a plain transfer.",
       ` Exactly this amount must arrive. If your exchange deducts its fee from the amount, or rounds it to fewer than ${decimals} decimals, use another wallet.`,
+    ),
+  );
+}
+
+/** What to expect, beside the plans. */
+export function howItWorks() {
+  const step = (...words) => h("li", {}, h("span", {}, ...words));
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "How paying works"),
+    h(
+      "ol",
+      { class: "progress numbered" },
+      step("You get an exact amount: the price and a tag of at most a hundredth of a token, which identifies your payment."),
+      step("You send it once, from a wallet in this browser, on a phone, or anywhere else. There is nothing to sign or to approve."),
+      step("This page counts the confirmations. Then you get the credits and a receipt."),
     ),
   );
 }

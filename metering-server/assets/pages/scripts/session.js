@@ -1,5 +1,5 @@
 // What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the quote
-// on the page, and the wallet that was chosen.
+// on the page, a signed payment, and the wallet that was chosen.
 
 const KEY = "metering.key";
 const NAME = "metering.name";
@@ -8,6 +8,7 @@ const ROTATION = "metering.rotation";
 const RECOVERY = "metering.recovery";
 const QUOTE = "metering.quote";
 const WALLET = "metering.wallet";
+const SIGNED = "metering.signed";
 
 export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
@@ -61,6 +62,15 @@ export const forgetQuote = () => sessionStorage.removeItem(QUOTE);
 export const rememberedWallet = () => sessionStorage.getItem(WALLET);
 export const rememberWallet = (id) => sessionStorage.setItem(WALLET, id);
 
+/** The payment that was signed and is not known to be over, with its account. It can be sent again, never signed again. */
+export const rememberedSigned = () => remembered(SIGNED);
+export const rememberSigned = (signed) => sessionStorage.setItem(SIGNED, JSON.stringify(signed));
+
+/** Forgets a signed payment: `signed`, if it is still the one that is remembered, or else whichever it is. */
+export function forgetSigned(signed = rememberedSigned()) {
+  if (signed?.header === rememberedSigned()?.header) sessionStorage.removeItem(SIGNED);
+}
+
 /** Replaces or removes a remembered payment, unless it was forgotten or replaced by another one in the meantime. */
 export function replacePayment(payment, known = null) {
   if (JSON.stringify(rememberedPayment()) !== JSON.stringify(payment)) return;
@@ -74,4 +84,5 @@ export function forgetEverything() {
   forgetRotation();
   forgetRecovery();
   forgetQuote();
+  forgetSigned();
 }

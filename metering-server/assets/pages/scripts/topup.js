@@ -5,8 +5,9 @@ import { amount, fromUnits, plural, toUnits } from "/assets/decimal.js";
 import { busy, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, follow, look, register, untilReversed } from "/assets/payment.js";
 import { byChain, choices, planKey, price } from "/assets/plans.js";
-import { showPurchase } from "/assets/purchase.js";
-import { forgetPayment, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedQuote } from "/assets/session.js";
+import { howItWorks, showPurchase } from "/assets/purchase.js";
+import { offersForm, pendingNotice, showSigned } from "/assets/signed.js";
+import { forgetPayment, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedQuote, rememberedSigned } from "/assets/session.js";
 import { stepList, transaction } from "/assets/steps.js";
 
 /** The tab of one account, until it signs out. */
@@ -16,6 +17,8 @@ export class TopUp {
   #account;
   #credited;
   #groups = [];
+  /** What can be paid by signature, with its chains. */
+  #offers = { offers: [], chains: [] };
   /** The last chosen plan, as `CHAIN/ID`; at first the one that the link to this page names. */
   #chosen = new URLSearchParams(location.search).get("plan");
   /** Aborted when the account's tab ends, which also ends waiting for the wallet. */
@@ -37,9 +40,11 @@ export class TopUp {
     const [sent, quote] = [rememberedPayment(), rememberedQuote()];
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
-      this.#groups = byChain(await callApi("/credits/plans"));
+      const [plans, offers] = await Promise.all([callApi("/credits/plans"), callApi("/credits/offers")]);
+      [this.#groups, this.#offers] = [byChain(plans), offers];
       if (this.#ended) return;
-      if (sent) this.#resume(sent);
+      if (rememberedSigned()) this.#sign();
+      else if (sent) this.#resume(sent);
       else if (quote?.org_id === this.#account.org_id) await this.#reopen(quote.quote_id);
       else this.#choose();
     } catch (error) {
@@ -70,15 +75,41 @@ export class TopUp {
     return this.#view.signal;
   }
 
-  #choose(problem) {
-    this.#leave();
-    if (this.#groups.length === 0) {
+  #choose(problem, unsigned) {
+    const signal = this.#leave();
+    const bySignature = this.#bySignature(unsigned, signal);
+    if (this.#groups.length === 0 && !bySignature) {
       this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans on sale"), h("p", { class: "soft" }, "There is nothing to buy at the moment.")));
       return;
     }
     const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
-    this.#panel.replaceChildren(this.#planForm(failure), h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash()));
-    failure?.focus();
+    const plans = this.#groups.length > 0;
+    const parts = [plans && this.#planForm(failure), bySignature, plans && h("div", { class: "split top-up-more" }, howItWorks(), this.#byHash())];
+    this.#panel.replaceChildren(...parts.filter(Boolean));
+    this.#panel.querySelector("form > .notice")?.focus();
+  }
+
+  /** The form for payments by signature, if there are offers. */
+  #bySignature(problem, signal) {
+    if (rememberedSigned()) return pendingNotice(() => this.#sign());
+    if (this.#offers.offers.length === 0) return null;
+    return offersForm(this.#offers, { signal, problem, pay: (offer) => this.#sign(offer) });
+  }
+
+  /** Pays an offer by signature, or goes on with what was signed before. */
+  #sign(offer = null) {
+    if (!offer && !rememberedSigned()) {
+      this.start();
+      return;
+    }
+    const [offers, account, signal] = [this.#offers, this.#account, this.#leave()];
+    const coin = coinOf(this.#groups.find(({ chain }) => chain.chain_id === offer?.chain_id)?.plans ?? []);
+    const done = ({ credited: added, balance, transaction, receipt_number: receipt }) => {
+      const explorer = offers.chains.find(({ chain_id: id }) => id === transaction?.chain)?.explorer_url;
+      const hash = transaction?.hash;
+      this.#done({ already_credited: false, amount_added: added, credit_balance: balance, tx_hash: hash, url: explorer && `${explorer}/tx/${hash}`, receipt });
+    };
+    showSigned(this.#panel, { offer, offers, coin, account, key: () => this.#key, signal, done, back: (problem) => this.#choose(undefined, problem) });
   }
 
   #planForm(failure) {
@@ -366,19 +397,3 @@ function named(quote, coin) {
 
 /** The symbol of the chain's own coin. */
 const coinOf = (plans) => plans.find(({ payment_kind: kind }) => kind === "native_value")?.token_symbol ?? "ETH";
-
-function howItWorks() {
-  const step = (...words) => h("li", {}, h("span", {}, ...words));
-  return h(
-    "section",
-    { class: "card" },
-    h("h2", {}, "How paying works"),
-    h(
-      "ol",
-      { class: "progress numbered" },
-      step("You get an exact amount: the price and a tag of at most a hundredth of a token, which identifies your payment."),
-      step("You send it once, from a wallet in this browser, on a phone, or anywhere else. There is nothing to sign or to approve."),
-      step("This page counts the confirmations. Then you get the credits and a receipt."),
-    ),
-  );
-}

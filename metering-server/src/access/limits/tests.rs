@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use governor::clock::FakeRelativeClock;
 use http::HeaderMap;
+use metering_core::offers::{PaymentAttempt, PaymentSource};
 
 use super::*;
 use crate::config::{Quota, TrustedProxies};
@@ -264,4 +265,34 @@ fn four_pages_may_poll_a_top_up_quote_for_an_hour() {
         assert_eq!(attempt(4, || limits.top_up_poll(&account)), (4, None));
         clock.advance(Duration::from_secs(2));
     }
+}
+
+#[test]
+fn new_payments_are_limited_by_client_and_by_payer() {
+    let quota = |text: &str| text.parse::<Quota>().unwrap();
+    let config =
+        LimitsConfig { payments_per_ip: quota("5/1m"), payments_per_wallet: quota("3/1m"), ..LimitsConfig::default() };
+    let Scene { limits, clock } = scene(&config);
+    let attempt = |client: &str, payer: u8, is_signed| {
+        let attempt = PaymentAttempt { client: client.parse().ok(), payer: wallet(payer), is_signed };
+        limits.payment(&attempt).map_err(|refused| (refused.source_of, refused.retry_after_seconds))
+    };
+    use PaymentSource::{Client, Payer};
+    for _ in 0..3 {
+        assert_eq!(attempt("203.0.113.7", 1, true), Ok(()));
+    }
+    assert_eq!(attempt("203.0.113.7", 1, true), Err((Payer, 20)), "from the same address");
+    assert_eq!(attempt("198.51.100.1", 1, true), Err((Payer, 20)), "and from another one");
+    assert_eq!(attempt("203.0.113.7", 2, true), Ok(()));
+    assert_eq!(attempt("203.0.113.7", 3, true), Err((Client, 12)), "an address has a limit over all wallets");
+    // What somebody makes up in the name of a wallet does not count against its owner.
+    for _ in 0..3 {
+        assert_eq!(attempt("192.0.2.1", 4, false), Ok(()));
+    }
+    assert_eq!(attempt("192.0.2.2", 4, false), Err((Payer, 20)), "the same network");
+    assert_eq!(attempt("198.51.100.9", 4, false), Ok(()));
+    assert_eq!(attempt("198.51.100.9", 4, true), Ok(()));
+    assert_eq!(attempt("", 4, true), Ok(()), "a client whose address is not known");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(attempt("203.0.113.7", 1, true), Ok(()));
 }

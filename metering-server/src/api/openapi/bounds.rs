@@ -10,8 +10,9 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{OpenApi, PathItem, RefOr};
 
 /// String fields with a fixed format. Mixed-case addresses must also satisfy EIP-55, which a pattern cannot express.
-const PATTERNS: [(&str, &str); 22] = [
+const PATTERNS: [(&str, &str); 23] = [
     ("Idempotency-Key", IDEMPOTENCY_KEY),
+    ("Max-Cost", AMOUNT),
     ("address", ADDRESS),
     ("agent_name", "^[A-Za-z0-9_-]{1,64}$"),
     ("amount_atomic", "^[0-9]{1,39}$"),
@@ -35,6 +36,8 @@ const PATTERNS: [(&str, &str); 22] = [
     ("user_code", USER_CODE),
 ];
 
+/// Credits. The server also takes more digits, and exponents.
+const AMOUNT: &str = r"^(0|[1-9][0-9]{0,9})(\.[0-9]{1,10})?$";
 const ADDRESS: &str = "^0x[0-9a-fA-F]{40}$";
 /// The same without the zero address, for a field whose length is limited too.
 const PAYER: &str = "^0x0*[1-9a-fA-F][0-9a-fA-F]*$";
@@ -48,11 +51,12 @@ const METHOD: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
 const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
 
 /// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
-const NOT_NEGATIVE: [(&str, &str); 13] = [
+const NOT_NEGATIVE: [(&str, &str); 14] = [
     ("BalanceDocument", "total_credits_purchased"),
     ("DeductResponse", "amount_charged"),
     ("EpochUnit", "credits_per_epoch"),
     ("EmailVerification", "free_credits"),
+    ("ErrorBody", "max_cost"),
     ("ErrorBody", "required"),
     ("PlanDocument", "bonus_credits"),
     ("PlanDocument", "credits"),
@@ -175,6 +179,7 @@ mod tests {
             assert_eq!(parameter("/verify", method, "code")["pattern"], Value::Null, "the page takes any: {method}");
         }
         assert_eq!(parameter("/mpp/ethPrice", "get", "Idempotency-Key")["pattern"], IDEMPOTENCY_KEY);
+        assert_eq!(parameter("/mpp/ethPrice", "get", "Max-Cost")["pattern"], AMOUNT);
         let path = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_seconds}";
         assert_eq!(parameter(path, "get", "time_interval")["minimum"], 0, "the price depends on it");
         assert_eq!(parameter(path, "get", "step_seconds")["minimum"], Value::Null);

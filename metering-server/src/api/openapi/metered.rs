@@ -13,11 +13,13 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required};
 
 use super::bounds;
+use super::offers;
 use super::operation_id::operation_id;
 use super::price;
 
 /// Adds the routes of a catalogue to a document.
 pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
+    offers::add_ways_to_pay(document);
     let own = document.paths.paths.values_mut().flat_map(bounds::operations);
     let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();
     let mut groups: Vec<Value> = Vec::new();
@@ -66,6 +68,20 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
+/// The header that bounds what a request may cost.
+fn max_cost() -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String).max_length(Some(64));
+    ParameterBuilder::new()
+        .name("Max-Cost")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "The most that the request may cost, in credits. Above that, it is refused and costs nothing",
+        ))
+        .schema(Some(schema.build()))
+        .build()
+}
+
 fn operation(route: &Route, id: String) -> Operation {
     let mut operation = OperationBuilder::new()
         .tag("metered")
@@ -77,25 +93,35 @@ fn operation(route: &Route, id: String) -> Operation {
         operation = operation.parameter(parameter(param, &route.pricing));
     }
     let media = if route.sse { "text/event-stream" } else { "application/json" };
-    let served = ResponseBuilder::new().description("The upstream's response").content(media, content(route));
+    let mut served = ResponseBuilder::new().description("The upstream's response").content(media, content(route));
+    if route.metered {
+        served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
+    }
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
-        operation = operation.parameter(idempotency_key());
+        operation = operation.parameter(idempotency_key()).parameter(max_cost());
         operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
         operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`, `key_expired`; nothing was charged"),
-            ("402", "`insufficient_credits`, with the plans; `key_budget_exhausted`; nothing was charged"),
+            (
+                "402",
+                "`insufficient_credits`, with the plans; `key_budget_exhausted`; `payment_required` without a key; \
+                 `payment_refused`; nothing was charged. Where the service offers payments with requests, `accepts` and \
+                 the header `PAYMENT-REQUIRED` have the offers",
+            ),
             ("403", "`key_scope`, `key_network`; nothing was charged"),
-            ("409", "`request_in_progress`, `idempotency_key_used`; not charged again"),
+            ("409", "`request_in_progress`, `idempotency_key_used`, `payment_credited`; not charged again"),
+            ("412", "`max_cost_exceeded`; nothing was charged or paid"),
             ("422", "`idempotency_key_reused`; nothing was charged"),
             ("429", "`rate_limited`, `too_many_requests_in_flight`, `too_many_streams`; nothing was charged"),
             ("502", "`upstream_unreachable`; refunded"),
             (
                 "503",
-                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; \
-                 `outcome_unknown`: send it again with the same `Idempotency-Key`",
+                "`overloaded`, `storage_unavailable`, `upstream_unavailable`, `settlement_unavailable`; not charged, or \
+                 refunded; `outcome_unknown`: send it again with the same `Idempotency-Key`; `settlement_pending`: send \
+                 it again with the same payment",
             ),
             ("504", "`upstream_timeout`; refunded"),
         ]
@@ -109,7 +135,10 @@ fn operation(route: &Route, id: String) -> Operation {
     for (status, description) in refusals {
         let schema = if *status == "402" { shortage() } else { error_body() };
         let body = ContentBuilder::new().schema(Some(schema)).build();
-        let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        let mut refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        if *status == "402" {
+            refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
+        }
         operation = operation.response(*status, refusal.build());
     }
     let upstream = ResponseBuilder::new().description("Any other response of the upstream, such as 404; it is charged");
@@ -121,10 +150,10 @@ fn error_body() -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name("ErrorBody"))
 }
 
-/// The 402 error, which includes the plans.
+/// The 402 error, with what can be paid.
 fn shortage() -> RefOr<Schema> {
-    let plans = RefOr::Ref(Ref::from_schema_name("PlansDocument"));
-    let both = AllOfBuilder::new().item(error_body()).item(plans).build();
+    let ways_to_pay = RefOr::Ref(Ref::from_schema_name(offers::WAYS_TO_PAY));
+    let both = AllOfBuilder::new().item(error_body()).item(ways_to_pay).build();
     RefOr::T(Schema::AllOf(both))
 }
 

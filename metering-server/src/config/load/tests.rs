@@ -78,6 +78,28 @@ fn tools_alone_need_no_database_and_a_gateway() {
 }
 
 #[test]
+fn proxies_are_answered_only_if_they_are_named() {
+    let asked = ["--surfaces", "metering,authorize"];
+    let settings = |toml: &str| from(toml, &[], &asked).map(drop).map_err(|error| error.to_string());
+    let proxies = "[http]\ntrusted_proxies = '127.0.0.1'\n";
+    assert_eq!(settings(proxies), Ok(()));
+    // the settings, and the key that is wrong
+    let settle = format!("{proxies}[authorize]\nsettle = true\n");
+    let table = [
+        (String::new(), "http.trusted_proxies"),
+        (settle.clone(), "billing.internal_secret"),
+        (format!("{settle}settle_within = '9s'\n"), "authorize.settle_within"),
+        (format!("{settle}settle_within = '25h'\n"), "authorize.settle_within"),
+        (format!("{proxies}[authorize]\nrequest_id_header = 'a b'\n"), "authorize.request_id_header"),
+    ];
+    for (toml, key) in table {
+        let message = settings(&toml).unwrap_err();
+        assert!(message.starts_with(&format!("configuration key {key}: ")), "{toml}: {message}");
+    }
+    assert_eq!(settings(&format!("{settle}[billing]\ninternal_secret = 'correct horse battery'\n")), Ok(()));
+}
+
+#[test]
 fn limits_have_defaults_and_can_be_switched_off() {
     let toml = "[limits]\nper_wallet = '5/1h'\n";
     let limits = from(toml, &[("METERING_LIMITS__RECOVERY_PER_IP", "off")], &[]).unwrap().limits;

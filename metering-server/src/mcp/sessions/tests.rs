@@ -23,7 +23,7 @@ fn sessions() -> Arc<Sessions> {
 fn caller() -> Caller {
     let key = ApiKey::generate(&SystemRandomness);
     let account = hex::encode(key.hash().as_bytes()).into();
-    Caller { key, address: None, account, has_credit: true }
+    Caller { key: Some(key), address: None, account, has_credit: true }
 }
 
 fn inbox() -> Inbox {
@@ -46,7 +46,7 @@ impl Transport for Service {
         if key == self.hangs.expose() {
             std::future::pending::<()>().await;
         }
-        if key == self.poor.key.expose() {
+        if Some(key.as_str()) == self.poor.key.as_ref().map(ApiKey::expose) {
             let json = format!(r#"{{"org_id": "{}", "credit_balance": -0.5, "more": 1}}"#, self.poor.account);
             let body = stream::once(std::future::ready(Ok(Bytes::from(json)))).boxed();
             return Ok(http::Response::new(body));
@@ -66,7 +66,7 @@ async fn sessions_of_a_revoked_key_end_but_not_on_service_failures() {
     let callers = [(); 4].map(|()| caller());
     let permits = callers.each_ref().map(|caller| sessions.open(caller.clone(), inbox()).unwrap().1);
     let [dead, hangs, poor, other] = callers;
-    let service = Service { dead: dead.key, hangs: hangs.key, poor: poor.clone() };
+    let service = Service { dead: dead.key.unwrap(), hangs: hangs.key.unwrap(), poor: poor.clone() };
     let accounts = Accounts::Elsewhere(Client::new(Arc::new(service), metering_core::ClientSource::Mcp));
     sessions.check_keys(&accounts).await;
     assert_eq!(permits.each_ref().map(|permit| permit.end().is_cancelled()), [true, false, false, false]);
@@ -79,7 +79,7 @@ async fn shutdown_ends_all_sessions_including_later_ones() {
     let (shutdown, hanging) = (Shutdown::new(), caller());
     let sessions = Arc::new(Sessions::new(&McpConfig::default(), &shutdown));
     let (_, permit) = sessions.open(hanging.clone(), inbox()).unwrap();
-    let service = Service { dead: caller().key, hangs: hanging.key.clone(), poor: caller() };
+    let service = Service { dead: caller().key.unwrap(), hangs: hanging.key.clone().unwrap(), poor: caller() };
     let accounts = Accounts::Elsewhere(Client::new(Arc::new(service), metering_core::ClientSource::Mcp));
     let (watched, second) = (Arc::clone(&sessions), Duration::from_secs(1));
     let watch = tokio::spawn(async move { watched.watch(&accounts, second).await });
@@ -114,11 +114,11 @@ fn full_server_ends_the_stalest_session_of_the_heaviest_account() {
     let opened = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
     let (_, of_b) = sessions.open(b, inbox()).unwrap();
     std::thread::sleep(Duration::from_millis(2));
-    assert!(sessions.inbox(&opened[0].0, &a.key).is_some(), "it was active last");
+    assert!(sessions.inbox(&opened[0].0, a.key.as_ref()).is_some(), "it was active last");
     let (_, newest) = sessions.open(caller(), inbox()).unwrap();
     let ended = [&opened[0].1, &opened[1].1, &of_b, &newest].map(|permit| permit.end().is_cancelled());
     assert_eq!(ended, [false, true, false, false]);
-    assert!(sessions.inbox(&opened[1].0, &a.key).is_none());
+    assert!(sessions.inbox(&opened[1].0, a.key.as_ref()).is_none());
     assert_eq!(
         sessions.open(caller(), inbox()).unwrap_err().code(),
         ErrorCode::TooManySessions,
@@ -168,13 +168,13 @@ fn calls_have_their_own_permits() {
 fn session_belongs_to_its_key_and_ends_with_its_permit() {
     let (sessions, a, b) = (sessions(), caller(), caller());
     let (id, permit) = sessions.open(a.clone(), inbox()).unwrap();
-    assert!(sessions.inbox(&id, &a.key).is_some());
-    assert!(sessions.inbox(&id, &b.key).is_none());
-    assert!(sessions.inbox(&SessionId::read("unknown"), &a.key).is_none());
+    assert!(sessions.inbox(&id, a.key.as_ref()).is_some());
+    assert!(sessions.inbox(&id, b.key.as_ref()).is_none());
+    assert!(sessions.inbox(&SessionId::read("unknown"), a.key.as_ref()).is_none());
     let end = permit.end().clone();
     drop(permit);
     assert!(end.is_cancelled());
-    assert!(sessions.inbox(&id, &a.key).is_none());
+    assert!(sessions.inbox(&id, a.key.as_ref()).is_none());
     assert!(sessions.lock().holdings.is_empty());
 }
 
@@ -188,10 +188,27 @@ fn idle_session_is_ended() {
 }
 
 #[test]
+fn session_without_a_key_is_nobody_elses_and_networks_have_a_small_share() {
+    let sessions = sessions();
+    let stranger = || Caller { key: None, account: "a network".into(), has_credit: false, ..caller() };
+    let (id, _permit) = sessions.open(stranger(), inbox()).unwrap();
+    let (of_key, _other) = sessions.open(caller(), inbox()).unwrap();
+    assert!(sessions.inbox(&id, None).is_some());
+    assert!(sessions.inbox(&id, caller().key.as_ref()).is_none());
+    assert!(sessions.inbox(&of_key, None).is_none());
+    assert_eq!(sessions.end_idle().len(), 1, "there is one key to check");
+    let refused = sessions.open(stranger(), inbox()).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::TooManySessions);
+    let _call = sessions.reserve(&stranger()).unwrap();
+    assert!(sessions.reserve(&stranger()).is_err());
+    assert!(sessions.reserve(&caller()).is_ok());
+}
+
+#[test]
 fn session_ids_differ_and_keys_are_not_printed() {
     let (sessions, caller) = (sessions(), caller());
     let (a, _permit) = sessions.open(caller.clone(), inbox()).unwrap();
     let (b, _other) = sessions.open(caller.clone(), inbox()).unwrap();
     assert!(a != b && a.as_str().len() == 32);
-    assert!(!format!("{sessions:?} {caller:?}").contains(caller.key.expose()));
+    assert!(!format!("{sessions:?} {caller:?}").contains(caller.key.as_ref().unwrap().expose()));
 }

@@ -49,12 +49,12 @@ impl Scene {
 
     fn post(&self, key: &ApiKey, path: &str, body: &str) -> Result<StatusCode, ErrorCode> {
         let (head, ()) = http::Request::post(path).body(()).unwrap().into_parts();
-        self.sse.take(key, head, body.as_bytes()).map(|reply| reply.status()).map_err(|problem| problem.code())
+        self.sse.take(Some(key), head, body.as_bytes()).map(|reply| reply.status()).map_err(|problem| problem.code())
     }
 }
 
 fn caller(key: &ApiKey) -> Caller {
-    Caller { key: key.clone(), address: None, account: "org_1".into(), has_credit: true }
+    Caller { key: Some(key.clone()), address: None, account: "org_1".into(), has_credit: true }
 }
 
 async fn next(stream: &mut Response) -> Option<String> {

@@ -1,14 +1,16 @@
-//! Verifies that every payment counted once: it has one record, and one purchase in the ledger.
+//! Verifies that every payment counted once: it has one record, and one purchase in the ledger. And that authorizations
+//! are credited as long as their payments are.
 
 use metering_core::money::LedgerKind;
+use metering_core::payments::PaymentUse;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, tx};
 
-/// Payments that bought a plan, but have no ledger entry that credits their account.
+/// Payments that bought a plan or executed an authorization, but have no ledger entry that credits their account.
 const NOT_IN_LEDGER: &str = "
-    SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS (
+    SELECT chain_id, tx_hash FROM payment p WHERE (plan_id IS NOT NULL OR used_as = ?1) AND NOT EXISTS (
       SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
     ORDER BY id";
 
@@ -40,12 +42,25 @@ const COUNTED_TWICE: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
     GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
 
+/// Transactions of authorizations that are not recorded as theirs, or whose payment is reversed although the
+/// authorization is credited, or is not reversed although it is not.
+const AUTHORIZATION_MISMATCHES: &str = "
+    SELECT u.tx_chain_id, u.tx_hash FROM payment_authorization u
+    LEFT JOIN payment p ON p.chain_id = u.tx_chain_id AND p.tx_hash = u.tx_hash
+      AND p.account = u.account AND p.used_as = ?1
+    WHERE u.tx_hash IS NOT NULL AND (p.id IS NULL OR (u.state = 'credited') = (p.settlement = 'reversed'))
+    ORDER BY u.id";
+
 /// Returns an error if something is wrong. Unlike a balance that does not add up, such a problem is not a discrepancy
 /// between two numbers.
 pub(super) fn verify(connection: &Connection) -> Result<()> {
     let (purchases, settlements) =
         (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
-    refuse(connection, NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account")?;
+    let executed = [PaymentUse::Authorization.as_str()];
+    let problem = "are recorded for a plan or an authorization, but not in the ledger of their account";
+    refuse(connection, NOT_IN_LEDGER, &executed, problem)?;
+    let problem = "are those of authorizations that are in another state, or are not recorded as theirs";
+    refuse(connection, AUTHORIZATION_MISMATCHES, &executed, problem)?;
     refuse(connection, NOT_RECORDED, &purchases, "have a purchase in the ledger, but are not recorded")?;
     refuse(connection, COUNTED_TWICE, &purchases, "have more than one purchase in the ledger")?;
     refuse(connection, REVERSED_UNRECORDED, &settlements, "are reversed or restored in the ledger, but not recorded")?;

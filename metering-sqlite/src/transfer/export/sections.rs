@@ -21,6 +21,7 @@ use crate::error::{Result, corrupt};
 use crate::events::progress;
 use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
+use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
@@ -64,6 +65,7 @@ impl Source {
                 books(section)
             }
             Section::Webhooks | Section::Events | Section::Deliveries => sent(section),
+            Section::Authorizations | Section::GasPlaces => offered(section),
             _ => rest(section),
         }
     }
@@ -149,6 +151,27 @@ fn sent(section: Section) -> Source {
             &["d.id"],
             delivery_record,
         ),
+    }
+}
+
+/// Without what [`parts`](super::parts) adds.
+fn offered(section: Section) -> Source {
+    match section {
+        Section::Authorizations => Source {
+            indexed: 4,
+            ..Source::new(
+                authorizations::COLUMNS,
+                authorizations::TABLES,
+                &["u.chain_id", "u.token", "u.payer", "u.nonce"],
+                |row| Ok(authorizations::record(row)?.map(|(_, record)| Record::Authorization(Box::new(record)))),
+            )
+        },
+        _ => Source {
+            indexed: 2,
+            ..Source::new(places::COLUMNS, "gas_place", &["chain_id", "wallet"], |row| {
+                Ok(Ok(Record::GasPlaces(places::record(row)?)))
+            })
+        },
     }
 }
 

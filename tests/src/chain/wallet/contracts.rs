@@ -43,6 +43,13 @@ impl Wallet {
         self.deploy("ContractWallet", json!([owner.address()]))
     }
 
+    /// A contract wallet that accepts signatures of 97 bytes (EIP-1271): 32 zeros, and its owner's signature.
+    #[track_caller]
+    #[must_use]
+    pub fn deploy_smart_wallet(&self, owner: &Account) -> String {
+        self.deploy("SmartWallet", json!([owner.address()]))
+    }
+
     /// A contract that pays tokens with as many empty logs as it is told to write.
     #[track_caller]
     #[must_use]

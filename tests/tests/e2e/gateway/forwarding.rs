@@ -129,7 +129,7 @@ fn document_protection_headers_can_be_disabled() {
     let response = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
     assert_eq!(response.header("content-security-policy"), Some("script-src *"));
     assert_eq!(response.header("x-content-type-options"), None);
-    assert!(server.log().contains("gateway.content_security_policy is empty"), "{}", server.log());
+    server.expect_log("gateway.content_security_policy is empty");
 }
 
 #[test]

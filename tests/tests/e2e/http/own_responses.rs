@@ -57,6 +57,7 @@ fn head_matches_get_without_body() {
         "/credits/usage?limit=many",
         "/openapi.json",
         "/endpoints.json",
+        "/.well-known/x402",
         "/metering",
         "/metering/account",
         "/docs",

@@ -11,7 +11,7 @@ use crate::support::wire::BASE;
 
 /// Method, path and scope of every endpoint that takes a key, apart from the metered routes. One of several scopes is
 /// enough. With `first`, no scope is: the endpoint takes only the account's first key.
-const ENDPOINTS: [(&str, &str, &str); 35] = [
+const ENDPOINTS: [(&str, &str, &str); 37] = [
     ("GET", "/credits/balance", "read"),
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
@@ -25,6 +25,8 @@ const ENDPOINTS: [(&str, &str, &str); 35] = [
     ("GET", "/credits/topup/quote", "read"),
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
+    ("POST", "/credits/pay", "topup"),
+    ("POST", "/internal/billing/pay", "topup"),
     ("GET", "/requests", "read"),
     ("GET", "/requests/{id}", "call read"),
     ("POST", "/signup/email/send", "manage"),

@@ -118,5 +118,5 @@ fn a_shutdown_does_not_wait_for_a_dead_mail_server() {
     server.terminate();
     assert!(server.wait().success());
     assert!(stopping.elapsed() < Duration::from_secs(15), "{:?}", stopping.elapsed());
-    assert!(server.log().contains("mail was still waiting"), "{}", server.log());
+    server.expect_log("mail was still waiting");
 }

@@ -54,7 +54,8 @@ fn assert_schema(schema: &Value, expected: &ExpectedTool) {
         assert_eq!(required.remove(&Value::from(name.as_str()).to_string()), *is_required, "{name}: {schema}");
     }
     assert!(required.is_empty(), "{schema}");
-    let more = if expected.is_stream { 1 } else { 0 };
+    assert_eq!(schema["properties"]["max_cost"]["type"], "string", "{schema}");
+    let more = if expected.is_stream { 2 } else { 1 };
     assert_eq!(schema["properties"].as_object().unwrap().len(), expected.params.len() + more, "{schema}");
     if expected.is_stream {
         let bound = &schema["properties"]["max_events"];

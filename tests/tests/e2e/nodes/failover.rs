@@ -144,7 +144,7 @@ fn lost_standby_stops_charges_until_it_returns() {
     assert_eq!(node.client().get("/ready").status, 503);
     // Longer than the node's response timeout: it abandons the commit, and looks up the outcome.
     thread::sleep(Duration::from_secs(17));
-    assert!(node.log().contains("no response to a commit"), "{}", node.log());
+    node.expect_log("no response to a commit");
     assert!(!waits.is_finished(), "the outcome is still unknown");
     // Requests that arrive meanwhile are quickly refused, and not charged.
     let (status, took) = call(&node, &waiting.api_key).join().unwrap();

@@ -67,7 +67,7 @@ fn failed_flush_is_reported_as_unknown_outcome() {
     assert!(!message.to_lowercase().contains("nothing was charged"), "{message}");
     assert_eq!(response.header("retry-after"), Some("1"));
     assert_ne!(server.wait().code(), Some(0), "the server stops, because a flush is not retried");
-    assert!(server.log().contains("can no longer be written to safely"), "{}", server.log());
+    server.expect_log("can no longer be written to safely");
     drop(server);
     // The data reached the file, so the charge exists after a restart.
     let server = short(site.server()).start();
@@ -138,7 +138,7 @@ fn server_stops_when_its_database_files_are_deleted() {
         let charged = server.client_with(&account.api_key).get(BASE);
         assert_eq!(charged.status, 503, "{suffix}: {}", server.log());
         assert_ne!(server.wait().code(), Some(0), "{suffix}");
-        assert!(server.log().contains("was deleted while the database was open"), "{suffix}: {}", server.log());
+        server.expect_log("was deleted while the database was open");
     }
     // A server without requests stops too.
     let site = Site::new();

@@ -158,7 +158,7 @@ fn sample_feed_is_marked_as_sample() {
     let site = Site::new();
     let account = site.account("1");
     let server = site.server().start();
-    assert!(server.log().contains("metering-server"), "{}", server.log());
+    server.expect_log("metering-server");
     let response = server.client_with(&account.api_key).get(BASE).expect(200);
     assert_eq!(response.header("x-sample-data"), Some("true"));
     assert_eq!(response.json()["sample"], true);

@@ -82,7 +82,7 @@ fn claim_is_reversed_with_its_payment_and_restored_with_it() {
         let listed = shop.site.admin_json(&listed);
         let reversed = listed["payments"].as_array().unwrap().iter().find(|payment| payment["tx_hash"] == *hash);
         assert_eq!(reversed.expect("the payment is listed")["state"], "reversed", "{listed}");
-        assert!(shop.server.log().contains("a reorganisation removed a credited payment"));
+        shop.server.expect_log("a reorganisation removed a credited payment");
         shop.site.verify();
 
         // The same transaction, in another block.

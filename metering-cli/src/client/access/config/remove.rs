@@ -2,6 +2,7 @@ use std::fs;
 
 use clap::Args;
 
+use crate::client::paying::journal::Journal as CallJournal;
 use crate::client::payments::payment::journal::Journal;
 use crate::client::session::ProfileArgs;
 use crate::confirm::confirm;
@@ -32,6 +33,12 @@ impl RemoveArgs {
         let (_journal, entry) = Journal::open(&profile)?;
         if let Some(entry) = entry.filter(|entry| !entry.is_certainly_unpaid()) {
             return Err(entry.conflict());
+        }
+        if let Some(payment) = CallJournal::of(&profile).live_payment().await? {
+            return Err(Failure::Conflict(format!(
+                "a payment of {} for {} may still be executed: call it again, or wait until it has expired",
+                payment.entry, payment.entry.url
+            )));
         }
         if !self.yes {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten();

@@ -6,6 +6,7 @@ use metering_core::ApiKey;
 use zeroize::Zeroizing;
 
 use crate::client::access::config::redacted;
+use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::notice;
@@ -31,6 +32,7 @@ pub(super) struct SetArgs {
 enum SetCommand {
     Url(SetUrlArgs),
     ApiKey(SetKeyArgs),
+    DailyLimit(SetDailyLimitArgs),
 }
 
 /// Store the service's URL.
@@ -65,11 +67,25 @@ struct SetKeyArgs {
     replace: bool,
 }
 
+/// Store the most to pay for calls in 24 hours, for `metering call --pay` and `metering mcp --pay`; 1 by default.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering config set daily-limit 2.5")]
+struct SetDailyLimitArgs {
+    /// An amount of tokens.
+    #[arg(value_name = "AMOUNT")]
+    limit: Amount,
+    #[command(flatten)]
+    profile: ProfileArgs,
+}
+
 impl SetArgs {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.setting {
             SetCommand::Url(args) => args.run(),
             SetCommand::ApiKey(args) => args.run(),
+            SetCommand::DailyLimit(args) => args.run(),
         }
     }
 }
@@ -87,6 +103,14 @@ impl SetUrlArgs {
             )));
         }
         profile.settings.url = Some(self.service);
+        profile.save()
+    }
+}
+
+impl SetDailyLimitArgs {
+    fn run(self) -> Result<(), Failure> {
+        let mut profile = self.profile.profile()?;
+        profile.settings.pay.daily_limit = Some(self.limit);
         profile.save()
     }
 }

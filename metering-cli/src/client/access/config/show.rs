@@ -5,6 +5,7 @@ use metering_client::ServiceUrl;
 use serde::Serialize;
 
 use crate::client::access::config::redacted;
+use crate::client::paying::amount::Amount;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
@@ -33,6 +34,7 @@ struct Document {
     url: Option<String>,
     api_key: Option<String>,
     org_id: Option<String>,
+    daily_limit: Amount,
     file: String,
     /// The names of the variables that are set; their values may be secret.
     environment: Vec<&'static str>,
@@ -53,6 +55,7 @@ impl ShowArgs {
             url: profile.settings.url.as_ref().map(ServiceUrl::to_string),
             api_key: profile.settings.api_key.as_ref().map(redacted),
             org_id: profile.settings.org_id.clone(),
+            daily_limit: profile.settings.pay.daily_limit(),
             file: profile.path().display().to_string(),
             environment: VARIABLES.into_iter().filter(set).collect(),
         };
@@ -70,6 +73,7 @@ impl Document {
                 ("url", &or_none(&self.url)),
                 ("api-key", &or_none(&self.api_key)),
                 ("account", &or_none(&self.org_id)),
+                ("daily-limit", &self.daily_limit),
                 ("file", &self.file),
             ],
         )?;

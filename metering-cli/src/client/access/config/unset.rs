@@ -33,6 +33,7 @@ impl UnsetArgs {
                 return Err(Failure::Conflict(problem.to_owned()));
             }
             Setting::Url => profile.settings.url = None,
+            Setting::DailyLimit => profile.settings.pay.daily_limit = None,
             Setting::ApiKey => {
                 profile.settings.org_id = None;
                 if let Some(key) = profile.settings.api_key.take() {

@@ -34,8 +34,8 @@ impl FromStr for Payload {
 }
 
 impl Payload {
-    /// Reads the bytes and checks that they are JSON.
-    pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
+    /// Reads the bytes, and checks that they are JSON unless they may be anything.
+    pub(super) fn read(&self, is_json: bool) -> Result<Vec<u8>, Failure> {
         let bytes = match self {
             Self::Text(text) => text.clone().into_bytes(),
             Self::File(path) => {
@@ -48,6 +48,9 @@ impl Payload {
                 bytes
             }
         };
+        if !is_json {
+            return Ok(bytes);
+        }
         match serde_json::from_slice::<IgnoredAny>(&bytes) {
             Ok(IgnoredAny) => Ok(bytes),
             Err(error) => Err(Failure::Usage(format!("--data is not JSON: {error}"))),
@@ -64,10 +67,11 @@ mod tests {
         assert_eq!("-".parse(), Ok(Payload::Stdin));
         assert_eq!("@a b.json".parse(), Ok(Payload::File("a b.json".into())));
         assert_eq!("{}".parse(), Ok(Payload::Text("{}".to_owned())));
-        assert_eq!(Payload::Text("{\"a\": 1.10}".to_owned()).read().unwrap(), b"{\"a\": 1.10}");
+        assert_eq!(Payload::Text("{\"a\": 1.10}".to_owned()).read(true).unwrap(), b"{\"a\": 1.10}");
         for bad in ["", "{", "a", "{} {}"] {
-            assert!(matches!(Payload::Text(bad.to_owned()).read(), Err(Failure::Usage(_))), "{bad}");
+            assert!(matches!(Payload::Text(bad.to_owned()).read(true), Err(Failure::Usage(_))), "{bad}");
+            assert_eq!(Payload::Text(bad.to_owned()).read(false).unwrap(), bad.as_bytes());
         }
-        assert!(matches!(Payload::File("/nonexistent/x".into()).read(), Err(Failure::Failed(_))));
+        assert!(matches!(Payload::File("/nonexistent/x".into()).read(true), Err(Failure::Failed(_))));
     }
 }

@@ -5,7 +5,6 @@ use crate::chains::address::Address;
 use crate::chains::chain::{Depth, TokenTransfer};
 use crate::chains::transaction::TxHash;
 use crate::chains::units::TokenUnits;
-use crate::payments::payment::PaymentUse;
 
 use super::*;
 
@@ -85,6 +84,30 @@ fn chain_view_follows_from_block_hash_and_transaction() {
     let mut nameless = record(PaymentSettlement::Unsettled);
     nameless.payment.block_hash = None;
     assert_eq!(ChainView::in_place(&nameless, None), None, "two unknown hashes are not equal");
+}
+
+#[test]
+fn the_payment_of_an_authorization_is_found_among_others() {
+    let TransactionStatus::Mined(mut evidence) = mined(95, NEW, PAYER, 5_003_817) else { panic!("it is mined") };
+    let transfer = evidence.transfers[0];
+    let others = [TokenTransfer { from: TOKEN, ..transfer }, TokenTransfer { value: TokenUnits::new(1), ..transfer }];
+    evidence.transfers.extend(others);
+    let authorized = |settlement| PaymentRecord { used_as: PaymentUse::Authorization, ..record(settlement) };
+    let view = |record: &PaymentRecord, evidence: &Evidence| {
+        ChainView::of(record, Some(NEW), &TransactionStatus::Mined(evidence.clone()))
+    };
+    let elsewhere = ChainView::Elsewhere(block(95, NEW));
+    assert_eq!(view(&authorized(PaymentSettlement::Unsettled), &evidence), elsewhere);
+    assert_eq!(
+        view(&record(PaymentSettlement::Unsettled), &evidence),
+        ChainView::Missing,
+        "it is unclear which is meant"
+    );
+    evidence.transfers = others.to_vec();
+    assert_eq!(view(&authorized(PaymentSettlement::Unsettled), &evidence), ChainView::Missing);
+    evidence.transfers = vec![transfer, transfer];
+    evidence.succeeded = false;
+    assert_eq!(view(&authorized(PaymentSettlement::Unsettled), &evidence), ChainView::Missing);
 }
 
 #[test]

@@ -47,7 +47,7 @@ export function checkFile() {
 }
 
 function verdict(name, { valid, problem, routes, changes }) {
-  if (!valid) return [h("div", { class: "notice notice-bad" }, h("p", {}, h("strong", {}, `${name} is not valid.`)), h("p", { class: "break" }, problem))];
+  if (!valid) return [h("div", { class: "notice notice-bad" }, h("p", {}, h("strong", {}, `${name} is not valid.`)), ...problem.split("\n").map((line) => h("p", { class: "break" }, line)))];
   const count = String(changes.length);
   const words = changes.length === 0 ? "Routes and prices are those that are served now." : `${count} ${plural(count, "route")} would change.`;
   const notice = h("div", { class: "notice notice-good" }, h("p", {}, h("strong", {}, `${name} is valid.`), ` It has ${group(routes)} ${plural(routes, "route")}. ${words}`));

@@ -1,0 +1,8 @@
+//! Calls that pay by themselves, against a stand-in for a service that asks for payments.
+
+mod calls;
+mod limits;
+mod mcp;
+mod resuming;
+mod shop;
+mod topup;

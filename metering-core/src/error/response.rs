@@ -1,0 +1,161 @@
+//! What a client gets with an error: its code, its body and its headers.
+
+use std::sync::Arc;
+
+use super::Error;
+use crate::access::key_use::KeyRefusal;
+use crate::charging::delivery::Repetition;
+use crate::offers::PayRefusal;
+use crate::wire::{ErrorBody, ErrorCode, Required, rate_headers};
+
+/// Seconds to wait before retrying a request to an overloaded or unavailable service.
+const RETRY_SOON_SECONDS: u64 = 1;
+
+/// Seconds to wait before opening another stream. A guess: nobody knows when one will end.
+const STREAM_RETRY_SECONDS: u64 = 5;
+
+/// Seconds to wait before asking again for a payment that is not confirmed yet: about a block.
+const SETTLEMENT_RETRY_SECONDS: u64 = 3;
+
+/// Seconds to wait before paying again when payments cannot be executed: an operator has to act.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 60;
+
+impl Error {
+    /// The stable error code, which determines the HTTP status.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
+            Self::KeyNotAllowed(KeyRefusal::NotLive) => ErrorCode::Unauthorized,
+            Self::KeyNotAllowed(KeyRefusal::Expired { .. }) => ErrorCode::KeyExpired,
+            Self::KeyNotAllowed(KeyRefusal::Network { .. }) => ErrorCode::KeyNetwork,
+            Self::KeyNotAllowed(KeyRefusal::Scope { .. } | KeyRefusal::Route | KeyRefusal::NotFirst) => {
+                ErrorCode::KeyScope
+            }
+            Self::KeyBudget(_) => ErrorCode::KeyBudgetExhausted,
+            Self::MaxCostExceeded { .. } => ErrorCode::MaxCostExceeded,
+            Self::TooManyInFlight => ErrorCode::TooManyRequestsInFlight,
+            Self::NoSuchKey => ErrorCode::NotFound,
+            Self::KeyConflict(_) => ErrorCode::Conflict,
+            Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
+            Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
+            Self::InvalidPath(_) => ErrorCode::InvalidPath,
+            Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
+            Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
+            Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
+            Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
+            Self::Payment(error) => error.code(),
+            Self::PaymentRequired { .. } | Self::CreditsForSale | Self::SignIn { price: Some(_), .. } => {
+                ErrorCode::PaymentRequired
+            }
+            Self::SignIn { price: None, .. } => ErrorCode::Unauthorized,
+            Self::OffersNotMade => ErrorCode::NotFound,
+            Self::Offer(refusal) => match **refusal {
+                PayRefusal::Malformed(_) => ErrorCode::ValidationFailed,
+                PayRefusal::AlreadyCredited => ErrorCode::PaymentCredited,
+                PayRefusal::IdentifierUsed => ErrorCode::Conflict,
+                PayRefusal::Pending { .. } => ErrorCode::SettlementPending,
+                PayRefusal::Unavailable => ErrorCode::SettlementUnavailable,
+                PayRefusal::TooMany(_) => ErrorCode::RateLimited,
+                _ => ErrorCode::PaymentRefused,
+            },
+            Self::NoSuchReceipt | Self::NoSuchRequest => ErrorCode::NotFound,
+            Self::NoSuchWebhook => ErrorCode::WebhookNotFound,
+            Self::NoSuchDelivery => ErrorCode::DeliveryNotFound,
+            Self::TooManyWebhooks => ErrorCode::TooManyWebhooks,
+            Self::WebhookInactive => ErrorCode::Conflict,
+            Self::WebhooksNotOffered => ErrorCode::NotFound,
+            Self::Recovery(error) => error.code(),
+            Self::Signup(error) => error.code(),
+            Self::StorageUnavailable => ErrorCode::StorageUnavailable,
+            Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
+            Self::Repeated(Repetition::OtherRequest) => ErrorCode::IdempotencyKeyReused,
+            Self::Repeated(Repetition::InProgress { .. }) => ErrorCode::RequestInProgress,
+            Self::Repeated(Repetition::UsedUp) => ErrorCode::IdempotencyKeyUsed,
+            Self::Overloaded => ErrorCode::Overloaded,
+            Self::ShuttingDown => ErrorCode::ShuttingDown,
+            Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
+        }
+    }
+
+    /// Seconds until a retry may succeed, for `Retry-After`.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::KeyBudget(budget) => budget.retry_after_seconds(),
+            Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
+            Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
+            Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
+            Self::Payment(error) => error.retry_after_seconds(),
+            Self::Offer(refusal) => match **refusal {
+                PayRefusal::Pending { .. } => Some(SETTLEMENT_RETRY_SECONDS),
+                PayRefusal::Unavailable => Some(UNAVAILABLE_RETRY_SECONDS),
+                PayRefusal::TooMany(ref too_many) => Some(too_many.retry_after_seconds),
+                _ => None,
+            },
+            Self::Recovery(error) => error.retry_after_seconds(),
+            Self::Signup(error) => error.retry_after_seconds(),
+            Self::StorageUnavailable | Self::OutcomeUnknown | Self::Overloaded | Self::ShuttingDown => {
+                Some(RETRY_SOON_SECONDS)
+            }
+            _ => None,
+        }
+    }
+
+    /// The response body.
+    #[must_use]
+    pub fn body(&self) -> ErrorBody {
+        let mut body = ErrorBody::new(self.code(), self.to_string());
+        body.retry_after_sec = self.retry_after_seconds();
+        match self {
+            Self::InvalidParameter(fields) | Self::ValidationFailed(fields) => body.fields = Some(fields.clone()),
+            Self::RateLimited { window, rate } => {
+                body.limit_window = Some(window.as_str());
+                body.rate_limits = Some(rate.limits);
+            }
+            Self::KeyBudget(budget) => budget.add_context(&mut body),
+            Self::InsufficientCredits(payment_required) => {
+                body.credit_balance = Some(payment_required.balance);
+                body.required = Some(Required::Credits(payment_required.required));
+                body.plans_url = payment_required.plans_url.clone();
+                body.topup_url = payment_required.topup_url.clone();
+                body.offer = Some(Arc::clone(&payment_required.plans));
+            }
+            Self::UnknownRoute { nearest, .. } => body.nearest_route = nearest.as_deref().map(str::to_owned),
+            Self::Payment(error) => error.add_context(&mut body),
+            Self::MaxCostExceeded { price, max_cost, .. } => {
+                body.required = Some(Required::Credits(*price));
+                body.max_cost = Some(max_cost.credits());
+            }
+            Self::PaymentRequired { price } | Self::SignIn { price: Some(price), .. } => {
+                body.required = Some(Required::Credits(*price));
+            }
+            _ => {}
+        }
+        body
+    }
+
+    /// The response headers, other than `Content-Type`.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = match self {
+            Self::Unauthorized
+            | Self::KeyRefused(_)
+            | Self::KeyNotAllowed(KeyRefusal::Expired { .. })
+            | Self::SignIn { price: None, .. } => {
+                vec![("www-authenticate", "Bearer".to_owned())]
+            }
+            Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
+            Self::RateLimited { rate, .. } => rate_headers(rate),
+            Self::KeyBudget(budget) => rate_headers(&budget.rate),
+            Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
+            _ => Vec::new(),
+        };
+        if let Some(seconds) = self.retry_after_seconds() {
+            headers.push(("retry-after", seconds.to_string()));
+        }
+        headers
+    }
+}

@@ -1,0 +1,30 @@
+//! Payable refusals: what a 402 offers to agents that pay by themselves, and the signed authorizations that they pay
+//! with.
+//!
+//! An agent signs an [`Authorization`] to transfer the amount of an [`Offer`] (EIP-3009), and sends it with its
+//! request. The service submits it to the token's contract and credits what the offer says. An authorization is
+//! executed once by its contract and credited once by the store. The formats on the wire, such as x402, are in
+//! [`wire`](crate::wire).
+
+pub(crate) mod authorization;
+pub(crate) mod limit;
+pub(crate) mod offer;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod refusal;
+pub(crate) mod settler;
+pub(crate) mod sign_in_refusal;
+
+pub use authorization::{
+    Authorization, AuthorizationFault, AuthorizationNonce, AuthorizationNonceError, ExpectedTransfer,
+};
+pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
+pub use offer::{Asset, Network, NetworkError, Offer, OfferError, Offers};
+pub use progress::{NextStep, Observation, SettlementPolicy, next_step};
+pub use record::{
+    AuthorizationId, AuthorizationRecord, AuthorizationState, GasPlace, IdentifierHash, SettlementFailure,
+    SignedAuthorization, Submission,
+};
+pub use refusal::PayRefusal;
+pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
+pub use sign_in_refusal::SignInRefusal;

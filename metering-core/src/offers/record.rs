@@ -1,0 +1,226 @@
+//! Authorizations as the store keeps them, from acceptance until they are credited or have failed.
+
+use std::fmt;
+
+use sha3::{Digest, Sha3_256};
+
+use crate::access::account::AccountId;
+use crate::chains::address::Address;
+use crate::chains::signature::WalletSignature;
+use crate::chains::transaction::{TxHash, TxRef};
+use crate::charging::delivery::Fingerprint;
+use crate::charging::request_id::RequestId;
+use crate::clock::Timestamp;
+use crate::money::credits::Credits;
+use crate::offers::authorization::{Authorization, AuthorizationNonce};
+
+/// What tells authorizations apart. The token's contract executes only one with these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AuthorizationId {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The token's contract.
+    pub token: Address,
+    /// Whose tokens are moved.
+    pub payer: Address,
+    /// The payer's nonce.
+    pub nonce: AuthorizationNonce,
+}
+
+impl AuthorizationId {
+    /// The id to charge a request by that was paid for with this authorization, and came without a key.
+    #[must_use]
+    pub fn request_id(&self) -> RequestId {
+        let text = format!("{}:{}:{}:{}", self.chain_id, self.token, self.payer, self.nonce);
+        RequestId::of_key(&format!("payment-{}", hex::encode(Sha3_256::digest(text))))
+    }
+}
+
+/// The hash of the id that a client gave its payment (the extension `payment-identifier` of x402).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IdentifierHash([u8; 32]);
+
+impl IdentifierHash {
+    /// The hash of an id.
+    #[must_use]
+    pub fn of(identifier: &str) -> Self {
+        Self(Sha3_256::digest(identifier).into())
+    }
+
+    /// Makes it from its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// An authorization with its signature: enough for anyone to execute it, and for nobody to change it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignedAuthorization {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The token's contract.
+    pub token: Address,
+    /// What was signed.
+    pub authorization: Authorization,
+    /// The payer's signature.
+    pub signature: WalletSignature,
+}
+
+impl SignedAuthorization {
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> AuthorizationId {
+        let Authorization { from: payer, nonce, .. } = self.authorization;
+        AuthorizationId { chain_id: self.chain_id, token: self.token, payer, nonce }
+    }
+}
+
+impl fmt::Debug for SignedAuthorization {
+    /// Leaves out the signature, because anyone who has it can execute the authorization, also for another account.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedAuthorization").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// An accepted authorization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorizationRecord {
+    /// The authorization.
+    pub signed: SignedAuthorization,
+    /// The account to credit.
+    pub account: AccountId,
+    /// What it buys.
+    pub credits: Credits,
+    /// The request that it came with, if that had no key. Nobody else may have that request served with it.
+    pub request: Option<Fingerprint>,
+    /// The id that its client gave it. No other authorization of this payer has it.
+    pub identifier: Option<IdentifierHash>,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// How far it is.
+    pub state: AuthorizationState,
+    /// The transaction whose payment was credited for it. If a reorganisation removed that transaction, the payment was
+    /// reversed, and the authorization is pending again.
+    pub tx: Option<TxRef>,
+    /// The place of its transaction among those of the wallet that pays the gas, once it has one.
+    pub gas: Option<GasPlace>,
+    /// The transactions that were signed to execute it, oldest first. At most one can succeed, because the token's
+    /// contract executes the authorization once.
+    pub submissions: Vec<Submission>,
+}
+
+/// How far an authorization is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuthorizationState {
+    /// It is to be executed, or its execution is not confirmed yet.
+    Pending,
+    /// It was executed, and its account credited.
+    Credited,
+    /// It can no longer be executed. Nothing was taken, unless a reorganisation restores an earlier execution: then it
+    /// is credited.
+    Failed {
+        /// Why.
+        failure: SettlementFailure,
+        /// Since when.
+        at: Timestamp,
+    },
+}
+
+/// Why an accepted authorization can no longer be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SettlementFailure {
+    /// It expired first.
+    Expired,
+    /// Its payer cancelled it, or used its nonce for another transfer.
+    Cancelled,
+    /// The token's contract refuses it.
+    Refused,
+}
+
+impl SettlementFailure {
+    /// Every failure.
+    pub const ALL: [Self; 3] = [Self::Expired, Self::Cancelled, Self::Refused];
+
+    /// Its name in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+        }
+    }
+
+    /// The failure with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|failure| failure.as_str() == name)
+    }
+}
+
+/// A place among the transactions of a wallet: its nonce, as Ethereum calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GasPlace {
+    /// The wallet that pays the gas.
+    pub wallet: Address,
+    /// How many of its transactions come before.
+    pub nonce: u64,
+}
+
+/// A transaction that was signed and stored before it was sent, so that it can be sent again after a crash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// Its hash.
+    pub hash: TxHash,
+    /// Its bytes.
+    pub raw: Vec<u8>,
+    /// When it was signed.
+    pub signed_at: Timestamp,
+}
+
+impl fmt::Debug for Submission {
+    /// Leaves out the bytes, which have the signature of the authorization.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submission").field("hash", &self.hash).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chains::units::TokenUnits;
+
+    #[test]
+    fn failures_are_stored_by_name() {
+        assert_eq!(SettlementFailure::ALL.map(SettlementFailure::as_str), ["expired", "cancelled", "refused"]);
+        for failure in SettlementFailure::ALL {
+            assert_eq!(SettlementFailure::from_name(failure.as_str()), Some(failure));
+        }
+        assert_eq!(SettlementFailure::from_name("lost"), None);
+    }
+
+    #[test]
+    fn what_could_be_executed_by_others_is_not_printed() {
+        let address = Address::from_bytes([3; 20]);
+        let nonce = AuthorizationNonce::from_bytes([4; 32]);
+        let (value, valid_before) = (TokenUnits::new(5), 6);
+        let authorization = Authorization { from: address, to: address, value, valid_after: 0, valid_before, nonce };
+        let signature = WalletSignature::parse(&format!("0x{}", "ab".repeat(65))).unwrap();
+        let signed = SignedAuthorization { chain_id: 1, token: address, authorization, signature };
+        assert_eq!(signed.id(), AuthorizationId { chain_id: 1, token: address, payer: address, nonce });
+        let submission = Submission {
+            hash: TxHash::from_bytes([7; 32]),
+            raw: vec![0xab; 9],
+            signed_at: Timestamp::from_unix_millis(0),
+        };
+        let printed = format!("{signed:?} {submission:?}");
+        assert!(!printed.contains("abab") && !printed.contains("171"), "{printed}");
+    }
+}

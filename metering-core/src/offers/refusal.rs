@@ -1,0 +1,101 @@
+//! Why a payment that came with a request was not credited.
+
+use crate::chains::transaction::TxHash;
+use crate::money::credits::Credits;
+use crate::offers::authorization::AuthorizationFault;
+use crate::offers::limit::TooManyPayments;
+use crate::offers::record::SettlementFailure;
+use crate::wire::MalformedPayment;
+use crate::wire::mpp::ChallengeFault;
+
+/// Why a payment that came with a request was not credited, or not yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PayRefusal {
+    /// It cannot be read.
+    #[error("{0}")]
+    Malformed(MalformedPayment),
+    /// It does not answer a challenge of this service.
+    #[error("The payment is not valid: {0}")]
+    Challenge(ChallengeFault),
+    /// The service offers no such payment.
+    #[error("The payment takes none of the offers; nothing was taken. Pay one of those in this response.")]
+    NotOffered,
+    /// It buys less than the request costs, and another offer buys enough.
+    #[error(
+        "The payment buys {credits} credits, and this request needs {missing}; nothing was taken. Pay one of the offers \
+         in this response."
+    )]
+    TooLittle {
+        /// What it buys.
+        credits: Credits,
+        /// What the account lacks for the request.
+        missing: Credits,
+    },
+    /// The authorization is not what the offer asks for.
+    #[error("The payment is not valid: {0}. Nothing was taken.")]
+    Invalid(AuthorizationFault),
+    /// Its payer's wallet is a contract, and the account of that address belongs to a wallet on another chain.
+    #[error(
+        "This wallet is a contract, and its account belongs to chain {chain_id}; nothing was taken. Send an API key."
+    )]
+    OtherChain {
+        /// The chain of the account.
+        chain_id: u64,
+    },
+    /// The token's contract would refuse it.
+    #[error("The payment would fail: {0}. Nothing was taken.")]
+    WouldFail(String),
+    /// It was accepted before, and can no longer be executed.
+    #[error("The payment can no longer be executed ({}); nothing was taken for it. Sign a new one.", .0.as_str())]
+    Failed(SettlementFailure),
+    /// It was credited before, for another request or with a key, or too long ago to send the same request again.
+    #[error(
+        "The payment was already credited. Its credits are in the account: use its API key, or sign in with the wallet \
+         that paid."
+    )]
+    AlreadyCredited,
+    /// Another payment of this payer has the same id.
+    #[error(
+        "Another payment was sent with this id before; nothing was taken for this one. Send that payment again, or give \
+         this one another id."
+    )]
+    IdentifierUsed,
+    /// It is being executed.
+    #[error(
+        "The payment was sent and is not confirmed yet. Send the same request with the same payment again; do not pay \
+         again."
+    )]
+    Pending {
+        /// The transaction, if it is known.
+        tx: Option<TxHash>,
+    },
+    /// The service cannot have payments executed at the moment.
+    #[error("Payments cannot be executed at the moment; nothing was taken. Try again later, or pay in another way.")]
+    Unavailable,
+    /// A limit on new payments is reached, so it was not checked.
+    #[error(transparent)]
+    TooMany(TooManyPayments),
+}
+
+impl PayRefusal {
+    /// Whether nothing was and nothing will be taken, so that another payment may be offered.
+    #[must_use]
+    pub const fn allows_another(&self) -> bool {
+        match self {
+            Self::Challenge(_)
+            | Self::NotOffered
+            | Self::TooLittle { .. }
+            | Self::Invalid(_)
+            | Self::OtherChain { .. }
+            | Self::WouldFail(_)
+            | Self::Failed(_) => true,
+            Self::Malformed(_)
+            | Self::AlreadyCredited
+            | Self::IdentifierUsed
+            | Self::Pending { .. }
+            | Self::Unavailable
+            | Self::TooMany(_) => false,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What settling authorizations needs from a chain: reading tokens, and somebody who executes authorizations.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::chains::address::Address;
+use crate::chains::chain::ChainError;
+use crate::chains::transaction::TxHash;
+use crate::chains::units::TokenUnits;
+use crate::clock::Timestamp;
+use crate::offers::offer::{Asset, Offer};
+use crate::offers::record::{AuthorizationId, SignedAuthorization, Submission};
+
+/// Reads tokens with signed authorizations (EIP-3009) on one chain. As with a
+/// [`ChainReader`](crate::chains::ChainReader), callers trust what it returns, and anything uncertain is an error.
+#[async_trait]
+pub trait TokenReader: Send + Sync + fmt::Debug {
+    /// A token as it can be offered: its decimals, and the name and version that its signatures are bound to. These are
+    /// what the contract reports (`eip712Domain()` of EIP-5267, or else `name()` and `version()`), and they give its
+    /// own `DOMAIN_SEPARATOR()`. `None` when there is no such token, or its authorizations cannot be checked.
+    async fn asset(&self, token: Address) -> Result<Option<Asset>, ChainError>;
+
+    /// Whether the contract has executed or cancelled an authorization (`authorizationState`).
+    async fn is_used(&self, id: &AuthorizationId) -> Result<bool, ChainError>;
+
+    /// The transaction that executed an authorization, by its `AuthorizationUsed` event in the blocks since about this
+    /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that.
+    async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
+}
+
+/// Executes authorizations with transactions of its own wallet, which holds coins for gas and nothing else.
+///
+/// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
+/// be sent again at any time and is executed at most once.
+#[async_trait]
+pub trait Submitter: Send + Sync + fmt::Debug {
+    /// The wallet.
+    fn wallet(&self) -> Address;
+
+    /// How many of the wallet's transactions are in the chain.
+    async fn mined(&self) -> Result<u64, SubmitError>;
+
+    /// What the wallet has, and what a transaction may cost now.
+    async fn funds(&self) -> Result<GasFunds, SubmitError>;
+
+    /// Checks whether the contract would execute an authorization now, and whether the wallet can pay for it.
+    async fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError>;
+
+    /// Signs the transaction that executes an authorization, at this place. It pays more than `replaced`, which have
+    /// the same place, so that nodes accept it instead of them.
+    async fn sign(
+        &self,
+        signed: &SignedAuthorization,
+        place: u64,
+        replaced: &[Submission],
+        now: Timestamp,
+    ) -> Result<Submission, SubmitError>;
+
+    /// Signs a transaction that does nothing except use up this place.
+    async fn sign_nothing(
+        &self,
+        place: u64,
+        replaced: &[Submission],
+        now: Timestamp,
+    ) -> Result<Submission, SubmitError>;
+
+    /// Sends a transaction. It is not an error if it was sent before, or is already in a block.
+    async fn send(&self, submission: &Submission) -> Result<(), SubmitError>;
+}
+
+/// What a wallet that pays gas has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GasFunds {
+    /// Its coins, in the smallest unit of the chain's coin.
+    pub balance: TokenUnits,
+    /// The most that a usual transaction, which executes one authorization, may cost now; in the same unit.
+    pub cost: TokenUnits,
+}
+
+impl GasFunds {
+    /// How many usual transactions the wallet can pay for.
+    ///
+    /// ```
+    /// use metering_core::chains::TokenUnits;
+    /// use metering_core::offers::GasFunds;
+    ///
+    /// let funds = GasFunds { balance: TokenUnits::new(1_999), cost: TokenUnits::new(100) };
+    /// assert_eq!(funds.transactions(), 19);
+    /// ```
+    #[must_use]
+    pub fn transactions(self) -> u128 {
+        // Gas that costs nothing never runs out.
+        self.balance.get().checked_div(self.cost.get()).unwrap_or(u128::MAX)
+    }
+}
+
+/// Why an authorization was not submitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// The token's contract would not execute it now: the payer has too few tokens, the token blocks the payer, or the
+    /// authorization is invalid, used or expired.
+    #[error("the token's contract would refuse it: {0}")]
+    WouldFail(String),
+    /// The wallet has too few coins for the gas.
+    #[error("the gas wallet has {} wei, and needs {}", have.get(), need.get())]
+    ShortOfGas {
+        /// What it has.
+        have: TokenUnits,
+        /// What the transaction may cost.
+        need: TokenUnits,
+    },
+    /// The fees are above the operator's limit.
+    #[error("the fee would be up to {} wei, above the limit of {}", need.get(), limit.get())]
+    FeesAboveLimit {
+        /// What the transaction may cost.
+        need: TokenUnits,
+        /// The limit.
+        limit: TokenUnits,
+    },
+    /// Another transaction has the place, so this one will not be executed.
+    #[error("another transaction of the gas wallet has its place")]
+    PlaceTaken,
+    /// The chain could not be reached or read. It may have been sent.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+/// Executes authorizations for others: a facilitator of x402.
+#[async_trait]
+pub trait Facilitator: Send + Sync + fmt::Debug {
+    /// Asks whether it would execute a payment of an offer.
+    async fn verify(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<(), FacilitatorError>;
+
+    /// Has a payment executed. Returns its transaction. It may be asked again for the same payment.
+    async fn settle(&self, signed: &SignedAuthorization, offer: &Offer) -> Result<TxHash, FacilitatorError>;
+}
+
+/// Why a facilitator did not execute a payment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FacilitatorError {
+    /// It refuses the payment.
+    #[error("the facilitator refuses the payment: {0}")]
+    Refused(String),
+    /// The payment may have been executed, or may be later: the response was lost, or says so.
+    #[error("the facilitator has not finished the payment: {0}")]
+    Unfinished(String),
+    /// It could not be reached, and was not asked.
+    #[error("the facilitator is not available: {0}")]
+    Unavailable(String),
+}

@@ -1,0 +1,201 @@
+//! Challenges of MPP in refusals, and the credentials that answer them.
+//!
+//! Nothing is stored for a challenge. A client that answers one issued to a key pays for that key's account, although
+//! the payment may have taken the place of the key in the headers. Such an answer is no key: it pays for one request.
+
+use std::time::Duration;
+
+use crate::access::account::Account;
+use crate::access::credentials::Caller;
+use crate::access::key::{ApiKey, KeyFault, KeyHash};
+use crate::chains::transaction::TxRef;
+use crate::charging::delivery::Fingerprint;
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::offers::{Offers, PayRefusal, SignedAuthorization};
+use crate::service::Service;
+use crate::wire::mpp::{
+    Challenge, ChallengeFault, ChallengeSecret, ChallengeTerms, Credential, Realm, Receipt, accepts_evm_charge,
+};
+use crate::wire::{
+    ACCEPT_PAYMENT_HEADER, AUTHORIZATION_HEADER, CHALLENGE_HEADER, MalformedPayment, MppSource, PAYMENT_RECEIPT_HEADER,
+    payment_credential,
+};
+
+/// How long a challenge can be answered.
+const LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// The most bytes of challenges in one response. Clients accept 16 KiB of headers, and the offers of x402 are there
+/// too.
+const MAX_BYTES: usize = 6_000;
+
+/// What challenges are made with.
+#[derive(Debug, Clone)]
+pub struct ChallengeSettings {
+    /// The secret that their ids are made with. All nodes of a service need the same one.
+    pub secret: ChallengeSecret,
+    /// Whom they are from: the service's host name.
+    pub realm: Realm,
+}
+
+/// What a request says about challenges.
+#[derive(Debug, Clone, Copy)]
+pub struct ChallengeClient {
+    /// Whether its client can answer them.
+    accepts: bool,
+    key: Option<KeyHash>,
+    key_in_authorization: bool,
+}
+
+/// What a payment answers: a challenge of this service, or nothing that can be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChallengeAnswer {
+    /// The id of the challenge, as the client sent it.
+    id: String,
+    issued: Result<Issued, ChallengeFault>,
+}
+
+/// A challenge that this service issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Issued {
+    key: Option<KeyHash>,
+    expires: Timestamp,
+}
+
+impl ChallengeClient {
+    /// Reads a request's headers. `values` takes a header name in lower case and returns the values of all its lines;
+    /// `key` is the key that was found there.
+    #[must_use]
+    pub fn read<'h, V>(values: impl Fn(&'static str) -> V, key: Option<&ApiKey>) -> Self
+    where
+        V: IntoIterator<Item = &'h [u8]>,
+    {
+        let accepted = values(ACCEPT_PAYMENT_HEADER).into_iter().next();
+        let accepts = accepted.and_then(|value| std::str::from_utf8(value).ok()).is_some_and(accepts_evm_charge);
+        let has_other = values(AUTHORIZATION_HEADER).into_iter().any(|value| payment_credential(value).is_none());
+        Self { accepts, key: key.map(ApiKey::hash), key_in_authorization: key.is_some() && has_other }
+    }
+
+    /// The client that sent this answer, which may have taken the place of its key: it gets challenges for the same
+    /// key.
+    pub(super) fn answering(self, answer: &ChallengeAnswer) -> Self {
+        let issued_to = answer.issued.ok().and_then(|issued| issued.key);
+        Self { accepts: true, key: self.key.or(issued_to), ..self }
+    }
+
+    /// Whether it can answer challenges.
+    pub(super) const fn accepts(&self) -> bool {
+        self.accepts
+    }
+}
+
+impl ChallengeSettings {
+    /// Challenges to pay one of these offers, as header lines, in this order. `unique` is text that no other challenge
+    /// has.
+    pub(super) fn lines(
+        &self,
+        offers: &Offers,
+        client: ChallengeClient,
+        unique: &str,
+        now: Timestamp,
+    ) -> Vec<(&'static str, String)> {
+        let terms = ChallengeTerms {
+            key: client.key.as_ref(),
+            unique,
+            expires: now.saturating_add(LIFETIME),
+            own_header: client.key_in_authorization,
+        };
+        let challenge = |offer| Challenge::new(&self.secret, &self.realm, offer, terms).header();
+        let fits = |sent: &mut usize, header: String| {
+            *sent += header.len();
+            (*sent <= MAX_BYTES).then_some((CHALLENGE_HEADER, header))
+        };
+        offers.iter().map(challenge).scan(0, fits).collect()
+    }
+
+    /// What a credential signs, and what it answers. A fault in its challenge is not an error yet: what was signed may
+    /// be known already.
+    pub(super) fn read(
+        &self,
+        source: MppSource,
+        text: &str,
+    ) -> Result<(SignedAuthorization, ChallengeAnswer), MalformedPayment> {
+        let credential = Credential::parse(source, text)?;
+        let (id, signed) = (credential.id().to_owned(), credential.signed());
+        let issued = credential.verify(&self.secret, &self.realm);
+        let issued = issued.map(|verified| Issued { key: verified.key, expires: verified.expires });
+        Ok((signed, ChallengeAnswer { id, issued }))
+    }
+}
+
+impl ChallengeAnswer {
+    /// The receipt of the payment with this answer.
+    pub(super) fn receipt(
+        &self,
+        signed: &SignedAuthorization,
+        tx: TxRef,
+        received_at: Timestamp,
+    ) -> (&'static str, String) {
+        let SignedAuthorization { chain_id, .. } = *signed;
+        let receipt = Receipt { transaction: tx.hash, chain_id, challenge_id: self.id.clone(), at: received_at };
+        (PAYMENT_RECEIPT_HEADER, receipt.header())
+    }
+
+    /// Checks that a challenge was issued and not answered too late.
+    pub(super) fn check_expiry(&self, now: Timestamp) -> Result<(), PayRefusal> {
+        let Issued { expires, .. } = self.issued.map_err(PayRefusal::Challenge)?;
+        if now < expires { Ok(()) } else { Err(PayRefusal::Challenge(ChallengeFault::Expired { expires })) }
+    }
+
+    /// The fingerprint of the request with this answer. The signed authorization is public once it is on its chain, and
+    /// the challenge is not: so nobody can have the same request served with that authorization in another protocol.
+    pub(super) fn bind(&self, request: Fingerprint) -> Fingerprint {
+        request.with_body(self.id.as_bytes())
+    }
+}
+
+impl Service {
+    /// Who a request pays for: the account of its key, or of the key that its payment's challenge was issued to. `None`
+    /// if there is no key.
+    pub(super) async fn paying_for(
+        &self,
+        caller: Caller<'_>,
+        answer: Option<&ChallengeAnswer>,
+    ) -> Result<Option<(Account, KeyHash)>, Error> {
+        let issued_to = match answer.map(|answer| answer.issued) {
+            Some(Ok(issued)) => issued.key,
+            // What was signed may be known; nothing else can come of it.
+            Some(Err(_)) | None => None,
+        };
+        let hash = match (caller.key, issued_to) {
+            (Some(key), _) => key.hash(),
+            (None, Some(hash)) => hash,
+            (None, None) => return Ok(None),
+        };
+        let holder = self.store.key_holder(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
+        holder.check(None, caller.address, self.clock.now())?;
+        Ok(Some((holder.account, hash)))
+    }
+
+    /// Checks whether a payment answers a challenge that was issued to this caller. If it does not, nothing can come of
+    /// it, unless it is known already.
+    pub(super) async fn check_answer(
+        &self,
+        answer: &ChallengeAnswer,
+        caller: Caller<'_>,
+        own: Option<&Account>,
+    ) -> Result<(), Error> {
+        let Issued { key, .. } = answer.issued.map_err(PayRefusal::Challenge)?;
+        let others = Err(PayRefusal::Challenge(ChallengeFault::Key).into());
+        match (caller.key, key) {
+            (None, _) => Ok(()),
+            (Some(_), None) => others,
+            (Some(sent), Some(issued_to)) if sent.hash() == issued_to => Ok(()),
+            // The key was rotated, or the account has several.
+            (Some(_), Some(issued_to)) => {
+                let holder = self.store.key_holder(&issued_to).await?;
+                let is_own = holder.zip(own).is_some_and(|(holder, own)| holder.account.id == own.id);
+                if is_own { Ok(()) } else { others }
+            }
+        }
+    }
+}

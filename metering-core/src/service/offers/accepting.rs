@@ -1,0 +1,213 @@
+//! Accepts payments that come with requests: everything that is checked before one is stored.
+
+use std::time::Duration;
+
+use super::{Paying, Shop};
+use crate::access::account::{Account, AccountId, AgentName, Payer};
+use crate::access::key::{ApiKey, KeyHash};
+use crate::chains::address::Address;
+use crate::chains::chain::{AccountCode, ChainError};
+use crate::chains::signature::WalletSignature;
+use crate::error::Error;
+use crate::money::credits::Credits;
+use crate::offers::{
+    AuthorizationFault, AuthorizationRecord, AuthorizationState, FacilitatorError, Offer, PayRefusal, PaymentAttempt,
+    SettlementFailure, SignedAuthorization, SubmitError,
+};
+use crate::service::Service;
+use crate::service::settling::{LEASE, OfferChain, Settler};
+use crate::store::{AuthorizationOpened, Created, NewAccount, NewAuthorization};
+
+/// For how long the same request may be sent again with the same payment and without a key.
+const REPEATS: Duration = Duration::from_secs(15 * 60);
+
+impl Service {
+    /// Checks a new payment, and stores it.
+    pub(super) async fn open(
+        &self,
+        shop: &Shop,
+        paying: &Paying<'_>,
+        own: Option<&(Account, KeyHash)>,
+    ) -> Result<AuthorizationOpened, Error> {
+        let signed = paying.signed;
+        let (chain, offer) = shop.offer(signed)?;
+        let now = self.clock.now();
+        let checked = signed.authorization.check(offer.expected(), now);
+        // Somebody may have executed it before it expired.
+        checked.or_else(|fault| if fault.is_about_time() { Ok(()) } else { Err(PayRefusal::Invalid(fault)) })?;
+        check_limit(shop, paying, Some(offer))?;
+        let is_contract = self.check_signature(chain, signed, offer).await?;
+        let is_used = chain.tokens.is_used(&signed.id()).await.map_err(unreadable)?;
+        if !is_used {
+            paying.answer.map_or(Ok(()), |answer| answer.check_expiry(now))?;
+            checked.map_err(PayRefusal::Invalid)?;
+            self.check_covers(paying, own.map(|(account, _)| account), offer).await?;
+            check_settler(chain, signed, offer).await?;
+        }
+        // Who shows a payment that was executed already may have read it on the chain. Its credits are the payer's,
+        // unless the payer signed for this account.
+        let account = match own {
+            Some((account, _)) if !is_used || paying.answer.is_some() => account.id.clone(),
+            _ => self.account_of_wallet(signed, is_contract).await?,
+        };
+        if own.is_none() && shop.settling.store.first_key(&account).await?.is_none() {
+            // Nothing could be charged to this account without a key.
+            return Err(Error::Unauthorized);
+        }
+        let new = NewAuthorization {
+            signed: signed.clone(),
+            account,
+            credits: offer.credits,
+            request: paying.caller.key.is_none().then_some(paying.request),
+            identifier: paying.identifier,
+            received_at: now,
+        };
+        Ok(shop.settling.store.open_authorization(new, LEASE).await?)
+    }
+
+    /// Checks whether a payment buys enough for its request. Anybody can have a new wallet, so the call that an account
+    /// may make with less than its price must not be had for the smallest payment.
+    async fn check_covers(&self, paying: &Paying<'_>, own: Option<&Account>, offer: &Offer) -> Result<(), Error> {
+        let of_wallet = match own {
+            Some(_) => None,
+            None => self.payments.store()?.account_by_payer(&paying.signed.authorization.from).await?,
+        };
+        let balance = own.or(of_wallet.as_ref()).map_or(Credits::ZERO, |account| account.totals.balance);
+        let missing = paying.price.checked_sub(balance).unwrap_or(Credits::MAX);
+        let credits = offer.credits;
+        let buys_enough = |offer: &Offer| offer.credits >= missing;
+        if !buys_enough(offer) && self.offers().iter().any(buys_enough) {
+            return Err(PayRefusal::TooLittle { credits, missing }.into());
+        }
+        Ok(())
+    }
+
+    /// Goes on with a payment that had failed, if it can be executed after all, or was.
+    pub(super) async fn reopen(
+        &self,
+        shop: &Shop,
+        paying: &Paying<'_>,
+        record: AuthorizationRecord,
+    ) -> Result<AuthorizationRecord, Error> {
+        let (signed, store) = (paying.signed, &shop.settling.store);
+        let AuthorizationState::Failed { failure, .. } = record.state else { return Ok(record) };
+        let chain = shop.settling.chains.get(&signed.chain_id).ok_or(PayRefusal::NotOffered)?;
+        check_limit(shop, paying, shop.offer(signed).ok().map(|(_, offer)| offer))?;
+        if !chain.tokens.is_used(&signed.id()).await.map_err(unreadable)? {
+            if failure != SettlementFailure::Refused {
+                return Err(PayRefusal::Failed(failure).into());
+            }
+            let (_, offer) = shop.offer(signed)?;
+            signed.authorization.check(offer.expected(), self.clock.now()).map_err(PayRefusal::Invalid)?;
+            self.check_signature(chain, signed, offer).await?;
+            check_settler(chain, signed, offer).await?;
+        }
+        let reopened = store.reopen_authorization(&signed.id(), self.clock.now().saturating_add(LEASE)).await?;
+        // Another request was faster.
+        Ok(match reopened {
+            Some(record) => record,
+            None => store.authorization(&signed.id()).await?.unwrap_or(record),
+        })
+    }
+
+    /// Checks who signed. Whether it is a wallet that is a contract.
+    async fn check_signature(
+        &self,
+        chain: &OfferChain,
+        signed: &SignedAuthorization,
+        offer: &Offer,
+    ) -> Result<bool, Error> {
+        let (authorization, domain) = (&signed.authorization, &offer.asset.domain);
+        let payer = authorization.from;
+        if authorization.is_signed_by_key(domain, &signed.signature) {
+            return Ok(false);
+        }
+        let is_contract = chain.reader.code(payer).await.map_err(unreadable)? != AccountCode::Empty;
+        let digest = authorization.digest(domain);
+        let accepts = chain.reader.accepts_signature(payer, digest, signed.signature.as_bytes());
+        if is_contract && accepts.await.map_err(unreadable)? {
+            return Ok(true);
+        }
+        let may_be_of_key = signed.signature.as_bytes().len() == WalletSignature::KEY_BYTES;
+        Err(PayRefusal::Invalid(match is_contract || may_be_of_key {
+            true => AuthorizationFault::Signature { payer },
+            false => AuthorizationFault::NotDeployed { payer },
+        })
+        .into())
+    }
+
+    /// The account of a wallet, made now if it has none.
+    async fn account_of_wallet(&self, signed: &SignedAuthorization, is_contract: bool) -> Result<AccountId, Error> {
+        let payer = Payer { address: signed.authorization.from, chain_id: signed.chain_id };
+        let store = self.payments.store()?;
+        for _ in 0..2 {
+            if let Some(account) = store.account_by_payer(&payer.address).await? {
+                return match account.payer {
+                    Some(Payer { chain_id, .. }) if is_contract && chain_id != payer.chain_id => {
+                        Err(PayRefusal::OtherChain { chain_id }.into())
+                    }
+                    _ => Ok(account.id),
+                };
+            }
+            let randomness = &*self.payments.randomness;
+            // Nobody gets this key: the wallet's owner proves the wallet, and gets another one.
+            let (id, key) = (AccountId::generate(randomness), ApiKey::generate(randomness));
+            let name = wallet_name(payer.address)?;
+            let account = NewAccount { payer: Some(payer), ..NewAccount::new(id, name, key.hash(), self.clock.now()) };
+            match self.store.create_account(account).await? {
+                Created::Account(account) => return Ok(account.id),
+                // Another request of this wallet was faster.
+                Created::PayerTaken => {}
+                Created::EmailTaken | Created::OutOfRange => return Err(Error::Internal),
+            }
+        }
+        Err(Error::Internal)
+    }
+
+    /// Whether a request without a key may be sent again with its payment.
+    pub(super) fn may_repeat(&self, record: &AuthorizationRecord, paying: &Paying<'_>) -> bool {
+        let is_recent = self.clock.now() < record.received_at.saturating_add(REPEATS);
+        let is_credited = record.state == AuthorizationState::Credited;
+        record.request == Some(paying.request) && (is_recent || !is_credited)
+    }
+}
+
+/// Counts a payment before anything is read from a chain for it. `offer` is the one that it takes, if it is still made.
+fn check_limit(shop: &Shop, paying: &Paying<'_>, offer: Option<&Offer>) -> Result<(), PayRefusal> {
+    let Some(limit) = &shop.limit else { return Ok(()) };
+    let SignedAuthorization { authorization, signature, .. } = paying.signed;
+    let is_signed = offer.is_some_and(|offer| authorization.is_signed_by_key(&offer.asset.domain, signature));
+    let attempt = PaymentAttempt { client: paying.caller.address, payer: authorization.from, is_signed };
+    limit.count(&attempt).map_err(PayRefusal::TooMany)
+}
+
+/// Checks whether a payment would be executed.
+async fn check_settler(chain: &OfferChain, signed: &SignedAuthorization, offer: &Offer) -> Result<(), Error> {
+    match &chain.settler {
+        Settler::Own(submitter) => match submitter.check(signed).await {
+            Ok(()) => Ok(()),
+            Err(SubmitError::WouldFail(reason)) => Err(PayRefusal::WouldFail(reason).into()),
+            Err(problem) => {
+                tracing::error!(wallet = %submitter.wallet(), %problem, "the gas wallet cannot execute payments");
+                Err(PayRefusal::Unavailable.into())
+            }
+        },
+        Settler::Facilitator(facilitator) => match facilitator.verify(signed, offer).await {
+            Ok(()) => Ok(()),
+            Err(FacilitatorError::Refused(reason)) => Err(PayRefusal::WouldFail(reason).into()),
+            Err(problem) => {
+                tracing::error!(%problem, "the facilitator cannot execute payments");
+                Err(PayRefusal::Unavailable.into())
+            }
+        },
+    }
+}
+
+fn unreadable(error: ChainError) -> Error {
+    tracing::warn!(%error, "a payment could not be checked");
+    PayRefusal::Unavailable.into()
+}
+
+fn wallet_name(wallet: Address) -> Result<AgentName, Error> {
+    format!("wallet-{wallet}").parse().map_err(|_| Error::Internal)
+}

@@ -1,0 +1,197 @@
+//! Settles authorizations: has them executed, and credits them.
+//!
+//! Each accepted authorization has a task that takes one step after another ([`next_step`]) until it is credited or has
+//! failed. The requests that brought it wait for that task, but the task does not depend on them. If the process ends,
+//! another one claims the authorization and goes on: all that was decided is in the store.
+
+mod step;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::chains::chain::ChainReader;
+use crate::chains::transaction::TxRef;
+use crate::clock::Clock;
+use crate::offers::{
+    AuthorizationId, AuthorizationRecord, AuthorizationState, Facilitator, SettlementPolicy, Submitter, TokenReader,
+};
+use crate::service::settling::step::{Memory, Step, StepError};
+use crate::store::{AuthorizationStore, StoreError};
+
+/// For how long an authorization is claimed. The claim is extended well before it ends.
+pub(super) const LEASE: Duration = Duration::from_secs(60);
+/// After failures in a row, each pause is twice as long as the one before, up to two to this power polls.
+const LONGEST_PAUSE: u32 = 4;
+/// How many authorizations to take over at a time.
+const TAKE_OVER: u32 = 64;
+
+/// One chain that offers are paid on.
+#[derive(Debug, Clone)]
+pub struct OfferChain {
+    /// Reads transactions.
+    pub reader: Arc<dyn ChainReader>,
+    /// Reads tokens.
+    pub tokens: Arc<dyn TokenReader>,
+    /// Who has authorizations executed.
+    pub settler: Settler,
+}
+
+/// Who has authorizations executed.
+#[derive(Debug, Clone)]
+pub enum Settler {
+    /// The service itself.
+    Own(Arc<dyn Submitter>),
+    /// A facilitator.
+    Facilitator(Arc<dyn Facilitator>),
+}
+
+/// How an authorization stands, as those who wait for it see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is being settled.
+    UnderWay,
+    /// It was credited, or has failed. The record.
+    Over(Box<AuthorizationRecord>),
+}
+
+/// Settles authorizations.
+pub(super) struct Settling {
+    pub(super) store: Arc<dyn AuthorizationStore>,
+    pub(super) chains: BTreeMap<u64, OfferChain>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) policy: SettlementPolicy,
+    /// How often to look at the chain.
+    pub(super) poll: Duration,
+    /// The tasks of this process.
+    tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<Standing>>>,
+}
+
+/// A task that settles an authorization. When it ends, even by a panic, another one may begin.
+struct Task {
+    settling: Arc<Settling>,
+    id: AuthorizationId,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.settling.tasks.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+impl fmt::Debug for Settling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settling").field("chains", &self.chains).finish_non_exhaustive()
+    }
+}
+
+impl Settling {
+    pub(super) fn new(
+        store: Arc<dyn AuthorizationStore>,
+        chains: BTreeMap<u64, OfferChain>,
+        clock: Arc<dyn Clock>,
+        policy: SettlementPolicy,
+        poll: Duration,
+    ) -> Arc<Self> {
+        Arc::new(Self { store, chains, clock, policy, poll, tasks: Mutex::default() })
+    }
+
+    /// Settles an authorization in a task of its own, unless one of this process does so already. The receiver shows
+    /// how it stands.
+    pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<Standing> {
+        let id = record.signed.id();
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(standing) = tasks.get(&id) {
+            return standing.clone();
+        }
+        let (sender, standing) = watch::channel(Standing::UnderWay);
+        tasks.insert(id, standing.clone());
+        let task = Task { settling: Arc::clone(self), id };
+        tokio::spawn(async move {
+            let over = task.settling.drive(record).await;
+            drop(task);
+            if let Some(record) = over {
+                sender.send_replace(Standing::Over(Box::new(record)));
+            }
+        });
+        standing
+    }
+
+    /// Takes over authorizations that no process is settling. Returns how many.
+    pub(super) async fn take_over(self: &Arc<Self>) -> Result<usize, StoreError> {
+        let claimed = self.store.claim_authorizations(self.clock.now(), LEASE, TAKE_OVER).await?;
+        let count = claimed.len();
+        for record in claimed {
+            self.settle(record);
+        }
+        Ok(count)
+    }
+
+    /// Sends the transaction again that executed an authorization, after a reorganisation removed it. Its payment stays
+    /// credited meanwhile. If somebody else sent it, nothing is done: once the payment is reversed, the authorization
+    /// is pending again.
+    pub(super) async fn send_again(&self, tx: TxRef) {
+        if let Err(problem) = self.try_to_send_again(tx).await {
+            tracing::warn!(%tx, %problem, "a payment that is missing from its chain could not be sent again");
+        }
+    }
+
+    async fn try_to_send_again(&self, tx: TxRef) -> Result<(), StepError> {
+        let Some(OfferChain { settler: Settler::Own(submitter), .. }) = self.chains.get(&tx.chain_id) else {
+            return Ok(());
+        };
+        let executed = self.store.authorization_executed_in(tx).await?;
+        let submissions = executed.map(|record| record.submissions).unwrap_or_default();
+        match submissions.iter().find(|submission| submission.hash == tx.hash) {
+            Some(submission) => submitter.send(submission).await.map_err(StepError::Submit),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes one step after another. Returns the record when it is credited or has failed, or `None` when this process
+    /// cannot go on.
+    async fn drive(&self, mut record: AuthorizationRecord) -> Option<AuthorizationRecord> {
+        let id = record.signed.id();
+        let Some(chain) = self.chains.get(&id.chain_id) else {
+            tracing::error!(chain_id = id.chain_id, payer = %id.payer, "an authorization is on a chain that is not configured");
+            return None;
+        };
+        let (mut claimed_at, mut memory, mut failures) = (self.clock.now(), Memory::default(), 0);
+        loop {
+            if record.state != AuthorizationState::Pending {
+                return Some(record);
+            }
+            let step = Step { settling: self, chain, record: &record, memory: &mut memory };
+            let pause = match step.take().await {
+                Ok(is_to_wait) => {
+                    failures = 0;
+                    if is_to_wait { self.poll } else { Duration::ZERO }
+                }
+                Err(problem) => {
+                    tracing::warn!(payer = %id.payer, nonce = %id.nonce, %problem, "a payment could not be settled yet");
+                    let pause = self.poll.saturating_mul(1 << failures);
+                    failures = LONGEST_PAUSE.min(failures + 1);
+                    pause
+                }
+            };
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            let now = self.clock.now();
+            if now >= claimed_at.saturating_add(LEASE / 3) {
+                claimed_at = now;
+                if let Err(error) = self.store.extend_claim(&id, now.saturating_add(LEASE)).await {
+                    tracing::warn!(%error, "the claim of an authorization could not be extended");
+                }
+            }
+            match self.store.authorization(&id).await {
+                Ok(Some(read)) => record = read,
+                Ok(None) => return None,
+                Err(error) => tracing::warn!(%error, "an authorization could not be read; trying again"),
+            }
+        }
+    }
+}

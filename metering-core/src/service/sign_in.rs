@@ -1,0 +1,147 @@
+//! Wallets that sign in to use the credits of their accounts without a key (the extension `sign-in-with-x` of x402).
+//!
+//! What a wallet signs is not stored before: a sign-in is valid because it names this service and is at most five
+//! minutes old, and it counts once because its nonce is stored when it is used. Strangers' sign-ins are not stored, so
+//! that they cost no writes; they stay worthless because none counts that is older than the account of its wallet.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use sha3::{Digest, Sha3_256};
+
+use crate::access::account::{Account, Payer};
+use crate::access::issued_key::Key;
+use crate::access::key::{KeyFault, KeyHash};
+use crate::access::scope::Scope;
+use crate::chains::chain::{AccountCode, ChainError};
+use crate::error::Error;
+use crate::money::credits::Credits;
+use crate::offers::{Offers, SignInRefusal};
+use crate::payments::payment::RecoveryError;
+use crate::service::Service;
+use crate::service::offers::Shop;
+use crate::wire::SIGN_IN_HEADER;
+use crate::wire::x402::{SignIn, SignInTerms, Site, sign_in_extension};
+
+/// How long a wallet has to sign, from the 402 on.
+const LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// How long a used nonce is remembered: longer than any node accepts it, also if the clocks of the nodes differ.
+const REMEMBERED: Duration = Duration::from_secs(15 * 60);
+/// In printable ASCII: wallets show it.
+const STATEMENT: &str = "Sign in to use the credits of this wallet, or to get an API key for them.";
+/// Separates the hashes of nonces from all others in the same table.
+const USED: &[u8] = b"metering: the sign-in of a wallet ";
+
+impl Service {
+    /// The sign-in in a request's headers, not read yet
+    /// ([`Found::signed_in_with`](crate::service::Found::signed_in_with)). `None` if there is none, or the service
+    /// accepts none: it must accept payments without a key, and know its own URL.
+    #[must_use]
+    pub fn sign_in<'h, V>(&self, values: impl Fn(&'static str) -> V) -> Option<&'h str>
+    where
+        V: IntoIterator<Item = &'h [u8]>,
+    {
+        self.signing_in()?;
+        // What is not text cannot be read later either.
+        values(SIGN_IN_HEADER).into_iter().next().map(|value| std::str::from_utf8(value).unwrap_or_default())
+    }
+
+    /// What wallets may sign to be signed in, for a 402 with these offers. `None` if they cannot sign in.
+    pub(super) fn sign_in_terms(&self, offers: &Offers, uri: &str) -> Option<serde_json::Value> {
+        let (_, site) = self.signing_in()?;
+        let mut nonce = [0; 16];
+        self.payments.randomness.fill(&mut nonce);
+        let (nonce, issued_at) = (hex::encode(nonce), self.clock.now());
+        let expires_at = issued_at.saturating_add(LIFETIME);
+        let chain_ids = chain_ids(offers);
+        let (statement, nonce, chain_ids) = (STATEMENT, nonce.as_str(), chain_ids.as_slice());
+        Some(sign_in_extension(&SignInTerms { site, uri, statement, nonce, issued_at, expires_at, chain_ids }))
+    }
+
+    /// The key that a request is charged to whose wallet signed in.
+    pub(super) async fn key_of_wallet(&self, sign_in: &str, price: Credits) -> Result<KeyHash, Error> {
+        match self.wallet_account(sign_in).await? {
+            Ok((_, key)) => Ok(key),
+            Err(refusal) => Err(Error::SignIn { refusal: Box::new(refusal), price: Some(price) }),
+        }
+    }
+
+    /// The first key of the account whose wallet signed in, if it may manage keys and be used from this address. The
+    /// sign-in is used up.
+    ///
+    /// # Errors
+    /// [`Error::SignIn`]; [`RecoveryError::NoLinkedWallet`] when the wallet has no account; [`Error::KeyNotAllowed`];
+    /// or when the chain of a contract wallet or the store cannot be read.
+    pub async fn signed_in_key(&self, sign_in: &str, address: Option<IpAddr>) -> Result<Key, Error> {
+        let hash = match self.wallet_account(sign_in).await? {
+            Ok((_, hash)) => hash,
+            Err(SignInRefusal::NoAccount { .. }) => return Err(RecoveryError::NoLinkedWallet.into()),
+            Err(refusal) => return Err(Error::SignIn { refusal: Box::new(refusal), price: None }),
+        };
+        let not_live = Error::KeyRefused(KeyFault::NotLive);
+        let holder = self.store.key_holder(&hash).await?.ok_or(not_live.clone())?;
+        holder.check(Some(Scope::Manage), address, self.clock.now())?;
+        holder.key().cloned().ok_or(not_live)
+    }
+
+    /// The account of the wallet that signed in, and the secret of its first key.
+    async fn wallet_account(&self, sign_in: &str) -> Result<Result<(Account, KeyHash), SignInRefusal>, Error> {
+        let Some((shop, site)) = self.signing_in() else { return Err(Error::Unauthorized) };
+        let sign_in = match SignIn::parse(sign_in) {
+            Ok(sign_in) => sign_in,
+            Err(malformed) => return Ok(Err(SignInRefusal::Malformed(malformed))),
+        };
+        let now = self.clock.now();
+        if let Err(fault) = sign_in.check(site, &chain_ids(self.offers()), now) {
+            return Ok(Err(SignInRefusal::Fault(fault)));
+        }
+        let wallet = sign_in.wallet();
+        let is_by_key = sign_in.is_signed_by_key();
+        let account = self.payments.store()?.account_by_payer(&wallet).await?;
+        if !is_by_key {
+            // A chain is read only for the wallet of a customer.
+            let payer = account.as_ref().and_then(|account| account.payer);
+            let Some(Payer { chain_id, .. }) = payer else { return Ok(Err(SignInRefusal::Signature { wallet })) };
+            if chain_id != sign_in.chain_id() {
+                return Ok(Err(SignInRefusal::OtherChain { wallet, chain_id }));
+            }
+            if !accepts(shop, &sign_in).await.map_err(RecoveryError::Chain)? {
+                return Ok(Err(SignInRefusal::Signature { wallet }));
+            }
+        }
+        let Some(account) = account else { return Ok(Err(SignInRefusal::NoAccount { wallet })) };
+        let is_older = sign_in.issued_at().is_none_or(|issued_at| issued_at <= account.created_at);
+        let nonce = Sha3_256::new_with_prefix(USED).chain_update(sign_in.nonce()).finalize().into();
+        let store = &shop.settling.store;
+        if is_older || !store.use_sign_in(nonce, now.saturating_add(REMEMBERED)).await? {
+            return Ok(Err(SignInRefusal::Used));
+        }
+        let key = store.first_key(&account.id).await?.ok_or(Error::Unauthorized)?;
+        Ok(Ok((account, key)))
+    }
+
+    /// The shop and the site that wallets sign in to. `None` if they cannot.
+    fn signing_in(&self) -> Option<(&Shop, &Site)> {
+        let shop = self.shop.as_ref().filter(|_| self.accepts_keyless_payments())?;
+        Some((shop, shop.site.as_ref()?))
+    }
+}
+
+/// Whether the wallet is a contract that accepts the signature (ERC-1271).
+async fn accepts(shop: &Shop, sign_in: &SignIn) -> Result<bool, ChainError> {
+    let Some(chain) = shop.settling.chains.get(&sign_in.chain_id()) else { return Ok(false) };
+    let wallet = sign_in.wallet();
+    Ok(chain.reader.code(wallet).await? != AccountCode::Empty
+        && chain.reader.accepts_signature(wallet, sign_in.digest(), sign_in.signature().as_bytes()).await?)
+}
+
+/// The chains that offers are paid on, that of the first one first.
+fn chain_ids(offers: &Offers) -> Vec<u64> {
+    let mut chain_ids = Vec::new();
+    for chain_id in offers.iter().map(|offer| offer.asset.domain.chain_id) {
+        if !chain_ids.contains(&chain_id) {
+            chain_ids.push(chain_id);
+        }
+    }
+    chain_ids
+}

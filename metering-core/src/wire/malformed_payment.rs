@@ -1,0 +1,48 @@
+//! Why a payment on the wire cannot be read.
+
+/// Why a payment, or a sign-in of a wallet, cannot be read. Nothing was taken; the response is a 400. It never repeats
+/// what was sent, because anyone who has a signed authorization can execute it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MalformedPayment {
+    /// There is more than one payment.
+    #[error("the request has a payment in {first} and another in {second}; send only one of them. Nothing was taken.")]
+    Several {
+        /// Where one is.
+        first: &'static str,
+        /// Where another is; the same place if it was sent twice there.
+        second: &'static str,
+    },
+    /// It is too long.
+    #[error("{what} is longer than {max} bytes; send only the fields of the offer that you accept. Nothing was taken.")]
+    TooLong {
+        /// What was read: the name of a header, or of a field of a message.
+        what: &'static str,
+        /// The most bytes that are read.
+        max: usize,
+    },
+    /// It is not base64 of a JSON object.
+    #[error("{what} must be {encoding} of a JSON object. Nothing was taken.")]
+    Encoding {
+        /// What was read.
+        what: &'static str,
+        /// The base64 to use.
+        encoding: &'static str,
+    },
+    /// It is not a JSON object.
+    #[error("{what} must be a JSON object. Nothing was taken.")]
+    NotAnObject {
+        /// What was read.
+        what: &'static str,
+    },
+    /// A field is missing, or not what it should be.
+    #[error("{what}: the field {field} {problem}. Nothing was taken.")]
+    Field {
+        /// What was read.
+        what: &'static str,
+        /// The field's path, such as `payload.authorization.value`.
+        field: String,
+        /// What it must be.
+        problem: &'static str,
+    },
+}

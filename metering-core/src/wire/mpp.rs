@@ -1,0 +1,27 @@
+//! MPP, the "Machine Payments Protocol": challenges in `WWW-Authenticate`, which agents answer with a credential.
+//!
+//! Only the method `evm` with the intent `charge` and signed authorizations (EIP-3009) is on offer. The specifications
+//! are draft-httpauth-payment-02, draft-evm-charge-01 and draft-payment-transport-mcp-00 of <https://paymentauth.org>.
+//!
+//! Nothing is stored for a challenge. Its id is an HMAC of its fields, and the nonce that the payer signs is a hash of
+//! the id, so a credential fits one challenge of this service, and its token's contract executes it once.
+
+mod accept_payment;
+mod challenge;
+mod credential;
+mod nonce;
+mod realm;
+mod receipt;
+mod secret;
+
+pub use accept_payment::accepts_evm_charge;
+pub use challenge::{Challenge, ChallengeTerms};
+pub use credential::{ChallengeFault, Credential, VerifiedCredential};
+pub use realm::{Realm, RealmError};
+pub use receipt::Receipt;
+pub use secret::{ChallengeSecret, ShortChallengeSecret};
+
+const METHOD: &str = "evm";
+const INTENT: &str = "charge";
+/// What a challenge that is answered in a header of its own says in `header`.
+pub(super) const OWN_HEADER: &str = "Payment-Authorization";

@@ -1,0 +1,128 @@
+//! Why a payment was refused, in the words of the reference implementation.
+
+use crate::offers::{AuthorizationFault, SettlementFailure};
+
+/// Why a payment was refused. The codes are those of the reference implementation
+/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), which clients know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SettleRefusal {
+    /// It cannot be read.
+    Malformed,
+    /// It accepts none of the offers.
+    Offer,
+    /// It pays somebody else.
+    Recipient,
+    /// It pays another amount.
+    Amount,
+    /// It is not valid yet.
+    NotYetValid,
+    /// It expired, or expires too soon.
+    Expired,
+    /// The signature is not the payer's.
+    Signature,
+    /// The payer's wallet is a contract that does not exist yet (ERC-6492).
+    WalletNotDeployed,
+    /// Its nonce was used or cancelled.
+    NonceUsed,
+    /// The payer has too few tokens.
+    Balance,
+    /// The token's contract would refuse it.
+    Simulation,
+    /// The token's contract refused it.
+    Transaction,
+}
+
+impl SettleRefusal {
+    /// Every refusal.
+    pub const ALL: [Self; 12] = [
+        Self::Malformed,
+        Self::Offer,
+        Self::Recipient,
+        Self::Amount,
+        Self::NotYetValid,
+        Self::Expired,
+        Self::Signature,
+        Self::WalletNotDeployed,
+        Self::NonceUsed,
+        Self::Balance,
+        Self::Simulation,
+        Self::Transaction,
+    ];
+
+    /// The `errorReason`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "invalid_payload",
+            Self::Offer => "invalid_payment_requirements",
+            Self::Recipient => "invalid_exact_evm_recipient_mismatch",
+            Self::Amount => "invalid_exact_evm_payload_authorization_value_mismatch",
+            Self::NotYetValid => "invalid_exact_evm_payload_authorization_valid_after",
+            Self::Expired => "invalid_exact_evm_payload_authorization_valid_before",
+            Self::Signature => "invalid_exact_evm_signature",
+            Self::WalletNotDeployed => "eip6492_factory_not_allowed",
+            Self::NonceUsed => "invalid_exact_evm_nonce_already_used",
+            Self::Balance => "invalid_exact_evm_insufficient_balance",
+            Self::Simulation => "invalid_exact_evm_transaction_simulation_failed",
+            Self::Transaction => "invalid_exact_evm_transaction_failed",
+        }
+    }
+}
+
+impl From<AuthorizationFault> for SettleRefusal {
+    fn from(fault: AuthorizationFault) -> Self {
+        match fault {
+            AuthorizationFault::Recipient { .. } => Self::Recipient,
+            AuthorizationFault::Amount { .. } => Self::Amount,
+            AuthorizationFault::NotYetValid { .. } => Self::NotYetValid,
+            AuthorizationFault::Expired { .. } => Self::Expired,
+            AuthorizationFault::Signature { .. } => Self::Signature,
+            AuthorizationFault::NotDeployed { .. } => Self::WalletNotDeployed,
+        }
+    }
+}
+
+impl From<SettlementFailure> for SettleRefusal {
+    fn from(failure: SettlementFailure) -> Self {
+        match failure {
+            SettlementFailure::Expired => Self::Expired,
+            SettlementFailure::Cancelled => Self::NonceUsed,
+            SettlementFailure::Refused => Self::Transaction,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chains::address::Address;
+    use crate::chains::units::TokenUnits;
+
+    #[test]
+    fn faults_and_failures_have_the_codes_of_the_reference() {
+        let (expected, found) = (Address::ZERO, Address::from_bytes([1; 20]));
+        let (units, more) = (TokenUnits::new(1), TokenUnits::new(2));
+        let faults = [
+            (AuthorizationFault::Recipient { expected, found }, "invalid_exact_evm_recipient_mismatch"),
+            (
+                AuthorizationFault::Amount { expected: units, found: more },
+                "invalid_exact_evm_payload_authorization_value_mismatch",
+            ),
+            (AuthorizationFault::NotYetValid { valid_after: 1 }, "invalid_exact_evm_payload_authorization_valid_after"),
+            (AuthorizationFault::Expired { valid_before: 1 }, "invalid_exact_evm_payload_authorization_valid_before"),
+            (AuthorizationFault::Signature { payer: found }, "invalid_exact_evm_signature"),
+            (AuthorizationFault::NotDeployed { payer: found }, "eip6492_factory_not_allowed"),
+        ];
+        for (fault, code) in faults {
+            assert_eq!(SettleRefusal::from(fault).as_str(), code);
+        }
+        let failures = SettlementFailure::ALL.map(|failure| SettleRefusal::from(failure).as_str());
+        let codes = [
+            "invalid_exact_evm_payload_authorization_valid_before",
+            "invalid_exact_evm_nonce_already_used",
+            "invalid_exact_evm_transaction_failed",
+        ];
+        assert_eq!(failures, codes);
+    }
+}

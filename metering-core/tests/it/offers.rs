@@ -1,0 +1,18 @@
+//! Payments that come with requests, through the layer, with a token whose contract checks real signatures.
+
+mod attacks;
+mod billing;
+mod buying;
+mod chain_trouble;
+mod challenges;
+mod crashes;
+mod discovery;
+mod facilitator;
+mod ledger;
+mod node;
+mod paying;
+mod repeats;
+mod scene;
+mod sign_in;
+mod theft;
+mod wallet;

@@ -1,0 +1,32 @@
+//! What the service sells, for agents and directories that look for paid services.
+
+use metering_core::wire::{ErrorBody, ErrorCode};
+
+use crate::api::app::App;
+use crate::endpoints::Request;
+use crate::http::{Problem, Reply};
+
+/// What can be paid with a request
+///
+/// The metered routes with their offers, for agents and directories of paid services: `resources` are URLs to try, and
+/// `items` say how each route is called and paid. The offers of a 402 count, not these.
+#[utoipa::path(get, path = "/.well-known/x402", operation_id = "x402", tag = "descriptions", responses(
+    (status = 200, description = "The routes and their offers", content_type = "application/json"),
+    (status = 404, description = "`not_found`: the service offers no payments with requests", body = ErrorBody),
+))]
+pub(crate) async fn x402(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.documents.manifest(&app.service, &request.headers).ok_or_else(|| {
+        Problem::new(ErrorCode::NotFound, "This service offers no payments with requests; see /credits/plans.")
+    })
+}
+
+/// What can be paid with a request
+///
+/// The same document as `/.well-known/x402`.
+#[utoipa::path(get, path = "/.well-known/x402.json", operation_id = "x402_json", tag = "descriptions", responses(
+    (status = 200, description = "The routes and their offers", content_type = "application/json"),
+    (status = 404, description = "`not_found`: the service offers no payments with requests", body = ErrorBody),
+))]
+pub(crate) async fn x402_json(app: &App, request: Request) -> Result<Reply, Problem> {
+    x402(app, request).await
+}

@@ -1,0 +1,259 @@
+//! Payable 402s: sets up who executes payments, reads the tokens that are offered, and takes over payments whose
+//! process has ended. `gas` watches the wallets that pay for them.
+
+mod gas;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_config::ConfigError;
+use metering_core::Service;
+use metering_core::chains::{Address, ChainError};
+use metering_core::offers::{Offer, OfferError, Offers, PaymentLimit, TokenReader};
+use metering_core::service::{ChallengeSettings, OfferChain, OfferSettings, Settler};
+use metering_core::wire::mpp::{ChallengeSecret, Realm};
+use metering_evm::{ChainConfig, GasWallet, HttpFacilitator, Wallet};
+use url::Url;
+use zeroize::Zeroizing;
+
+use crate::chains::Readers;
+use crate::config::{Config, OfferConfig, PayConfig, Settle};
+use crate::http::Shutdown;
+pub(crate) use gas::{GasState, GasWatch};
+
+/// How often to look for payments whose process has ended.
+const TAKE_OVER_EVERY: Duration = Duration::from_secs(15);
+/// How long to wait before reading the tokens again, after that failed.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// The decimals of a chain's coin.
+const COIN_DECIMALS: u8 = 18;
+
+/// Why offers cannot be made.
+#[derive(Debug, thiserror::Error)]
+enum OfferProblem {
+    #[error("the token's contract cannot be read: {0}")]
+    Chain(#[from] ChainError),
+    #[error("there is no token with signed authorizations (EIP-3009) at {0}")]
+    NoToken(Address),
+    #[error(transparent)]
+    Amount(#[from] OfferError),
+}
+
+/// Offers whose tokens were not read yet.
+#[derive(Debug)]
+pub(crate) struct Unread(Vec<UnreadOffer>);
+
+#[derive(Debug)]
+struct UnreadOffer {
+    tokens: Arc<dyn TokenReader>,
+    pay_to: Address,
+    terms: OfferConfig,
+}
+
+/// The settings of a service that offers payments, without the offers: for those, the tokens' contracts must be read.
+/// `None` if it offers none. `public_url` is where clients reach it.
+///
+/// # Errors
+/// When a key file or a URL is not valid.
+pub(crate) fn prepare(
+    config: &Config,
+    readers: &Readers,
+    public_url: &str,
+    limit: Arc<dyn PaymentLimit>,
+) -> Result<Option<(OfferSettings, Unread)>, ConfigError> {
+    let pay = &config.pay;
+    if pay.settle == Settle::Off {
+        return Ok(None);
+    }
+    let (mut chains, mut unread) = (BTreeMap::<u64, OfferChain>::new(), Vec::new());
+    for terms in &pay.offers {
+        let problem = |text: &dyn fmt::Display| ConfigError::key(format!("chains.{}", terms.chain), text);
+        let Some(chain) = config.chains.get(&terms.chain) else { continue };
+        let tokens: Arc<dyn TokenReader> = match chains.get(&chain.chain_id) {
+            Some(known) => Arc::clone(&known.tokens),
+            None => {
+                let tokens = chain.reader().map_err(|error| problem(&error))?;
+                let Some((tokens, reader)) = tokens.zip(readers.get(&chain.chain_id)) else {
+                    return Err(problem(&"needs rpc_urls, because pay.offers names it"));
+                };
+                let (tokens, reader) = (Arc::new(tokens), Arc::clone(reader));
+                let settler = settler(pay, chain)?;
+                chains.insert(chain.chain_id, OfferChain { reader, tokens: Arc::clone(&tokens) as _, settler });
+                tokens
+            }
+        };
+        unread.push(UnreadOffer { tokens, pay_to: chain.recipient, terms: terms.clone() });
+    }
+    let settings = OfferSettings {
+        chains,
+        confirmations: pay.confirmations,
+        wait: pay.wait.duration(),
+        poll: pay.poll.duration(),
+        replace_after: pay.replace_after.duration(),
+        keyless: pay.keyless,
+        limit: Some(limit),
+        challenges: challenges(pay, public_url)?,
+        ..OfferSettings::default()
+    };
+    Ok(Some((settings, Unread(unread))))
+}
+
+fn settler(pay: &PayConfig, chain: &ChainConfig) -> Result<Settler, ConfigError> {
+    if let Some(url) = &pay.facilitator {
+        let facilitator = HttpFacilitator::new(url).map_err(|error| ConfigError::key("pay.facilitator", error))?;
+        let facilitator = match &pay.facilitator_token {
+            Some(token) => facilitator.with_token(token.expose()),
+            None => Ok(facilitator),
+        };
+        let facilitator = facilitator.map_err(|error| ConfigError::key("pay.facilitator_token", error))?;
+        return Ok(Settler::Facilitator(Arc::new(facilitator)));
+    }
+    let wallet = gas_key(pay)?;
+    let invalid = |error: &dyn fmt::Display| ConfigError::key("pay.gas_key_file", error);
+    let gas = GasWallet::new(wallet, &chain.rpc_urls, chain.chain_id, chain.request_timeout);
+    let limit = pay.max_fee.tokens().to_units(COIN_DECIMALS);
+    let limit = limit.ok_or_else(|| ConfigError::key("pay.max_fee", "has at most 18 decimal places"))?;
+    Ok(Settler::Own(Arc::new(gas.map_err(|error| invalid(&error))?.with_fee_limit(limit))))
+}
+
+fn gas_key(pay: &PayConfig) -> Result<Wallet, ConfigError> {
+    let key = "pay.gas_key_file";
+    let Some(file) = &pay.gas_key_file else { return Err(ConfigError::key(key, "is required")) };
+    Wallet::from_key_file(&content(key, file)?, None).map_err(|error| ConfigError::key(key, error))
+}
+
+fn content(key: &str, file: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+    let content = std::fs::read(file).map(Zeroizing::new);
+    content.map_err(|error| ConfigError::key(key, format_args!("{}: {error}", file.display())))
+}
+
+/// What challenges of MPP are made with. Nodes with the same configuration accept each other's challenges.
+fn challenges(pay: &PayConfig, public_url: &str) -> Result<Option<ChallengeSettings>, ConfigError> {
+    let (key, file) = match (&pay.mpp_secret_file, &pay.gas_key_file) {
+        (Some(file), _) => ("pay.mpp_secret_file", file),
+        (None, Some(file)) => ("pay.gas_key_file", file),
+        (None, None) => return Ok(None),
+    };
+    let content = content(key, file)?;
+    let secret = match pay.mpp_secret_file {
+        Some(_) => ChallengeSecret::new(content.trim_ascii()),
+        None => ChallengeSecret::derived_from(&same_key(&content)),
+    };
+    let secret = secret.map_err(|error| ConfigError::key(key, error))?;
+    let host = Url::parse(public_url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let realm: Option<Realm> = host.and_then(|host| host.parse().ok());
+    let realm =
+        realm.ok_or_else(|| ConfigError::key("public_url", "must have a host name of at most 255 characters"))?;
+    Ok(Some(ChallengeSettings { secret, realm }))
+}
+
+/// The digits of a private key, for files that write the same key in different ways.
+fn same_key(content: &[u8]) -> Zeroizing<Vec<u8>> {
+    let digits = Zeroizing::new(content.trim_ascii().to_ascii_lowercase());
+    Zeroizing::new(digits.strip_prefix(b"0x").unwrap_or(&digits).to_vec())
+}
+
+/// Reads the tokens, makes the offers, and then takes over payments whose process has ended, until the server stops.
+/// Meanwhile, watches the wallets that pay gas.
+pub(crate) async fn run(service: Arc<Service>, unread: Unread, gas: Arc<GasWatch>, shutdown: Shutdown) {
+    tokio::join!(gas.run(&service, &shutdown), take_over(&service, &unread, &shutdown));
+}
+
+async fn take_over(service: &Service, unread: &Unread, shutdown: &Shutdown) {
+    tokio::select! {
+        () = offer(service, unread) => {}
+        () = shutdown.cancelled() => return,
+    }
+    loop {
+        match service.settle_authorizations().await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "went on with payments of another process"),
+            Err(error) => tracing::error!(%error, "could not look for unfinished payments"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(TAKE_OVER_EVERY) => {}
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
+async fn offer(service: &Service, unread: &Unread) {
+    loop {
+        match unread.read().await {
+            Ok(offers) => {
+                tracing::info!(count = offers.iter().count(), "offering payments with requests");
+                return service.offer(offers);
+            }
+            Err(problem) => tracing::error!(%problem, "payments with requests cannot be offered yet; trying again"),
+        }
+        tokio::time::sleep(READ_AGAIN_AFTER).await;
+    }
+}
+
+impl Unread {
+    async fn read(&self) -> Result<Offers, OfferProblem> {
+        let mut offers = Vec::new();
+        for UnreadOffer { tokens, pay_to, terms } in &self.0 {
+            let token = tokens.asset(terms.asset).await?.ok_or(OfferProblem::NoToken(terms.asset))?;
+            for amount in terms.amounts.iter() {
+                let rate = terms.credits_per_unit.tokens().value();
+                offers.push(Offer::new(token.clone(), *pay_to, amount.tokens(), rate)?);
+            }
+        }
+        Ok(Offers::new(offers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metering_core::chains::{Address, TokenDomain};
+    use metering_core::clock::Timestamp;
+    use metering_core::offers::Asset;
+    use metering_core::payments::TokenAmount;
+    use metering_core::wire::mpp::{Challenge, ChallengeTerms};
+
+    /// The id of a challenge that is otherwise always the same.
+    fn id(pay: &PayConfig, public_url: &str) -> String {
+        let settings = challenges(pay, public_url).unwrap().unwrap();
+        let domain = TokenDomain { name: "USDC".into(), version: "2".into(), chain_id: 1, contract: Address::ZERO };
+        let asset = Asset { domain, decimals: 6 };
+        let offer = Offer::new(asset, Address::ZERO, TokenAmount::parse("1").unwrap(), 1.into()).unwrap();
+        let expires = Timestamp::from_unix_millis(0);
+        let terms = ChallengeTerms { key: None, unique: "", expires, own_header: false };
+        Challenge::new(&settings.secret, &settings.realm, &offer, terms).id().to_owned()
+    }
+
+    #[test]
+    fn nodes_agree_on_challenges_if_they_have_the_same_secret_and_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            Some(path)
+        };
+        let digits = "ab".repeat(32);
+        let of_gas = |file| PayConfig { gas_key_file: file, ..PayConfig::default() };
+        let one = of_gas(file("one", &digits));
+        let url = "https://api.example";
+        let expected = id(&one, url);
+        for same in [format!("0x{digits}\n"), digits.to_uppercase()] {
+            assert_eq!(id(&of_gas(file("same", &same)), "https://api.example:443/v1"), expected, "{same}");
+        }
+        assert_ne!(id(&one, "https://other.example"), expected);
+        assert_ne!(id(&of_gas(file("other", &"cd".repeat(32))), url), expected);
+        let own = PayConfig { mpp_secret_file: file("secret", &"s".repeat(32)), ..one.clone() };
+        assert_ne!(id(&own, url), expected);
+        let facilitated = PayConfig { gas_key_file: None, ..own.clone() };
+        assert_eq!(id(&facilitated, url), id(&own, url), "it comes first");
+        // Without a secret, nothing is offered; a bad one is refused.
+        assert!(challenges(&PayConfig::default(), url).unwrap().is_none());
+        let short = PayConfig { mpp_secret_file: file("short", "too short\n"), ..one };
+        let error = challenges(&short, url).unwrap_err().to_string();
+        assert!(error.contains("pay.mpp_secret_file") && error.contains("32 bytes"), "{error}");
+        assert!(challenges(&own, "nowhere").is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! The published clients of MPP pay with a key in either header, without one, and for a stream; and never twice.
+
+use std::process::{Command, Stdio};
+
+use metering_tests::chain::Chain;
+use metering_tests::chain::account::Account;
+use metering_tests::venv;
+
+use super::market::{Call, Market, Terms, chain, folder};
+use crate::support::wait::until;
+use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
+
+/// The cheapest offer, in credits and in units of USDC.
+const OFFER: i64 = CREDIT / 20;
+const UNITS: u128 = 50_000;
+
+/// A published client.
+#[derive(Debug, Clone, Copy)]
+enum Client {
+    /// npm `mppx`.
+    Mppx,
+    /// PyPI `pympp` with httpx.
+    Pympp,
+}
+
+/// The header with the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyIn {
+    Authorization,
+    XApiKey,
+}
+
+impl KeyIn {
+    /// The header of a payment beside the key.
+    const fn payment(self) -> &'static str {
+        match self {
+            Self::Authorization => "Payment-Authorization",
+            Self::XApiKey => "Authorization",
+        }
+    }
+}
+
+impl Client {
+    /// Makes calls, one after another in one process.
+    #[track_caller]
+    fn calls(self, market: &Market, payer: &Account, key: Option<(KeyIn, &str)>, path: &str, calls: u32) -> Vec<Call> {
+        let folder = folder().join("mpp");
+        let mut command = match self {
+            Self::Mppx => {
+                let packages = folder.join("node_modules");
+                assert!(packages.is_dir(), "{} is missing: run `npm ci` there, or ./test.sh", packages.display());
+                let mut command = Command::new("node");
+                command.args([folder.join("call.mjs").to_str().unwrap(), "mppx"]);
+                command
+            }
+            Self::Pympp => {
+                let mut command = Command::new(venv::program("mpp-venv", "python"));
+                command.args([folder.join("call.py").to_str().unwrap(), "pympp"]);
+                command
+            }
+        };
+        command.arg(format!("http://{}{path}", market.server.address())).arg(calls.to_string());
+        // Not as arguments, because everyone on the machine can see those.
+        command.env("PAYER_KEY", payer.private_key()).env_remove("API_KEY").env_remove("API_KEY_HEADER");
+        if let Some((place, key)) = key {
+            command.env("API_KEY", key);
+            command.env("API_KEY_HEADER", if place == KeyIn::XApiKey { "X-API-Key" } else { "Authorization" });
+        }
+        Call::all(command.stdin(Stdio::null()))
+    }
+}
+
+/// Checks a call that was paid: two requests, and a receipt with the transaction.
+#[track_caller]
+fn assert_paid(market: &Market, call: &Call, key: Option<KeyIn>, left: &str) {
+    assert_eq!(call.status(), 200, "{call:?}");
+    let header = key.map_or("Authorization", KeyIn::payment);
+    assert_eq!(call.requests(), [(key.is_some(), None), (key.is_some(), Some(header))], "{call:?}");
+    let receipt = call.receipt();
+    assert_eq!((&receipt["status"], &receipt["method"]), (&"success".into(), &"evm".into()), "{receipt}");
+    let transaction = market.chain.rpc("eth_getTransactionReceipt", serde_json::json!([receipt["reference"]]));
+    assert_eq!(transaction["status"], "0x1", "{receipt}");
+    assert_eq!(call.balance(), Some(left), "{call:?}");
+}
+
+/// At an empty balance the client pays once; what is left pays for its next calls.
+fn pays_with_a_key(client: Client, place: KeyIn) {
+    let Some(market) = Market::open() else { return };
+    let (payer, account) = (market.payer(), market.site.account("0"));
+    let calls = client.calls(&market, &payer, Some((place, &*account.api_key)), BASE, 2);
+    assert_paid(&market, &calls[0], Some(place), &amount(OFFER - BASE_CALL));
+    assert_eq!((calls[1].status(), calls[1].requests()), (200, vec![(true, None)]), "{calls:?}");
+    assert!(calls[1].receipt().is_null() && calls[0].body().contains("block_number"), "{calls:?}");
+    market.assert_paid(&payer, UNITS);
+    assert_eq!(balance(&market.server.client_with(&account.api_key)), amount(OFFER - 2 * BASE_CALL));
+    market.site.verify();
+}
+
+/// Without a key each call is paid, and the rest is on one account: that of the wallet.
+fn pays_without_a_key(client: Client) {
+    let Some(market) = Market::open() else { return };
+    let payer = market.payer();
+    let calls = client.calls(&market, &payer, None, BASE, 2);
+    assert_paid(&market, &calls[0], None, &amount(OFFER - BASE_CALL));
+    assert_paid(&market, &calls[1], None, &amount(2 * (OFFER - BASE_CALL)));
+    market.assert_paid(&payer, 2 * UNITS);
+    let listed = market.site.admin_json(&["account", "list"]);
+    assert!(listed.to_string().contains(&payer.address()), "{listed}");
+    market.site.verify();
+}
+
+/// A stream is paid as any call is, and arrives.
+fn pays_for_a_stream(client: Client) {
+    let Some(market) = Market::open() else { return };
+    let (payer, account) = (market.payer(), market.site.account("0"));
+    let key = Some((KeyIn::Authorization, &*account.api_key));
+    let calls = client.calls(&market, &payer, key, STREAM, 1);
+    assert_paid(&market, &calls[0], Some(KeyIn::Authorization), &amount(OFFER - CREDIT / 100));
+    assert!(calls[0].body().contains("event: block"), "{calls:?}");
+    market.assert_paid(&payer, UNITS);
+    market.site.verify();
+}
+
+/// While its payment is not confirmed, the client is told so, and does not pay again.
+fn does_not_pay_twice_for_a_pending_payment(client: Client) {
+    let Some(chain) = chain(Chain::setup()) else { return };
+    let market = Market::on(chain, &Terms { more: "wait = '1s'\n".to_owned(), ..Terms::default() });
+    market.wait_for_offers();
+    let (payer, account) = (market.payer(), market.site.account("0"));
+    market.chain.set_automine(false);
+    let key = Some((KeyIn::Authorization, &*account.api_key));
+    let call = client.calls(&market, &payer, key, BASE, 1).remove(0);
+    assert_eq!((call.status(), call.error()), (503, "settlement_pending".to_owned()), "{call:?}");
+    assert_eq!(call.requests(), [(true, None), (true, Some("Payment-Authorization"))]);
+    assert!(call.receipt().is_null() && call.retry_after().is_some(), "{call:?}");
+    market.chain.mine(1);
+    market.chain.set_automine(true);
+    let customer = market.server.client_with(&account.api_key);
+    until("the payment is credited", || balance(&customer) == amount(OFFER));
+    let calls = client.calls(&market, &payer, key, BASE, 1);
+    assert_eq!((calls[0].status(), calls[0].requests()), (200, vec![(true, None)]), "{calls:?}");
+    market.assert_paid(&payer, UNITS);
+    market.site.verify();
+}
+
+/// A payment that would fail is refused. However often the client tries, nothing is taken.
+fn pays_nothing_from_an_empty_wallet(client: Client) {
+    let Some(market) = Market::open() else { return };
+    let (poor, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
+    let key = Some((KeyIn::XApiKey, &*account.api_key));
+    let call = client.calls(&market, &poor, key, BASE, 1).remove(0);
+    assert_eq!((call.status(), call.error()), (402, "payment_refused".to_owned()), "{call:?}");
+    assert!(call.requests().len() <= 4 && call.receipt().is_null(), "{call:?}");
+    assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
+    market.site.verify();
+}
+
+#[test]
+fn challenges_are_for_clients_that_ask_and_are_never_cached() {
+    let Some(market) = Market::open() else { return };
+    let challenged = market.server.client().with_header("Accept-Payment", "evm/charge").get(BASE).expect(402);
+    let challenge = challenged.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Payment id=\"") && challenge.contains("realm=\"127.0.0.1\""), "{challenge}");
+    assert!(!challenge.contains("header="), "{challenge}");
+    assert_eq!(challenged.header("cache-control"), Some("no-store"));
+    assert!(challenged.header("payment-required").is_some());
+    let plain = market.without_key();
+    assert_eq!((plain.status, plain.header("www-authenticate")), (402, None));
+    let account = market.site.account("0");
+    let client = market.server.client_with(&account.api_key).with_header("Accept-Payment", "evm/charge");
+    let challenged = client.get(BASE).expect(402);
+    let challenge = challenged.header("www-authenticate").unwrap();
+    assert!(challenge.contains("header=\"Payment-Authorization\""), "{challenge}");
+}
+
+macro_rules! clients {
+    ($($name:ident $client:ident,)*) => {$(
+        mod $name {
+            use super::{Client, KeyIn};
+
+            #[test]
+            fn pays_with_a_key_in_authorization_once() {
+                super::pays_with_a_key(Client::$client, KeyIn::Authorization);
+            }
+
+            #[test]
+            fn pays_with_a_key_in_x_api_key_once() {
+                super::pays_with_a_key(Client::$client, KeyIn::XApiKey);
+            }
+
+            #[test]
+            fn pays_each_call_without_a_key() {
+                super::pays_without_a_key(Client::$client);
+            }
+
+            #[test]
+            fn pays_for_a_stream() {
+                super::pays_for_a_stream(Client::$client);
+            }
+
+            #[test]
+            fn does_not_pay_twice_for_a_pending_payment() {
+                super::does_not_pay_twice_for_a_pending_payment(Client::$client);
+            }
+
+            #[test]
+            fn pays_nothing_from_an_empty_wallet() {
+                super::pays_nothing_from_an_empty_wallet(Client::$client);
+            }
+        }
+    )*};
+}
+
+clients! {
+    mppx Mppx,
+    pympp Pympp,
+}

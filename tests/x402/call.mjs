@@ -1,0 +1,123 @@
+// Makes the same request with a published client, unchanged, and prints what came of it:
+// PAYER_KEY=0x… [API_KEY=sk_…] [METHOD=POST] node call.mjs CLIENT URL [CALLS]
+
+import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
+import { registerExactEvmScheme } from "@x402/evm/exact/client";
+import {
+  createSIWxClientExtension,
+  createSIWxPayload,
+  encodeSIWxHeader,
+  wrapFetchWithSIWx,
+} from "@x402/extensions/sign-in-with-x";
+import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { decodePaymentRequiredHeader } from "@x402/core/http";
+import axios from "axios";
+import { privateKeyToAccount } from "viem/accounts";
+import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from "x402-fetch";
+
+const [client, url, calls = "1"] = process.argv.slice(2);
+const method = process.env.METHOD ?? "GET";
+const signer = privateKeyToAccount(process.env.PAYER_KEY);
+const headers = process.env.API_KEY ? { Authorization: `Bearer ${process.env.API_KEY}` } : {};
+
+// What the client sent, one entry for each request: whether it carried a key, a payment and a sign-in.
+let requests = [];
+const sent = (header) => {
+  const payment = ["PAYMENT-SIGNATURE", "X-PAYMENT"].find((name) => header(name));
+  const signIn = header("SIGN-IN-WITH-X") ?? null;
+  requests.push({ key: Boolean(header("Authorization")), payment: payment ?? null, signIn });
+};
+const countingFetch = async (input, init) => {
+  const request = new Request(input, init);
+  sent((name) => request.headers.get(name));
+  return fetch(request);
+};
+const configured = (x402) => {
+  registerExactEvmScheme(x402, { signer });
+  return x402;
+};
+
+// The body; of a stream of events, the first one.
+async function read(body, contentType) {
+  let text = "";
+  for await (const chunk of body) {
+    text += Buffer.from(chunk).toString();
+    if (contentType === "text/event-stream" && /^event: [^]*\n\n/m.test(text)) break;
+  }
+  return text;
+}
+
+function clientOfFetch(paying) {
+  return async () => {
+    const response = await paying(url, { method, headers });
+    const header = (name) => response.headers.get(name);
+    return { status: response.status, header, body: await read(response.body, header("Content-Type")) };
+  };
+}
+
+function clientOfAxios() {
+  const instance = axios.create({ responseType: "stream" });
+  instance.interceptors.request.use((config) => {
+    sent((name) => config.headers.get(name));
+    return config;
+  });
+  const paying = wrapAxiosWithPayment(instance, configured(new AxiosX402Client()));
+  return async () => {
+    const response = await paying.request({ url, method, headers }).catch((error) => {
+      if (!error.response) throw error;
+      return error.response;
+    });
+    const header = (name) => response.headers.get(name);
+    return { status: response.status, header, body: await read(response.data, header("Content-Type")) };
+  };
+}
+
+// Signs in if it can, and pays otherwise.
+function signingClient() {
+  const x402 = configured(new x402Client());
+  x402.registerExtension(createSIWxClientExtension({ signers: [signer] }));
+  return clientOfFetch(wrapFetchWithPayment(countingFetch, x402));
+}
+
+// Gets a key for the account of the wallet.
+function clientOfKeys() {
+  return async () => {
+    const refused = await fetch(url);
+    const { extensions } = decodePaymentRequiredHeader(refused.headers.get("PAYMENT-REQUIRED"));
+    const { info, supportedChains } = extensions["sign-in-with-x"];
+    const payload = await createSIWxPayload({ ...info, ...supportedChains[0] }, signer, url);
+    const headers = { "SIGN-IN-WITH-X": encodeSIWxHeader(payload), "Content-Type": "application/json" };
+    const body = JSON.stringify({ name: "agent" });
+    const response = await countingFetch(new URL("/keys", url), { method: "POST", headers, body });
+    const header = (name) => response.headers.get(name);
+    return { status: response.status, header, body: await response.text() };
+  };
+}
+
+const clients = {
+  fetch: () => clientOfFetch(wrapFetchWithPayment(countingFetch, configured(new x402Client()))),
+  "fetch-signing": signingClient,
+  "fetch-signing-only": () => clientOfFetch(wrapFetchWithSIWx(countingFetch, signer)),
+  "key-for-wallet": clientOfKeys,
+  axios: clientOfAxios,
+  "fetch-v1": () => clientOfFetch(wrapFetchWithPaymentV1(countingFetch, signer)),
+};
+
+const call = clients[client]();
+const results = [];
+for (let count = 0; count < Number(calls); count += 1) {
+  requests = [];
+  const { status, header, body } = await call();
+  const [receipt, receiptV1] = [header("PAYMENT-RESPONSE"), header("X-PAYMENT-RESPONSE")];
+  results.push({
+    status,
+    body,
+    requests,
+    receipt: receipt ? decodePaymentResponseHeader(receipt) : receiptV1 ? decodeXPaymentResponse(receiptV1) : null,
+    balance: header("X-BDS-Credit-Balance") ?? null,
+    retryAfter: header("Retry-After") ?? null,
+  });
+}
+console.log(JSON.stringify(results));
+// An axios stream that was not read to its end keeps its connection open.
+process.exit(0);
