@@ -1,6 +1,7 @@
 //! A proxy to the database that fails at the worst moments: it cuts commits, loses or delays responses, or goes silent.
 
-use std::io::{Read, Write};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +48,25 @@ struct Shared {
     lookups: AtomicU32,
     cuts: AtomicU32,
     messages: AtomicU32,
-    open: Mutex<Vec<TcpStream>>,
+    open: Mutex<HashMap<u32, Pair>>,
+    accepted: AtomicU32,
+}
+
+/// Both sides of an open connection.
+#[derive(Debug)]
+struct Pair {
+    client: TcpStream,
+    server: TcpStream,
+}
+
+impl Pair {
+    fn of(client: &TcpStream, server: &TcpStream) -> io::Result<Self> {
+        Ok(Self { client: client.try_clone()?, server: server.try_clone()? })
+    }
+
+    fn cut(&self) {
+        let _ = (self.client.shutdown(Shutdown::Both), self.server.shutdown(Shutdown::Both));
+    }
 }
 
 impl DatabaseProxy {
@@ -61,9 +80,9 @@ impl DatabaseProxy {
         let address = listener.local_addr().expect("a listener has an address");
         let zero = || AtomicU32::new(0);
         let (mode, open) = (AtomicU8::new(CLEAR), Mutex::default());
-        let shared =
-            Shared { target, mode, commits: [zero(), zero()], lookups: zero(), cuts: zero(), messages: zero(), open };
-        let shared = Arc::new(shared);
+        let commits = [zero(), zero()];
+        let (lookups, cuts, messages, accepted) = (zero(), zero(), zero(), zero());
+        let shared = Arc::new(Shared { target, mode, commits, lookups, cuts, messages, open, accepted });
         let passing = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -92,8 +111,8 @@ impl DatabaseProxy {
 
     /// Cuts all open connections, whatever they are doing.
     pub fn cut_all(&self) {
-        for connection in self.shared.open().drain(..) {
-            let _ = connection.shutdown(Shutdown::Both);
+        for (_, connection) in self.shared.open().drain() {
+            connection.cut();
         }
     }
 
@@ -123,7 +142,7 @@ impl DatabaseProxy {
 }
 
 impl Shared {
-    fn open(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Pair>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,14 +168,16 @@ impl Shared {
 fn pass(mut client: TcpStream, shared: &Shared) {
     let Ok(mut server) = TcpStream::connect(shared.target) else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let clones = (server.try_clone(), client.try_clone(), client.try_clone());
-    let (Ok(from_server), Ok(to_client), Ok(open)) = clones else { return };
-    shared.open().push(open);
+    let clones = (Pair::of(&client, &server), server.try_clone(), client.try_clone());
+    let (Ok(pair), Ok(from_server), Ok(to_client)) = clones else { return };
+    let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
+    shared.open().insert(number, pair);
     thread::scope(|scope| {
         scope.spawn(|| forward_responses(from_server, to_client, shared));
         forward_requests(&mut client, &mut server, shared);
         let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Write));
     });
+    shared.open().remove(&number);
 }
 
 fn forward_responses(mut from_server: TcpStream, mut to_client: TcpStream, shared: &Shared) {
