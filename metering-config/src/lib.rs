@@ -1,8 +1,8 @@
 //! Reads the configuration: one TOML file, overridden by `METERING_...` variables, overridden by flags.
 //!
 //! A crate of its own because the server and `metering admin` read the same file and must interpret it the same way.
-//! The caller defines the keys: [`Sources::read`] deserializes into any type and leaves the handling of unknown keys to
-//! that type.
+//! The server's keys are in [`server`]. [`Sources::read`] deserializes into any type and leaves the handling of unknown
+//! keys to that type.
 //!
 //! ```
 //! use metering_config::Sources;
@@ -26,6 +26,7 @@
 //! # Where next
 //!
 //! - Which file, variables and flags are read: [`Sources`].
+//! - The server's keys: [`server::Config`], read by [`server::load`].
 //! - Where the store is, and how its password is hidden: [`StorePlace`] and [`DatabaseUrl`].
 //!
 //! `docs/operating.md` in the repository lists the server's keys.
@@ -34,6 +35,7 @@
 
 mod database;
 mod error;
+pub mod server;
 mod service_links;
 mod sources;
 

@@ -47,7 +47,7 @@ pub(crate) use current::Current;
 pub use ending::{Ending, RunError};
 pub(crate) use listen::bind;
 use reload::Parts;
-pub(crate) use reload::{Hangups, Reloader, flatten};
+pub(crate) use reload::{Hangups, Reloader};
 
 /// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests, and `reload` to
 /// read the configuration again: on SIGHUP, and when an operator asks for it.

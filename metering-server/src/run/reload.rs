@@ -23,8 +23,6 @@ use crate::mail::Letterhead;
 use crate::mcp::Mcp;
 use crate::pages::Pages;
 
-pub(crate) use difference::flatten;
-
 /// Reads the configuration again.
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 

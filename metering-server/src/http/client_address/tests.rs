@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::Network;
 
 fn header(lines: &[&[u8]]) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -13,7 +14,10 @@ fn header(lines: &[&[u8]]) -> HeaderMap {
 }
 
 fn find(peer: &str, lines: &[&[u8]]) -> ClientAddress {
-    let proxies = TrustedProxies::of(&["10.0.0.0/8", "127.0.0.1", "fd00::/8"]);
+    let proxies = ["10.0.0.0/8", "127.0.0.1", "fd00::/8"]
+        .map(|text| text.parse::<Network>().unwrap())
+        .into_iter()
+        .collect::<TrustedProxies>();
     ClientAddress::find(peer.parse().unwrap(), &header(lines), &proxies)
 }
 

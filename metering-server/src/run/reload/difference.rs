@@ -1,48 +1,16 @@
 //! The keys in which two configurations differ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use toml::{Table, Value};
-
-use crate::config::{Loaded, MASK};
+use crate::config::Loaded;
 use crate::run::RunError;
 
-/// The keys with different values, sorted. Secrets are compared by digest, because they have no other printed form than
-/// a mask.
+/// The keys with different values, sorted.
 ///
 /// # Errors
 /// When a configuration cannot be written as TOML.
 pub(super) fn between(old: &Loaded, new: &Loaded) -> Result<BTreeSet<String>, RunError> {
-    let shown = |loaded: &Loaded| -> Result<BTreeMap<String, Value>, RunError> {
-        let table = Table::try_from(&loaded.config).map_err(super::setup)?;
-        let mut values = BTreeMap::new();
-        flatten("", table, &mut values);
-        Ok(values)
-    };
-    let (before, after) = (shown(old)?, shown(new)?);
-    let differs = |key: &&String| {
-        let (before, after) = (before.get(*key), after.get(*key));
-        let masked = after.is_some_and(|value| value.to_string().contains(MASK));
-        before != after || (masked && old.digests.get(*key) != new.digests.get(*key))
-    };
-    let mut keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
-    // These keys appear and disappear together, and whether they exist matters more than their values.
-    if old.config.tls.is_some() != new.config.tls.is_some() {
-        keys.retain(|key| !key.starts_with("tls."));
-        keys.insert("tls".to_owned());
-    }
-    Ok(keys)
-}
-
-/// The values of a table by their keys, with those of the tables in it.
-pub(crate) fn flatten(prefix: &str, table: Table, values: &mut BTreeMap<String, Value>) {
-    for (key, value) in table {
-        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
-        match value {
-            Value::Table(table) => flatten(&key, table, values),
-            value => drop(values.insert(key, value)),
-        }
-    }
+    old.keys_that_differ(new).map_err(super::setup)
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn serves(kind: Kind) {
         assert_eq!(balances.count(), 1, "the service's own is removed");
         let seen = fixture.upstream.last();
         let of = |name: &str| seen.headers.get(name).cloned().unwrap_or_default();
-        assert_eq!(of("x-metering-org-id"), [account.org_id.clone()]);
+        assert_eq!(of("x-metering-org-id"), *std::slice::from_ref(&account.org_id));
         assert_eq!(of("authorization"), [] as [&str; 0]);
     }
     let body = b"{\"a\": [1, 2]}";

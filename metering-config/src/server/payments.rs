@@ -6,7 +6,7 @@ use metering_core::Credits;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Span, SpanOrOff};
+use crate::server::{Span, SpanOrOff};
 
 /// Waiting for payments and watching chains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub struct CreditAmount(Credits);
 impl CreditAmount {
     /// Wraps an amount; it must not be negative.
     #[must_use]
-    pub(crate) const fn of(credits: Credits) -> Self {
+    pub const fn of(credits: Credits) -> Self {
         Self(credits)
     }
 

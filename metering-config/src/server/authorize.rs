@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::ConfigError;
 use http::HeaderName;
-use metering_config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, Span, Surface};
+use crate::server::{Config, Span, Surface};
 
 /// Charging for proxies that ask before they forward a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl AuthorizeConfig {
     const SETTLE_WITHIN: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
 
     /// The name of the header with the proxy's id of a request.
-    pub(crate) fn request_id_header(&self) -> Option<HeaderName> {
+    pub fn request_id_header(&self) -> Option<HeaderName> {
         self.request_id_header.parse().ok()
     }
 

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use clap::Parser;
 use http::HeaderValue;
 use metering_client::ServiceUrl;
-use metering_config::{ConfigError, Sources};
 use metering_evm::ChainConfigError;
 use sha3::{Digest, Sha3_256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::config::{BotCheckKind, Config, Secret, SignupConfig, Surface};
-use crate::run::flatten;
+use crate::server::difference::flatten;
+use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface};
+use crate::{ConfigError, Sources};
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
 ///
@@ -57,7 +57,7 @@ pub struct Loaded {
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
     /// Digests of the values that were set, by key: a secret has no other form in which two can be compared.
-    pub(crate) digests: BTreeMap<String, [u8; 32]>,
+    pub(super) digests: BTreeMap<String, [u8; 32]>,
 }
 
 /// Reads the effective configuration.
@@ -200,7 +200,7 @@ fn check_mcp(config: &Config) -> Result<(), ConfigError> {
 }
 
 /// The error for a process that serves MCP tools but not everything that they call.
-pub(crate) fn needs_gateway() -> ConfigError {
+pub fn needs_gateway() -> ConfigError {
     let problem = "is required: this process serves MCP tools, but not the metering and gateway surfaces that they call; \
                    set it to the URL of the service that does";
     ConfigError::key("mcp.gateway", problem)

@@ -14,7 +14,7 @@ pub struct WeightSetting(Weight);
 impl WeightSetting {
     /// Wraps a weight; it must be above 0.
     #[must_use]
-    pub(crate) const fn of(weight: Weight) -> Self {
+    pub const fn of(weight: Weight) -> Self {
         Self(weight)
     }
 

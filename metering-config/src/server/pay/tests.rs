@@ -76,7 +76,7 @@ fn sections_that_do_not_fit_are_refused() {
 fn heads_must_have_room_for_payments() {
     let with = |bytes: usize| -> Config {
         let config = config(&format!("{OWN}{OFFER}"));
-        Config { http: crate::config::HttpConfig { max_header_bytes: bytes, ..config.http.clone() }, ..config }
+        Config { http: crate::server::HttpConfig { max_header_bytes: bytes, ..config.http.clone() }, ..config }
     };
     assert!(refused(&with(16_383)).starts_with("configuration key http.max_header_bytes: must be at least 16384"));
     with(16_384).pay.check(&with(16_384)).unwrap();

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Quota, Span};
+use crate::server::{Quota, Span};
 
 /// Rate limits for requests without a key, and for what accounts do. Each process counts by itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]

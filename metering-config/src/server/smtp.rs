@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::ConfigError;
 use lettre::message::Mailbox;
-use metering_config::ConfigError;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use crate::config::{Secret, Span};
+use crate::server::{Secret, Span};
 
 /// The SMTP server that mail is sent through. Without this section the service sends no mail.
 #[derive(Debug, Clone, Serialize, Deserialize)]

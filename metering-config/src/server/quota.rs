@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::Span;
+use crate::server::Span;
 
 /// A number of requests per period: that many at once, then refilled one by one, evenly over the period. Or no limit.
 ///

@@ -4,7 +4,7 @@ use metering_core::service::Seller;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{BrandConfig, BrandText};
+use crate::server::{BrandConfig, BrandText};
 
 /// Who operates the service: the seller named on receipts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct OperatorConfig {
 
 impl OperatorConfig {
     /// The seller on receipts.
-    pub(crate) fn seller(&self, brand: &BrandConfig) -> Seller {
+    pub fn seller(&self, brand: &BrandConfig) -> Seller {
         Seller {
             name: self.name.as_ref().map_or(brand.name.as_str(), BrandText::as_str).to_owned(),
             address: self.address.0.clone(),

@@ -63,7 +63,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Span;
+    use crate::server::Span;
 
     #[derive(Debug, Serialize, Deserialize)]
     struct Holder {

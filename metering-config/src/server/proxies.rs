@@ -7,7 +7,7 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::List;
+use crate::server::List;
 
 /// Addresses and networks, such as `127.0.0.1, 10.0.0.0/8, fd00::/8`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -76,11 +76,9 @@ impl<'de> Deserialize<'de> for Network {
     }
 }
 
-#[cfg(test)]
-impl TrustedProxies {
-    /// Trusted proxies for tests.
-    pub(crate) fn of(networks: &[&str]) -> Self {
-        Self(networks.iter().map(|text| text.parse::<Network>().unwrap()).collect())
+impl FromIterator<Network> for TrustedProxies {
+    fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
     }
 }
 
@@ -105,7 +103,7 @@ mod tests {
         ];
         for (text, form, inside, outside) in table {
             assert_eq!(text.parse::<Network>().unwrap().to_string(), form);
-            let proxies = TrustedProxies::of(&[text]);
+            let proxies = TrustedProxies::from_iter([text.parse::<Network>().unwrap()]);
             assert!(proxies.contains(inside.parse().unwrap()), "{inside} is in {text}");
             assert!(!proxies.contains(outside.parse().unwrap()), "{outside} is not in {text}");
         }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_config::ConfigError;
+use crate::ConfigError;
 use metering_core::events::{AddressPolicy, EventKind, WebhookSecret, WebhookTerms, WebhookUrl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use crate::config::{List, Network, Secret};
+use crate::server::{List, Network, Secret};
 
 /// Webhooks: those of customers, and the operator's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Default for WebhooksConfig {
 
 impl WebhooksConfig {
     /// Where customers' webhooks may be sent.
-    pub(crate) fn addresses(&self) -> AddressPolicy {
+    pub fn addresses(&self) -> AddressPolicy {
         AddressPolicy::with_networks(self.allowed_networks.iter().map(|network| network.0).collect())
     }
 
@@ -67,7 +67,7 @@ impl WebhooksConfig {
     ///
     /// # Errors
     /// When the URL is not valid.
-    pub(crate) fn operators(&self) -> Result<Option<WebhookTerms>, ConfigError> {
+    pub fn operators(&self) -> Result<Option<WebhookTerms>, ConfigError> {
         let Some(url) = &self.url else { return Ok(None) };
         let url = WebhookUrl::parse_trusted(url.expose()).map_err(|error| ConfigError::key("webhooks.url", error))?;
         Ok(Some(WebhookTerms { url, kinds: self.events.iter().map(|event| event.0).collect() }))
@@ -77,7 +77,7 @@ impl WebhooksConfig {
     ///
     /// # Errors
     /// When a file cannot be read, or a secret is not valid.
-    pub(crate) fn operators_secrets(&self) -> Result<Vec<WebhookSecret>, ConfigError> {
+    pub fn operators_secrets(&self) -> Result<Vec<WebhookSecret>, ConfigError> {
         if self.url.is_none() {
             return Ok(Vec::new());
         }

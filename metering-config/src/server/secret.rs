@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 /// The printed form of every secret.
-pub(crate) const MASK: &str = "********";
+pub const MASK: &str = "********";
 
 /// A secret from the configuration: masked when printed or serialized, wiped when dropped.
 #[derive(Clone)]

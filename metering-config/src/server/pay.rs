@@ -3,12 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use metering_config::ConfigError;
+use crate::ConfigError;
 use metering_core::chains::Address;
 use metering_core::payments::TokenAmount;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Config, List, Secret, Span};
+use crate::server::{Config, List, Secret, Span};
 
 /// The least size of a request's head to accept, in bytes. Clients send all extensions of the offers back with a
 /// payment.

@@ -1,7 +1,7 @@
 //! Every source of configuration, and every kind of error.
 
 use super::*;
-use crate::config::LogFormat;
+use crate::server::LogFormat;
 
 fn from(toml: &str, variables: &[(&str, &str)], flags: &[&str]) -> Result<Config, ConfigError> {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use metering_core::service::{PaymentSettings, SignupSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{CreditAmount, Secret, Span};
+use crate::server::{CreditAmount, Secret, Span};
 
 /// Signing up.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use metering_client::tools::ToolPrefix;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{HostName, List, Span, WebOrigin};
+use crate::server::{HostName, List, Span, WebOrigin};
 
 /// A part of the service that a separate process can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,398 @@
+//! The server's configuration: its keys, their defaults and what they must be.
+
+mod authorize;
+mod brand;
+mod difference;
+mod limits;
+mod list;
+mod load;
+mod mcp;
+mod operator;
+mod pay;
+mod payments;
+mod proxies;
+mod quota;
+mod secret;
+mod signup;
+mod smtp;
+mod span;
+mod tls;
+mod web;
+mod webhooks;
+mod weight;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use metering_evm::ChainConfig;
+use serde::{Deserialize, Serialize};
+
+pub use crate::{ConfigError, DatabaseUrl};
+use crate::{DEFAULT_DATA, FILE_IN_DATA};
+
+pub use authorize::AuthorizeConfig;
+pub use brand::{BrandConfig, BrandText, Colour, ColourError};
+pub use limits::LimitsConfig;
+pub use list::List;
+pub use load::needs_gateway;
+pub use load::{Arguments, Loaded, load};
+pub use mcp::{McpConfig, Surface};
+pub use operator::{OperatorConfig, PostalAddress};
+pub use pay::{Amount, OfferConfig, PayConfig, Settle};
+pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
+pub use proxies::{Network, NetworkError, TrustedProxies};
+pub use quota::{Quota, QuotaError};
+pub use secret::MASK;
+pub use secret::Secret;
+pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
+pub use smtp::{Sender, SenderError, SmtpConfig, SmtpTls};
+pub use span::{Span, SpanError, SpanOrOff};
+pub use tls::TlsConfig;
+pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
+pub use webhooks::{EventName, WebhooksConfig};
+pub use weight::WeightSetting;
+
+/// The effective configuration. Every key has a default, and an unknown key is an error.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: String,
+    /// A separate address for `/metrics`; by default it is served on `listen`.
+    pub admin_listen: Option<String>,
+    /// The surfaces that this process serves.
+    pub surfaces: List<Surface>,
+    /// The folder of the default database.
+    pub data: PathBuf,
+    /// The database URL; by default `sqlite:DATA/metering.db`.
+    pub database: Option<DatabaseUrl>,
+    /// The service behind the gateway; by default the sample feed.
+    pub upstream: Option<String>,
+    /// The catalogue of metered routes, a JSON file; by default the built-in one.
+    pub catalogue: Option<PathBuf>,
+    /// The URL under which clients reach this service; by default `http://`, or `https://` with a
+    /// certificate, and the address it listens on.
+    pub public_url: Option<String>,
+    /// The URL of the browser pages, if their origin differs from that of `public_url`. The pages are then served only
+    /// under that host name, and metered routes only under other host names.
+    pub pages_url: Option<String>,
+    /// The plan chain that is listed first; by default the one with the lowest id.
+    pub primary_chain: Option<String>,
+    /// Logging.
+    pub log: LogConfig,
+    /// Timeouts and limits of HTTP connections.
+    pub http: HttpConfig,
+    /// The certificate of `listen`; without it, `listen` serves plain HTTP.
+    pub tls: Option<TlsConfig>,
+    /// Rate limits for requests without a key and for accounts, and the number of keys per account.
+    pub limits: LimitsConfig,
+    /// How requests are forwarded.
+    pub gateway: GatewayConfig,
+    /// Charging for proxies that ask before they forward a request.
+    pub authorize: AuthorizeConfig,
+    /// The MCP server: routes as tools for agents.
+    pub mcp: McpConfig,
+    /// How charges are committed.
+    pub meter: MeterLimits,
+    /// Charging over HTTP for other services.
+    pub billing: BillingConfig,
+    /// Waiting for payments and watching chains.
+    pub payments: PaymentsConfig,
+    /// Signing up.
+    pub signup: SignupConfig,
+    /// The SMTP server that mail is sent through; without it no mail is sent.
+    pub smtp: Option<SmtpConfig>,
+    /// Webhooks: those of customers, and the operator's own.
+    pub webhooks: WebhooksConfig,
+    /// Payable 402s: what agents can pay with their requests, and how that is settled.
+    pub pay: PayConfig,
+    /// Topping up existing accounts.
+    pub topup: TopupConfig,
+    /// Key recovery by wallet.
+    pub recovery: RecoveryConfig,
+    /// The terms that users accept.
+    pub terms: TermsConfig,
+    /// Name, texts and accent colour of the browser pages.
+    pub brand: BrandConfig,
+    /// Who operates the service: the seller named on receipts.
+    pub operator: OperatorConfig,
+    /// The built-in sample feed.
+    pub sample: SampleConfig,
+    /// The chains that plans are paid on, by short name.
+    pub chains: BTreeMap<String, ChainConfig>,
+}
+
+/// Logging to standard error.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// A level or a filter of `tracing-subscriber`, such as `info` or `metering_server=debug`.
+    pub filter: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Timeouts and limits of HTTP connections.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpConfig {
+    /// How long a connection may take to send a request's head, and how long it may be idle between requests.
+    pub header_timeout: Span,
+    /// How long a request's body may take to arrive.
+    pub body_timeout: Span,
+    /// How long a client may read nothing of a response before its connection is closed.
+    pub write_timeout: Span,
+    /// The largest body, in bytes.
+    pub max_body_bytes: usize,
+    /// The largest head, in bytes; at least 8192.
+    pub max_header_bytes: usize,
+    /// Concurrent connections. At the limit, an idle connection is closed for a new one; while all are busy, the new
+    /// one waits.
+    pub max_connections: NonZeroUsize,
+    /// Concurrent connections per client address (per /64 for IPv6), trusted proxies excepted. At the limit, an idle
+    /// connection is closed for a new one; while all are busy, the new one is refused.
+    pub max_connections_per_address: NonZeroUsize,
+    /// The proxies whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: TrustedProxies,
+    /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
+    pub allowed_origins: List<WebOrigin>,
+    /// How long a shutdown waits for requests to finish.
+    pub shutdown_grace: Span,
+}
+
+/// How requests are forwarded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// How long connecting to the upstream may take.
+    pub connect_timeout: Span,
+    /// How long the upstream may take to start its response, and between two parts of it.
+    pub upstream_timeout: Span,
+    /// How many idle connections to the upstream are kept open.
+    pub max_idle_connections: NonZeroUsize,
+    /// Concurrent streams per key on this node.
+    pub max_streams_per_key: NonZeroUsize,
+    /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
+    /// the latest.
+    pub stream_check: Span,
+    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s
+    /// to 1h. A node that runs renews it.
+    pub hold_lease: Span,
+    /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
+    pub report_after_disconnect: Span,
+    /// How much of it is read, in bytes.
+    pub report_after_disconnect_bytes: u64,
+    /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
+    /// none.
+    pub content_security_policy: String,
+    /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
+    pub nosniff: bool,
+}
+
+/// How charges are committed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MeterLimits {
+    /// Maximum length of the charge queue; further charges are refused as `overloaded`.
+    pub queue: NonZeroUsize,
+    /// Maximum number of charges in one commit.
+    pub batch: NonZeroUsize,
+}
+
+/// Charging over HTTP for other services.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BillingConfig {
+    /// The secret those services send as `X-BDS-Internal-Billing-Secret`, at least 16 characters. Without it the
+    /// endpoints do not exist.
+    pub internal_secret: Option<Secret>,
+    /// The weight of a request when neither the caller nor the catalogue gives one.
+    pub default_weight: WeightSetting,
+    /// Maximum number of route templates per account that are not in the catalogue; usage of further ones is recorded
+    /// as `(other)`.
+    pub templates_per_account: NonZeroUsize,
+}
+
+/// The terms that users accept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TermsConfig {
+    /// Their URL; by default `/agents-tos/VERSION` of this service.
+    pub url: Option<String>,
+    /// Their version.
+    pub version: String,
+    /// The file with their text, Markdown (`.md`) or plain; by default a short built-in text.
+    pub file: Option<PathBuf>,
+}
+
+/// The built-in sample feed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SampleConfig {
+    /// The time between two blocks.
+    pub block_time: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8787".to_owned(),
+            admin_listen: None,
+            surfaces: Surface::DEFAULT.into_iter().collect(),
+            data: PathBuf::from(DEFAULT_DATA),
+            database: None,
+            upstream: None,
+            catalogue: None,
+            public_url: None,
+            pages_url: None,
+            primary_chain: None,
+            log: LogConfig::default(),
+            http: HttpConfig::default(),
+            tls: None,
+            limits: LimitsConfig::default(),
+            gateway: GatewayConfig::default(),
+            authorize: AuthorizeConfig::default(),
+            mcp: McpConfig::default(),
+            meter: MeterLimits::default(),
+            billing: BillingConfig::default(),
+            payments: PaymentsConfig::default(),
+            signup: SignupConfig::default(),
+            smtp: None,
+            webhooks: WebhooksConfig::default(),
+            pay: PayConfig::default(),
+            topup: TopupConfig::default(),
+            recovery: RecoveryConfig::default(),
+            terms: TermsConfig::default(),
+            brand: BrandConfig::default(),
+            operator: OperatorConfig::default(),
+            sample: SampleConfig::default(),
+            chains: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { filter: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            header_timeout: Span::seconds(15),
+            body_timeout: Span::seconds(15),
+            write_timeout: Span::seconds(30),
+            max_body_bytes: 64 * 1024,
+            max_header_bytes: 32 * 1024,
+            max_connections: NonZeroUsize::new(10_000).expect("not zero"),
+            max_connections_per_address: NonZeroUsize::new(1_000).expect("not zero"),
+            trusted_proxies: TrustedProxies::default(),
+            allowed_origins: List::default(),
+            shutdown_grace: Span::seconds(20),
+        }
+    }
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Span::seconds(5),
+            upstream_timeout: Span::seconds(30),
+            max_idle_connections: NonZeroUsize::new(512).expect("not zero"),
+            max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
+            stream_check: Span::seconds(1),
+            hold_lease: Span::seconds(60),
+            report_after_disconnect: Span::seconds(60),
+            report_after_disconnect_bytes: 8 << 20,
+            content_security_policy: "sandbox".to_owned(),
+            nosniff: true,
+        }
+    }
+}
+
+impl Default for MeterLimits {
+    fn default() -> Self {
+        let metering_core::MeterConfig { queue, batch } = metering_core::MeterConfig::default();
+        Self { queue, batch }
+    }
+}
+
+impl Default for BillingConfig {
+    fn default() -> Self {
+        let settings = metering_core::service::BillingSettings::default();
+        Self {
+            internal_secret: None,
+            default_weight: WeightSetting::of(settings.default_weight),
+            templates_per_account: NonZeroUsize::new(settings.templates_per_account).expect("not zero"),
+        }
+    }
+}
+
+impl Default for TermsConfig {
+    fn default() -> Self {
+        Self { url: None, version: "1".to_owned(), file: None }
+    }
+}
+
+impl Default for SampleConfig {
+    fn default() -> Self {
+        Self { block_time: Span::seconds(12) }
+    }
+}
+
+impl Config {
+    /// Whether this process serves a surface.
+    #[must_use]
+    pub fn serves(&self, surface: Surface) -> bool {
+        self.surfaces.contains(&surface)
+    }
+
+    /// The scheme of URLs at `listen`.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Whether new accounts must verify their email address.
+    #[must_use]
+    pub fn verifies_email(&self) -> bool {
+        self.signup.verify_email.unwrap_or(self.smtp.is_some())
+    }
+
+    /// Origins whose pages may call the service: those that the operator listed, and that of our own pages, from which
+    /// customers try the metered routes.
+    pub fn web_origins(&self) -> impl Iterator<Item = WebOrigin> {
+        let pages = self.pages_url.as_deref().and_then(|url| url.parse().ok());
+        self.http.allowed_origins.iter().cloned().chain(pages)
+    }
+
+    /// Other origins whose web pages may call the MCP server.
+    pub fn mcp_origins(&self) -> impl Iterator<Item = &WebOrigin> {
+        self.http.allowed_origins.iter().chain(self.mcp.allowed_origins.iter())
+    }
+
+    /// Whether this process serves only MCP. It then needs no database.
+    #[must_use]
+    pub fn is_mcp_alone(&self) -> bool {
+        self.surfaces.iter().all(|surface| *surface == Surface::Mcp)
+    }
+
+    /// The database URL.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        let default = || format!("sqlite:{}", self.data.join(FILE_IN_DATA).display());
+        self.database.as_ref().map_or_else(default, |url| url.expose().to_owned())
+    }
+}

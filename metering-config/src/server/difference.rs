@@ -1,0 +1,47 @@
+//! The keys in which two configurations differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::{Table, Value};
+
+use crate::server::{Loaded, MASK};
+
+impl Loaded {
+    /// The keys with other values in `new`, sorted. Secrets are compared by digest, because they have no other printed
+    /// form than a mask.
+    ///
+    /// # Errors
+    /// When a configuration cannot be written as TOML.
+    pub fn keys_that_differ(&self, new: &Self) -> Result<BTreeSet<String>, toml::ser::Error> {
+        let (before, after) = (self.shown()?, new.shown()?);
+        let differs = |key: &&String| {
+            let (before, after) = (before.get(*key), after.get(*key));
+            let masked = after.is_some_and(|value| value.to_string().contains(MASK));
+            before != after || (masked && self.digests.get(*key) != new.digests.get(*key))
+        };
+        let mut keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
+        // These keys appear and disappear together, and whether they exist matters more than their values.
+        if self.config.tls.is_some() != new.config.tls.is_some() {
+            keys.retain(|key| !key.starts_with("tls."));
+            keys.insert("tls".to_owned());
+        }
+        Ok(keys)
+    }
+
+    fn shown(&self) -> Result<BTreeMap<String, Value>, toml::ser::Error> {
+        let mut values = BTreeMap::new();
+        flatten("", Table::try_from(&self.config)?, &mut values);
+        Ok(values)
+    }
+}
+
+/// The values of a table by their keys, with those of the tables in it.
+pub(super) fn flatten(prefix: &str, table: Table, values: &mut BTreeMap<String, Value>) {
+    for (key, value) in table {
+        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(table) => flatten(&key, table, values),
+            value => drop(values.insert(key, value)),
+        }
+    }
+}
