@@ -2,6 +2,7 @@
 
 mod authorize;
 mod brand;
+mod certificate_files;
 mod difference;
 mod limits;
 mod list;
@@ -33,6 +34,7 @@ use crate::{DEFAULT_DATA, FILE_IN_DATA};
 
 pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
+pub use certificate_files::CertificateFiles;
 pub use limits::LimitsConfig;
 pub use list::List;
 pub use load::needs_gateway;

@@ -3,20 +3,13 @@
 //! Connections keep the certificate of their handshake. A pair of files that cannot be used never replaces one that can:
 //! programs that renew certificates write one file after the other.
 
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use sha3::{Digest, Sha3_256};
-use zeroize::Zeroizing;
 
-use crate::config::{ConfigError, TlsConfig};
+use crate::config::{CertificateFiles, ConfigError, TlsConfig};
 use crate::http::Shutdown;
 
 /// How often the files are read again. They are small, and their modification times say little: a renewal may keep them,
@@ -44,12 +37,6 @@ pub(crate) struct Checked {
     seen: Seen,
 }
 
-/// What is in both files.
-struct Contents {
-    certificate: Vec<u8>,
-    key: Zeroizing<Vec<u8>>,
-}
-
 impl Certificates {
     /// Reads the files.
     ///
@@ -65,8 +52,8 @@ impl Certificates {
     /// # Errors
     /// When they cannot be read, or do not belong together.
     pub(crate) fn check(files: &TlsConfig) -> Result<Checked, ConfigError> {
-        let contents = Contents::read(files)?;
-        let certified = Arc::new(contents.certified(files)?);
+        let contents = CertificateFiles::read(files)?;
+        let certified = Arc::new(contents.certified()?);
         Ok(Checked { certified, seen: Seen { files: files.clone(), digest: contents.digest() } })
     }
 
@@ -98,13 +85,13 @@ impl Certificates {
     /// Uses the files if they have changed. If they cannot be used, logs why, once for each change.
     fn refresh(&self) {
         let mut seen = self.seen();
-        let contents = Contents::read(&seen.files);
-        let digest = contents.as_ref().map_or([0; 32], Contents::digest);
+        let contents = CertificateFiles::read(&seen.files);
+        let digest = contents.as_ref().map_or([0; 32], CertificateFiles::digest);
         if digest == seen.digest {
             return;
         }
         seen.digest = digest;
-        match contents.and_then(|contents| contents.certified(&seen.files)) {
+        match contents.and_then(|contents| contents.certified()) {
             Ok(certified) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(certified);
                 tracing::info!(certificate = %seen.files.certificate.display(), "new connections get the new certificate");
@@ -121,49 +108,6 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
-    }
-}
-
-impl Contents {
-    fn read(files: &TlsConfig) -> Result<Self, ConfigError> {
-        let read = |key: &str, file: &Path| {
-            let cannot = |error: io::Error| ConfigError::key(key, format_args!("{}: {error}", file.display()));
-            std::fs::read(file).map_err(cannot)
-        };
-        let certificate = read("tls.certificate", &files.certificate)?;
-        Ok(Self { certificate, key: Zeroizing::new(read("tls.key", &files.key)?) })
-    }
-
-    /// The chain and its key, once it is certain that the key is that of the first certificate.
-    fn certified(&self, files: &TlsConfig) -> Result<CertifiedKey, ConfigError> {
-        let unusable = |key: &str, file: &Path, problem: &dyn std::fmt::Display| {
-            ConfigError::key(key, format_args!("{}: {problem}", file.display()))
-        };
-        let of_certificate = |problem: &dyn std::fmt::Display| unusable("tls.certificate", &files.certificate, problem);
-        let of_key = |problem: &dyn std::fmt::Display| unusable("tls.key", &files.key, problem);
-        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificate).collect();
-        let chain = chain.map_err(|error| of_certificate(&error))?;
-        if chain.is_empty() {
-            return Err(of_certificate(&"has no certificate in PEM form"));
-        }
-        // The parser's errors could quote the file.
-        let key = PrivateKeyDer::from_pem_slice(&self.key);
-        let key = key.map_err(|_| of_key(&"has no private key in PEM form, or an encrypted one"))?;
-        CertifiedKey::from_der(chain, key, &default_provider()).map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => {
-                of_key(&format_args!("is not the key of the certificate in {}", files.certificate.display()))
-            }
-            rustls::Error::InvalidCertificate(_) => of_certificate(&error),
-            error => of_key(&error),
-        })
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        let mut digest = Sha3_256::new();
-        digest.update(self.certificate.len().to_be_bytes());
-        digest.update(&self.certificate);
-        digest.update(&self.key);
-        digest.finalize().into()
     }
 }
 
