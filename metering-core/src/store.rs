@@ -11,6 +11,7 @@ pub mod backend;
 mod error;
 mod events;
 mod holds;
+mod inspection;
 mod keys;
 pub(crate) mod memory;
 mod operators;
@@ -38,6 +39,7 @@ pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, S
 pub use error::StoreError;
 pub use events::{EventStore, WebhookCreated};
 pub use holds::HoldStore;
+pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use memory::MemoryStore;
 pub use operators::OperatorStore;

@@ -50,16 +50,23 @@ pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// The schema version of this program.
+pub(crate) fn supported() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+/// The schema version of the database; 0 if there is no schema yet.
+pub(crate) fn version(connection: &Connection) -> Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(store_error)
+}
+
 /// Migrates the schema to the current version in one transaction, so that several processes can start at once.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     // Check again under the lock: another program may have written to the empty file since we opened it.
     refuse_foreign(&transaction)?;
-    let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let version = pragma("user_version").map_err(store_error)?;
-    let supported = STEPS.len();
+    let (version, supported) = (version(&transaction)?, supported());
     let Some(missing) = usize::try_from(version).ok().and_then(|version| STEPS.get(version..)) else {
-        let supported = i64::try_from(supported).unwrap_or(i64::MAX);
         return Err(StoreError::NewerVersion { found: version, supported });
     };
     if missing.is_empty() {
@@ -68,7 +75,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     missing.iter().try_for_each(|step| step(&transaction))?;
     let mark = || {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", i64::try_from(supported).unwrap_or(i64::MAX))
+        transaction.pragma_update(None, "user_version", supported)
     };
     mark().map_err(store_error)?;
     transaction.commit().map_err(commit_error)

@@ -1,0 +1,12 @@
+//! What can be said of a store without changing it.
+
+/// A store's schema and settings, read without changing anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// The version of its schema; `None` if it has none yet.
+    pub schema: Option<i64>,
+    /// The version that this program uses. Opening a store with an older one migrates it.
+    pub supported: i64,
+    /// Settings of the database with which a commit can be lost, as `name = value`.
+    pub unsafe_settings: Vec<String>,
+}
