@@ -9,6 +9,7 @@ mod administrator;
 mod audit;
 mod backup;
 mod catalogue;
+mod doctor;
 mod export;
 mod failures;
 mod key;
@@ -58,6 +59,7 @@ enum Command {
     #[command(flatten)]
     StoreCommand(StoreCommand),
     Migrate(migrate::MigrateArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
 /// The commands that work on one store.
@@ -89,6 +91,11 @@ impl Admin {
                 let session = self.server.session(|| location, sources)?;
                 command.run(&session, out).await
             }
+            Command::Doctor(_) if self.server.is_given() => {
+                let problem = "doctor checks this machine: name a configuration with --config, not a server";
+                Err(Failure::Usage(problem.to_owned()))
+            }
+            Command::Doctor(args) => args.run(&self.database, out).await,
             // migrate names its two stores itself.
             Command::Migrate(_) if self.database.is_given() || self.server.is_given() => {
                 let problem = "migrate takes --from and --to, not --database, --data, --config or --server";

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use metering_config::server::Arguments;
 use metering_config::{DEFAULT_DATA, FILE_IN_DATA, Sources, StorePlace};
 use metering_core::store::Verification;
 use metering_core::{FullStore, StoreError};
@@ -74,6 +75,22 @@ impl DatabaseArgs {
         self.database.is_some() || self.data.is_some() || self.config.is_some()
     }
 
+    /// The configuration file, if one is named.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// The arguments with which a server would use the same configuration.
+    ///
+    /// # Errors
+    /// When the URL is not UTF-8.
+    pub(crate) fn server_arguments(&self) -> Result<Arguments, Failure> {
+        let text = |url: &OsString| url.to_str().map(str::to_owned);
+        let database = self.database.as_ref().map(|url| text(url).ok_or_else(|| refused("it is not UTF-8")));
+        let (config, data, database) = (self.config.clone(), self.data.clone(), database.transpose()?);
+        Ok(Arguments { config, data, database, ..Arguments::default() })
+    }
+
     /// The configuration: the file, if one is named, overridden by the variables.
     pub(crate) fn sources(
         &self,
@@ -105,14 +122,13 @@ impl Location {
     }
 
     /// Parses a URL. Errors never repeat what follows the scheme: it may contain a password.
-    fn from_url(url: &OsString) -> Result<Self, Failure> {
-        let refuse = |problem: &str| Failure::Usage(format!("invalid database URL: {problem}; {SUPPORTED}"));
-        let url = url.to_str().ok_or_else(|| refuse("it is not UTF-8"))?;
+    pub(crate) fn from_url(url: &OsString) -> Result<Self, Failure> {
+        let url = url.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
         if ["postgres:", "postgresql:"].iter().any(|scheme| url.starts_with(scheme)) {
-            let config = url.parse().map_err(|error: PostgresUrlError| refuse(&error.to_string()))?;
+            let config = url.parse().map_err(|error: PostgresUrlError| refused(&error.to_string()))?;
             return Ok(Self::Postgres(Box::new(config)));
         }
-        path_of_url(url).map(Self::Sqlite).map_err(|error| refuse(&error.to_string()))
+        path_of_url(url).map(Self::Sqlite).map_err(|error| refused(&error.to_string()))
     }
 
     /// Whether there is a store, as far as this machine can tell.
@@ -155,6 +171,10 @@ impl Location {
     fn cannot_open(&self, error: &StoreError) -> Failure {
         Failure::Failed(format!("cannot open {self}: {}", causes(error)))
     }
+}
+
+fn refused(problem: &str) -> Failure {
+    Failure::Usage(format!("invalid database URL: {problem}; {SUPPORTED}"))
 }
 
 /// An error with its causes: for a failed connection, the innermost one is the most specific.
@@ -233,7 +253,7 @@ pub(crate) fn is_one_file(file: &Path) -> bool {
 }
 
 /// The files that SQLite keeps next to an open database.
-fn sidecars(file: &Path) -> [PathBuf; 3] {
+pub(crate) fn sidecars(file: &Path) -> [PathBuf; 3] {
     ["-wal", "-shm", "-journal"].map(|suffix| {
         let mut name = file.as_os_str().to_owned();
         name.push(suffix);

@@ -48,14 +48,23 @@ pub(crate) struct BlockTime {
     is_young: bool,
 }
 
-/// Measures the block time at one source.
-pub(crate) async fn measure(source: &Source) -> Result<BlockTime, Failure> {
+/// The newest block's timestamp at one source, in seconds since 1970.
+pub(crate) async fn newest_seconds(source: &Source) -> Result<u64, Failure> {
+    Ok(newest(source).await?.seconds)
+}
+
+async fn newest(source: &Source) -> Result<Stamp, Failure> {
     let latest = [Call::tagged_block("latest")];
     let newest = source.send_batch(&latest, |results| {
         let head: Option<Head> = results.next()?;
         head.as_ref().map(stamp).ok_or(Failure::NotYet("latest"))
     });
-    let newest = newest.await?;
+    newest.await
+}
+
+/// Measures the block time at one source.
+pub(crate) async fn measure(source: &Source) -> Result<BlockTime, Failure> {
+    let newest = newest(source).await?;
     // The first block's timestamp is arbitrary: often zero, or years before the second block's.
     let numbers = BLOCKS_BACK.map(|back| newest.number.saturating_sub(back).max(1));
     if newest.number <= 1 {

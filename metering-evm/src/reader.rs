@@ -142,6 +142,16 @@ impl EvmReader {
         }
     }
 
+    /// The timestamp of the newest block, in seconds since 1970: the latest that any source gives.
+    ///
+    /// # Errors
+    /// When too few sources respond.
+    pub async fn newest_block_time(&self) -> Result<u64, ChainError> {
+        let poll = Poll::take(&self.sources, block_time::newest_seconds, |_| PollState::Open).await;
+        let newest = poll.responses.iter().map(|response| response.value).max();
+        newest.ok_or_else(|| self.too_few(&poll))
+    }
+
     /// The response that `agree` sources give, as soon as they have given it.
     async fn common<'s, T, A, F>(&'s self, query: A) -> Result<T, ChainError>
     where

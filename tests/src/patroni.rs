@@ -107,15 +107,17 @@ impl PatroniCluster {
         self.machines.iter().position(|machine| machine.answers("/primary"))
     }
 
-    /// Whether there is a leader and a synchronous standby, and no machine is missing.
+    /// Whether there is a leader, and both standbys follow it, one of them synchronously. What `/cluster` says is not
+    /// enough: a machine that has come back is "running" there before it is rewound.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let Some(leader) = self.leader() else { return false };
-        let Some(status) = self.machines[leader].get("/cluster") else { return false };
-        let members = status["members"].as_array().map_or(&[][..], Vec::as_slice);
-        let with = |role: &str| members.iter().filter(|member| member["role"] == role).count();
-        let is_running = |member: &Value| member["state"] == "running" || member["state"] == "streaming";
-        with("leader") == 1 && with("sync_standby") == 1 && with("replica") == 1 && members.iter().all(is_running)
+        let Some(status) = self.machines[leader].get("/patroni") else { return false };
+        let standbys = status["replication"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_synchronous = |standby: &&Value| standby["sync_state"] == "sync";
+        standbys.len() == 2
+            && standbys.iter().all(|standby| standby["state"] == "streaming")
+            && standbys.iter().filter(is_synchronous).count() == 1
     }
 
     /// Waits until [`PatroniCluster::is_whole`].

@@ -4,6 +4,7 @@
 mod account;
 mod backup;
 mod catalogue;
+mod doctor;
 mod export;
 mod failures;
 mod fixture;

@@ -28,6 +28,14 @@ impl Loaded {
         Ok(keys)
     }
 
+    /// The keys that are set to a secret.
+    #[must_use]
+    pub fn secret_keys(&self) -> Vec<String> {
+        let values = self.shown().unwrap_or_default();
+        let is_masked = |value: &Value| value.as_str() == Some(MASK);
+        values.into_iter().filter(|(_, value)| is_masked(value)).map(|(key, _)| key).collect()
+    }
+
     fn shown(&self) -> Result<BTreeMap<String, Value>, toml::ser::Error> {
         let mut values = BTreeMap::new();
         flatten("", Table::try_from(&self.config)?, &mut values);

@@ -69,6 +69,9 @@ pub trait Submitter: Send + Sync + fmt::Debug {
     async fn send(&self, submission: &Submission) -> Result<(), SubmitError>;
 }
 
+/// A wallet that can pay for fewer transactions than this is low.
+const LOW: u128 = 20;
+
 /// What a wallet that pays gas has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GasFunds {
@@ -92,6 +95,12 @@ impl GasFunds {
     pub fn transactions(self) -> u128 {
         // Gas that costs nothing never runs out.
         self.balance.get().checked_div(self.cost.get()).unwrap_or(u128::MAX)
+    }
+
+    /// Whether the wallet should be refilled: it can pay for fewer than 20 usual transactions.
+    #[must_use]
+    pub fn is_low(self) -> bool {
+        self.transactions() < LOW
     }
 }
 

@@ -15,8 +15,6 @@ use tokio::time::Instant;
 use crate::http::Shutdown;
 use crate::operations::metrics;
 
-/// A wallet that can pay for fewer transactions than this is low.
-const LOW: u128 = 20;
 /// How often to look at the wallets.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often to say again that a wallet is low.
@@ -48,7 +46,7 @@ enum News {
 impl GasState {
     /// Whether it should be refilled.
     pub(crate) fn is_low(&self) -> bool {
-        self.funds.is_some_and(is_low)
+        self.funds.is_some_and(GasFunds::is_low)
     }
 }
 
@@ -110,7 +108,7 @@ impl GasWatch {
             }
         };
         (state.funds, state.problem) = (Some(funds), None);
-        match (is_low(funds), state.said_at) {
+        match (funds.is_low(), state.said_at) {
             (true, Some(said_at)) if now.duration_since(said_at) < SAY_AGAIN_AFTER => News::None,
             (true, _) => {
                 state.said_at = Some(now);
@@ -122,10 +120,6 @@ impl GasWatch {
             }
         }
     }
-}
-
-fn is_low(funds: GasFunds) -> bool {
-    funds.transactions() < LOW
 }
 
 #[cfg(test)]
@@ -167,7 +161,7 @@ mod tests {
     #[test]
     fn free_gas_never_runs_out() {
         let free = GasFunds { balance: TokenUnits::ZERO, cost: TokenUnits::ZERO };
-        assert!(!is_low(free));
+        assert!(!free.is_low());
     }
 
     #[test]

@@ -1,0 +1,44 @@
+//! Whether the server would start with this configuration.
+
+use metering_config::server::{Loaded, load};
+use metering_core::Catalogue;
+
+use super::findings::Findings;
+use crate::database::DatabaseArgs;
+use crate::failure::Failure;
+
+const CHECK: &str = "configuration";
+const CATALOGUE: &str = "catalogue";
+
+/// The configuration, if it can be used.
+///
+/// # Errors
+/// When an argument is not UTF-8.
+pub(super) fn check(database: &DatabaseArgs, findings: &mut Findings) -> Result<Option<Loaded>, Failure> {
+    let arguments = database.server_arguments()?;
+    let loaded = match load(&arguments, std::env::vars_os()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            findings.problem(CHECK, error, "correct this key; the server does not start, and a reload changes nothing");
+            return Ok(None);
+        }
+    };
+    match &arguments.config {
+        Some(file) => findings.ok(CHECK, file.display()),
+        None => findings.ok(CHECK, "no file (--config): defaults and variables"),
+    }
+    if let Some(file) = &loaded.config.catalogue {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+        let routes = text.and_then(|text| Catalogue::from_json(&text).map_err(|error| error.to_string()));
+        match routes {
+            Ok(catalogue) => {
+                findings.ok(CATALOGUE, format_args!("{}: {} routes", file.display(), catalogue.routes().len()));
+            }
+            Err(problem) => {
+                let advice = format!("`metering admin catalogue check {}` lists all errors", file.display());
+                findings.problem(CATALOGUE, format_args!("{}: {problem}", file.display()), advice);
+            }
+        }
+    }
+    Ok(Some(loaded))
+}
