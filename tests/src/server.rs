@@ -148,6 +148,11 @@ impl Server {
         self.log.text()
     }
 
+    /// Stops its process from running (SIGSTOP), as if it were stuck, or lets it continue (SIGCONT).
+    pub fn freeze(&self, frozen: bool) {
+        signal(self.id(), if frozen { "STOP" } else { "CONT" });
+    }
+
     /// Waits until it has printed `text`: a line may reach the log after the response it belongs to.
     ///
     /// # Panics
