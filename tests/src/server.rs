@@ -48,6 +48,12 @@ impl ServerSetup {
         Self { command }
     }
 
+    /// A server that is started by other means, such as in another root.
+    #[must_use]
+    pub fn of_command(command: Command) -> Self {
+        Self { command }
+    }
+
     /// Sets an environment variable.
     #[must_use]
     pub fn set(mut self, variable: &str, value: &str) -> Self {
