@@ -369,11 +369,13 @@ fi
 debian patroni "patroni etcd haproxy" "the tests of failovers by Patroni" patroni etcd-server haproxy
 debian yardsticks "nginx redis-server redis-benchmark wrk" "the benchmark's comparisons" nginx-light redis-server redis-tools wrk
 
-# Tests of the packages need a Debian root: that of the oldest release that the package supports, made once.
+# Tests of the packages need a Debian root, made once: that of the oldest release that the package supports, with what the
+# package and the image need, so that the tests download nothing.
 debian_root=$CARGO_TARGET_DIR/tools/debian-root.tar
 make_debian_root() {
   # Renamed last, so that an interrupted attempt is repeated.
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates,systemd bookworm "$debian_root.partial" &&
+  mmdebstrap --quiet --format=tar --variant=minbase --include=ca-certificates,curl,systemd-standalone-sysusers bookworm \
+    "$debian_root.partial" &&
     mv "$debian_root.partial" "$debian_root"
 }
 
@@ -381,11 +383,12 @@ have_cargo_deb() {
   [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deb" ] || have cargo-deb
 }
 
-packages_need="mmdebstrap systemd-analyze dpkg-deb dpkg-shlibdeps"
+packages_need="mmdebstrap systemd-analyze dpkg-deb dpkg-shlibdeps buildah docker-compose"
 if [ "$(id -u)" != 0 ]; then
   missing packages "root's rights (chroot)" "the tests of the packages"
 else
-  debian packages "$packages_need" "the tests of the packages" mmdebstrap systemd dpkg-dev
+  debian packages "$packages_need" "the tests of the packages" mmdebstrap systemd dpkg-dev \
+    buildah docker-compose
   if ! have_cargo_deb && [ "${CI:-}" = true ]; then
     run install-cargo-deb cargo install cargo-deb --locked --version "$cargo_deb_version" --root "$CARGO_TARGET_DIR/tools"
   fi

@@ -7,14 +7,16 @@ use tempfile::TempDir;
 
 use crate::venv::tool;
 
-/// A root folder, unpacked from the archive that `./test.sh` makes. Dropping it deletes it.
+/// A root folder.
 #[derive(Debug)]
 pub struct DebianRoot {
-    folder: TempDir,
+    path: PathBuf,
+    /// Deletes it when dropped.
+    _folder: Option<TempDir>,
 }
 
 impl DebianRoot {
-    /// A new one.
+    /// A new one, unpacked from the archive that `./test.sh` makes. Dropping it deletes it.
     ///
     /// # Panics
     /// If it cannot be unpacked.
@@ -24,7 +26,13 @@ impl DebianRoot {
         let mut tar = Command::new("tar");
         tar.arg("--numeric-owner").arg("-xpf").arg(Self::archive()).arg("-C").arg(folder.path());
         assert!(tar.status().expect("tar can be run").success(), "the Debian root could not be unpacked");
-        Self { folder }
+        Self { path: folder.path().to_owned(), _folder: Some(folder) }
+    }
+
+    /// One that somebody else has made, and deletes.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, _folder: None }
     }
 
     /// The archive of a fresh system.
@@ -36,7 +44,7 @@ impl DebianRoot {
     /// Where a path of that system is on this one.
     #[must_use]
     pub fn path(&self, inside: &str) -> PathBuf {
-        self.folder.path().join(inside.trim_start_matches('/'))
+        self.path.join(inside.trim_start_matches('/'))
     }
 
     /// The text of a file.
@@ -56,7 +64,7 @@ impl DebianRoot {
         if user != "root" {
             command.arg(format!("--userspec={user}:{user}")).arg("--groups=");
         }
-        command.arg(self.folder.path()).arg(program).stdin(Stdio::null()).env_clear();
+        command.arg(&self.path).arg(program).stdin(Stdio::null()).env_clear();
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command
     }

@@ -3,36 +3,21 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
 
-use metering_tests::debian_root::{DebianRoot, printed};
+use metering_tests::debian_root::DebianRoot;
 use metering_tests::server::{Server, ServerSetup};
-use metering_tests::venv::tool;
 use serde_json::Value;
 
-use super::{repository, skips};
+use super::{package, run, skips};
 
 const CONFIGURATION: &str = "/etc/metering/metering.toml";
 const UNIT: &str = "/usr/lib/systemd/system/metering-server.service";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/metering-server.service";
 
-/// The package of the programs that cargo has built. It is made once, for all tests.
-fn first() -> &'static Path {
-    static FIRST: LazyLock<PathBuf> = LazyLock::new(|| {
-        let target = tool("debian-root.tar").ancestors().nth(2).unwrap().to_owned();
-        let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("metering.deb");
-        let mut build = Command::new(repository().join("deploy/debian/build"));
-        build.args(["--profile", "dev", "--no-compile", "--version", "1.0-1", "--output"]);
-        run(build.arg(&package).env("CARGO_TARGET_DIR", target));
-        package
-    });
-    &FIRST
-}
-
 /// The same package as version `version`, with another configuration file.
 fn later(folder: &Path, version: u32) -> PathBuf {
-    let (unpacked, package) = (folder.join("later"), folder.join(format!("{version}.deb")));
-    run(Command::new("dpkg-deb").arg("-R").arg(first()).arg(&unpacked));
+    let (unpacked, changed) = (folder.join("later"), folder.join(format!("{version}.deb")));
+    run(Command::new("dpkg-deb").arg("-R").arg(package()).arg(&unpacked));
     let edit = |path: &str, edit: &dyn Fn(String) -> String| {
         let path = unpacked.join(path);
         let text = std::fs::read_to_string(&path).unwrap();
@@ -42,13 +27,9 @@ fn later(folder: &Path, version: u32) -> PathBuf {
     };
     edit("DEBIAN/control", &|text| text.replace("Version: 1.0-1", &format!("Version: {version}.0-1")));
     edit("etc/metering/metering.toml", &|text| text + &format!("# New in version {version}\n"));
-    run(Command::new("dpkg-deb").args(["-Znone", "-b"]).arg(&unpacked).arg(&package));
+    run(Command::new("dpkg-deb").args(["-Znone", "-b"]).arg(&unpacked).arg(&changed));
     std::fs::remove_dir_all(unpacked).unwrap();
-    package
-}
-
-fn run(command: &mut Command) -> String {
-    printed(&format!("{command:?}"), &command.output().unwrap())
+    changed
 }
 
 /// Installs or upgrades without a person at the terminal: a configuration file that was changed is kept.
@@ -93,7 +74,7 @@ fn package_is_installed_upgraded_removed_and_purged() {
         return;
     }
     let (root, folder) = (DebianRoot::new(), tempfile::tempdir().unwrap());
-    install(&root, first());
+    install(&root, package());
     assert_eq!(access(&root, CONFIGURATION), "640 root:metering");
     assert_eq!(access(&root, "/etc/metering/credentials"), "700 root:root");
     assert_eq!(access(&root, "/var/lib/metering"), "700 metering:metering");
@@ -116,7 +97,9 @@ fn package_is_installed_upgraded_removed_and_purged() {
     assert_eq!(access(&root, CONFIGURATION), "640 root:metering");
     // A changed one is kept, with the new one beside it.
     root.run("root", &format!("sed -i 's/^#name = \"Metering\"/name = \"Acme\"/' {CONFIGURATION}"));
-    root.run("root", "systemctl disable metering-server.service");
+    // As its operator would, with the systemd of this machine.
+    run(Command::new("systemctl").arg("--root").arg(root.path("/")).args(["disable", "metering-server.service"]));
+    assert!(!root.path(ENABLED).is_symlink());
     install(&root, &later(folder.path(), 3));
     assert!(root.read(CONFIGURATION).contains("name = \"Acme\""));
     assert!(root.read(&format!("{CONFIGURATION}.dpkg-dist")).ends_with("# New in version 3\n"));
@@ -148,9 +131,9 @@ fn purge_of_an_unused_package_leaves_nothing() {
     }
     let root = DebianRoot::new();
     let files = |root: &DebianRoot| root.run("root", "find /etc /usr /var/lib -xdev | grep metering || true");
-    install(&root, first());
+    install(&root, package());
     assert!(files(&root).contains("/usr/share/man/man1/metering-admin.1.gz"));
-    install(&root, first());
+    install(&root, package());
     assert_eq!(access(&root, CONFIGURATION), "640 root:metering");
     let owner = std::fs::metadata(root.path("/var/lib/metering")).unwrap().uid();
     root.run("root", "dpkg --purge metering");
@@ -164,7 +147,9 @@ fn unit_is_valid_and_hardened() {
         return;
     }
     let root = DebianRoot::new();
-    install(&root, first());
+    install(&root, package());
+    // Units that ours refers to.
+    run(Command::new("cp").args(["-r", "/usr/lib/systemd/system"]).arg(root.path("/usr/lib/systemd")));
     let inside = format!("--root={}", root.path("/").display());
     let analyze = || {
         let mut command = Command::new("systemd-analyze");
@@ -193,7 +178,7 @@ fn commands_have_manual_pages_and_completions() {
         return;
     }
     let root = DebianRoot::new();
-    install(&root, first());
+    install(&root, package());
     let page = |name: &str| root.run("root", &format!("zcat /usr/share/man/{name}.gz"));
     let pages = [
         ("man1/metering.1", "metering\\-admin(1)"),
