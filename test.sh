@@ -21,6 +21,7 @@ if [ "${CI:-}" = true ]; then
 fi
 
 cargo_deny_version=0.20.2
+cargo_deb_version=3.8.0
 # With less free space than this, in MiB, a failure report mentions the disk: compilers, browsers and databases often
 # report a full disk in misleading ways.
 mib_to_go_on=500
@@ -367,6 +368,37 @@ elif venv_outdated "$proxies_venv" tests/proxies; then
 fi
 debian patroni "patroni etcd haproxy" "the tests of failovers by Patroni" patroni etcd-server haproxy
 debian yardsticks "nginx redis-server redis-benchmark wrk" "the benchmark's comparisons" nginx-light redis-server redis-tools wrk
+
+# Tests of the packages need a Debian root, made once: that of the oldest release that the package supports, with what the
+# package and the image need, so that the tests download nothing.
+debian_root=$CARGO_TARGET_DIR/tools/debian-root.tar
+make_debian_root() {
+  # Renamed last, so that an interrupted attempt is repeated.
+  mmdebstrap --quiet --format=tar --variant=minbase --include=ca-certificates,curl,systemd-standalone-sysusers bookworm \
+    "$debian_root.partial" &&
+    mv "$debian_root.partial" "$debian_root"
+}
+
+have_cargo_deb() {
+  [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deb" ] || have cargo-deb
+}
+
+packages_need="mmdebstrap systemd-analyze dpkg-deb dpkg-shlibdeps buildah docker-compose"
+if [ "$(id -u)" != 0 ]; then
+  missing packages "root's rights (chroot)" "the tests of the packages"
+else
+  debian packages "$packages_need" "the tests of the packages" mmdebstrap systemd dpkg-dev \
+    buildah docker-compose
+  if ! have_cargo_deb && [ "${CI:-}" = true ]; then
+    run install-cargo-deb cargo install cargo-deb --locked --version "$cargo_deb_version" --root "$CARGO_TARGET_DIR/tools"
+  fi
+  # shellcheck disable=SC2086 # words
+  if ! have_cargo_deb; then
+    missing packages "cargo-deb (cargo install cargo-deb --locked)" "the tests of the packages"
+  elif have $packages_need && [ ! -f "$debian_root" ]; then
+    run debian-root make_debian_root
+  fi
+fi
 
 if have_python; then
   if venv_outdated "$spelling_venv" tests/spelling; then

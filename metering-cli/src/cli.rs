@@ -26,6 +26,7 @@ use crate::client::signups::signup_pay::SignupPayArgs;
 use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
 use crate::failure::{EXIT_CODES, Failure};
+use crate::manual::Manual;
 
 /// API keys, exact prepaid credits and metered usage, from the command line.
 #[derive(Debug, Parser)]
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     Admin(Admin),
     Completions(Completions),
+    Manual(Manual),
 }
 
 impl Command {
@@ -84,6 +86,7 @@ impl Command {
             Self::Config(args) => args.run(out).await,
             Self::Admin(admin) => admin.run(out).await,
             Self::Completions(completions) => completions.run(&mut Cli::command(), out),
+            Self::Manual(manual) => manual.run(Cli::command(), out),
         }
     }
 }

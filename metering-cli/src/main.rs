@@ -12,6 +12,7 @@ mod confirm;
 mod database;
 mod failure;
 mod keys;
+mod manual;
 mod new_file;
 mod output;
 mod requests;

@@ -61,7 +61,7 @@ pub use weight::WeightSetting;
 pub struct Config {
     /// The address to listen on.
     pub listen: String,
-    /// A separate address for `/metrics`; by default it is served on `listen`.
+    /// A separate address for operators: the console, `/admin` and `/metrics`. Without it, `/metrics` is on `listen`.
     pub admin_listen: Option<String>,
     /// The surfaces that this process serves.
     pub surfaces: List<Surface>,

@@ -1,5 +1,5 @@
-//! What operators see and what runs in the background: logs, metrics, readiness, the check of the clock, and periodic
-//! work.
+//! What operators see and what runs in the background: logs, metrics, readiness, the check of the clock, periodic work,
+//! and the service manager.
 
 pub(crate) mod clock_watch;
 pub(crate) mod logging;
@@ -7,3 +7,4 @@ pub(crate) mod maintenance;
 pub(crate) mod metrics;
 pub(crate) mod readiness;
 pub(crate) mod refills;
+pub(crate) mod service_manager;

@@ -24,9 +24,9 @@ use url::Url;
 
 use crate::access::limits::Limits;
 use crate::admin::{self, AdminApp};
-use crate::api::Documents;
 use crate::api::app::{App, BillingSecret};
 use crate::api::openapi::Description;
+use crate::api::{self, Documents};
 use crate::chains::progress::ChainProgress;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
@@ -36,7 +36,7 @@ use crate::http::{ResponseFuture, Shutdown, Tls};
 use crate::mail::{self, MailTask};
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
-use crate::operations::{maintenance, metrics, refills};
+use crate::operations::{maintenance, metrics, refills, service_manager};
 use crate::pages::Pages;
 use crate::pay;
 use crate::signups::bot::BotChallenge;
@@ -44,6 +44,7 @@ use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
 pub(crate) use current::Current;
+pub(crate) use ending::listen_for;
 pub use ending::{Ending, RunError};
 pub(crate) use listen::bind;
 use reload::Parts;
@@ -164,6 +165,8 @@ async fn run_until(
     }
     let delivering = delivering.map(|delivering| delivering.start(shutdown.clone()));
     announce(address);
+    let stop = listen_for(stop);
+    let supervising = tokio::spawn(service_manager::supervise(checks(&app), shutdown.clone()));
 
     let ending = tokio::select! {
         () = stop => Ending::Orderly,
@@ -171,6 +174,7 @@ async fn run_until(
         // The meter ends by itself only when its store breaks.
         end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
     };
+    service_manager::stopping();
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
     let grace_ends = tokio::time::Instant::now() + config.http.shutdown_grace.duration();
@@ -184,6 +188,7 @@ async fn run_until(
         certificates,
         sessions,
         Some(watch),
+        Some(supervising),
         Some(refilling),
         Some(upkeep),
         paying,
@@ -203,6 +208,22 @@ async fn run_until(
         }
     });
     Ok(ending)
+}
+
+fn checks(app: &Arc<App>) -> service_manager::Checks {
+    let (app, same) = (Arc::clone(app), Arc::clone(app));
+    service_manager::Checks {
+        not_ready: Box::new(move || {
+            let app = Arc::clone(&app);
+            Box::pin(async move { api::not_ready(&app).await.map(|problem| problem.message().to_owned()) })
+        }),
+        responds: Box::new(move || {
+            let app = Arc::clone(&same);
+            Box::pin(async move {
+                let _ = app.readiness.store_not_ready(api::readiness_parts(&app)).await;
+            })
+        }),
+    }
 }
 
 /// Logs at startup if this machine's clock differs from the database's.

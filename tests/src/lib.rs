@@ -6,6 +6,7 @@ pub mod chaos;
 pub mod client;
 pub mod command;
 pub mod database_proxy;
+pub mod debian_root;
 pub mod latency;
 pub mod litellm;
 pub mod load;

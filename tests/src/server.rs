@@ -48,6 +48,12 @@ impl ServerSetup {
         Self { command }
     }
 
+    /// A server that is started by other means, such as in another root.
+    #[must_use]
+    pub fn of_command(command: Command) -> Self {
+        Self { command }
+    }
+
     /// Sets an environment variable.
     #[must_use]
     pub fn set(mut self, variable: &str, value: &str) -> Self {
@@ -146,6 +152,11 @@ impl Server {
     #[must_use]
     pub fn log(&self) -> String {
         self.log.text()
+    }
+
+    /// Stops its process from running (SIGSTOP), as if it were stuck, or lets it continue (SIGCONT).
+    pub fn freeze(&self, frozen: bool) {
+        signal(self.id(), if frozen { "STOP" } else { "CONT" });
     }
 
     /// Waits until it has printed `text`: a line may reach the log after the response it belongs to.

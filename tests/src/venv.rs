@@ -9,8 +9,19 @@ use std::path::{Path, PathBuf};
 #[track_caller]
 #[must_use]
 pub fn program(name: &str, program: &str) -> PathBuf {
+    let found = program_in(&tool(name), program);
+    found.unwrap_or_else(|| panic!("tools/{name} has no {program}: delete it, and run ./test.sh to create it again"))
+}
+
+/// What `./test.sh` put into the folder `tools` of the target directory under this name.
+///
+/// # Panics
+/// If it is not there.
+#[track_caller]
+#[must_use]
+pub fn tool(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a running program has a path");
-    let found = own.ancestors().find_map(|folder| program_in(&folder.join("tools").join(name), program));
+    let found = own.ancestors().map(|folder| folder.join("tools").join(name)).find(|path| path.exists());
     found.unwrap_or_else(|| panic!("tools/{name} is missing in the target directory: run ./test.sh to create it"))
 }
 

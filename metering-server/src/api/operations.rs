@@ -54,15 +54,7 @@ pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
 
 /// Why the server is not ready, if it is not.
 pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
-    let parts = Parts {
-        meter: &app.meter,
-        store: &*app.store,
-        clock: &*app.clock,
-        clock_watch: &app.clock_watch,
-        readers: &app.readers,
-        progress: &app.progress,
-    };
-    let (code, message) = match app.readiness.not_ready(parts).await? {
+    let (code, message) = match app.readiness.not_ready(readiness_parts(app)).await? {
         NotReady::Store => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
         NotReady::Clock(skew) => (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's")),
         NotReady::Chain(id) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
@@ -71,6 +63,18 @@ pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
         }
     };
     Some(Problem::new(code, format!("{message}; the server's log has the cause.")))
+}
+
+/// What readiness depends on.
+pub(crate) fn readiness_parts(app: &App) -> Parts<'_> {
+    Parts {
+        meter: &app.meter,
+        store: &*app.store,
+        clock: &*app.clock,
+        clock_watch: &app.clock_watch,
+        readers: &app.readers,
+        progress: &app.progress,
+    }
 }
 
 /// Prometheus metrics

@@ -18,7 +18,8 @@ use crate::api::{self, Documents};
 use crate::config::{Config, Surface, needs_gateway};
 use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, without_body};
 use crate::operations::metrics::{self, RequestTimes};
-use crate::run::{Ending, Hangups, RunError, bind};
+use crate::operations::service_manager;
+use crate::run::{Ending, Hangups, RunError, bind, listen_for};
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -77,17 +78,30 @@ async fn run_until(
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
     let ignoring = tokio::spawn(ignore_hangups(shutdown.clone()));
     announce(address);
+    let stop = listen_for(stop);
+    let supervising = tokio::spawn(service_manager::supervise(checks(&alone), shutdown.clone()));
     stop.await;
+    service_manager::stopping();
     tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
-    for task in
-        [Some(serving), administering, certificates, Some(ignoring), Some(watching), Some(upkeep)].into_iter().flatten()
-    {
+    let tasks = [Some(serving), administering, certificates].into_iter().flatten();
+    for task in tasks.chain([ignoring, supervising, watching, upkeep]) {
         if let Err(error) = task.await {
             tracing::error!(%error, "a server task failed");
         }
     }
     Ok(Ending::Orderly)
+}
+
+fn checks(alone: &Arc<Alone>) -> service_manager::Checks {
+    let alone = Arc::clone(alone);
+    service_manager::Checks {
+        not_ready: Box::new(move || {
+            let alone = Arc::clone(&alone);
+            Box::pin(async move { alone.service.get("/health").await.err().map(|error| error.to_string()) })
+        }),
+        responds: Box::new(|| Box::pin(async {})),
+    }
 }
 
 /// SIGHUP would otherwise end the process. Nothing else here can be reloaded: changed certificates are noticed anyway.

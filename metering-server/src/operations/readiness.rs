@@ -75,7 +75,8 @@ impl Readiness {
         unreachable.or_else(|| parts.progress.stalled().map(NotReady::Stalled))
     }
 
-    async fn store_not_ready(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<NotReady> {
+    /// The same for the store and the clock alone. Takes at most [`STORE_CHECK_TIMEOUT`].
+    pub(crate) async fn store_not_ready(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<NotReady> {
         let mut last = self.store.lock().await;
         if let Some((at, reason)) = *last
             && at.elapsed() < STORE_CHECK_TTL

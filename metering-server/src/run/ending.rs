@@ -1,5 +1,8 @@
 //! How a server ends, or why it does not start.
 
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, ready};
+
 use crate::chains::ChainMismatch;
 use crate::config::ConfigError;
 
@@ -32,4 +35,10 @@ pub enum Ending {
     Orderly,
     /// Its store must be reopened; see [`metering_core::StoreError::must_reopen`].
     StoreBroken,
+}
+
+/// Begins to wait for `stop`. A signal gets its handler when its future is first polled, and until then it ends the process
+/// without order: call this before the service manager learns that the server is ready.
+pub(crate) fn listen_for(mut stop: LocalBoxFuture<'_, ()>) -> LocalBoxFuture<'_, ()> {
+    if stop.as_mut().now_or_never().is_some() { ready(()).boxed_local() } else { stop }
 }

@@ -21,6 +21,7 @@ use crate::front::Front;
 use crate::http::{Certificates, Shutdown, Tls};
 use crate::mail::Letterhead;
 use crate::mcp::Mcp;
+use crate::operations::service_manager;
 use crate::pages::Pages;
 
 /// Reads the configuration again.
@@ -71,9 +72,11 @@ impl Reloader {
     /// When anything in it cannot be used. Nothing is changed then. The text says why, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
         let reloader = Arc::clone(self);
+        service_manager::reloading();
         // Reads files, and renders all pages.
         let reloaded = tokio::task::spawn_blocking(move || reloader.take().map_err(|error| error.to_string())).await;
         let reloaded = reloaded.unwrap_or_else(|error| Err(format!("the reload failed: {error}")));
+        service_manager::reloaded(reloaded.as_ref().err().map(String::as_str));
         match &reloaded {
             Ok(ReloadDocument { changed, needs_restart }) => {
                 tracing::info!(changed = %list(changed), "the configuration was reloaded");

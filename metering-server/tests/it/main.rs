@@ -1,4 +1,5 @@
 //! The integration tests of the crate, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod packaged_configuration;
 mod warp_filters;

@@ -15,6 +15,7 @@ mod mail;
 mod mcp;
 mod nodes;
 mod operations;
+mod packages;
 mod pages;
 mod payments;
 mod proxies;

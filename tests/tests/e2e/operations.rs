@@ -9,6 +9,7 @@ mod disk_faults;
 mod endpoints;
 mod refills;
 mod reload;
+mod service_manager;
 mod shutdown;
 mod sigkill;
 mod upgrade;
