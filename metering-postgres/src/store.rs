@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod holds;
+pub(crate) mod imports;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;

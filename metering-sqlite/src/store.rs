@@ -5,6 +5,7 @@ pub(crate) mod backup;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod holds;
+pub(crate) mod imports;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;
