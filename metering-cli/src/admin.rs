@@ -11,6 +11,7 @@ mod backup;
 mod catalogue;
 mod export;
 mod failures;
+mod import;
 mod key;
 mod migrate;
 mod operator;
@@ -75,6 +76,7 @@ enum StoreCommand {
     Verify(verify::VerifyArgs),
     Backup(backup::BackupArgs),
     Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Reload(reload::ReloadArgs),
     Operator(operator::OperatorArgs),
     Audit(audit::AuditArgs),
@@ -114,6 +116,7 @@ impl StoreCommand {
             Self::Verify(args) => args.run(session, out).await,
             Self::Backup(args) => args.run(session, out).await,
             Self::Export(args) => args.run(session, out).await,
+            Self::Import(args) => args.run(session, out).await,
             Self::Reload(args) => args.run(session, out).await,
             Self::Operator(args) => args.run(session, out).await,
             Self::Audit(args) => args.run(session, out).await,
