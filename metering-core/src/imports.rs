@@ -5,6 +5,7 @@
 //! source to the atom. What does not fit is reported as an [`Oddity`], and never dropped without one.
 
 pub(crate) mod account;
+mod agenthub;
 mod amount;
 mod key_record;
 mod oddity;
@@ -16,6 +17,7 @@ pub use account::{
     AccountImported, ImportConflict, ImportMode, ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret,
     ImportedUsage, OPENING_ROUTE, UsedTransaction,
 };
+pub use agenthub::{AgentHubKey, AgentHubPlanner, AgentHubTransaction, Cell, UsageSign};
 pub use amount::{Real, RealError};
 pub use key_record::{KeyRecordError, keys_as_json, used_as_json};
 pub use oddity::{Oddity, OddityKind};

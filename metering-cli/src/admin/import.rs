@@ -3,6 +3,7 @@
 //! The file is read twice: once to import, in batches that are one transaction each, and once to compare what the store
 //! has. The proof relies on nothing that the import remembered, so a run that was interrupted is simply run again.
 
+mod agenthub;
 mod fields;
 mod report;
 mod source;
@@ -12,8 +13,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use metering_core::administration::Administration;
-use metering_core::imports::{AccountImported, PlannedAccount};
-use metering_core::{Clock, FullStore, StoreError, SystemClock, Timestamp};
+use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
+use metering_core::money::LedgerEntry;
+use metering_core::{Clock, FullStore, StoreError, SystemClock};
 
 use self::report::Report;
 use self::source::{Item, Source};
@@ -58,6 +60,8 @@ pub(crate) struct ImportArgs {
 pub(crate) enum FileFormat {
     /// Accounts with key hashes, as CSV or JSON.
     Accounts,
+    /// The SQLite database of a service with this wire protocol.
+    Agenthub,
 }
 
 impl ImportArgs {
@@ -70,7 +74,7 @@ impl ImportArgs {
             while let Some(item) = source.next()? {
                 report.found(&item);
             }
-            report.oddities(source.take_oddities());
+            report.oddities(source.oddities()?);
             return report.finish(&self.output, out);
         }
         let store = session.store_or_new().await?;
@@ -93,7 +97,7 @@ impl ImportArgs {
                 break;
             }
         }
-        report.oddities(source.take_oddities());
+        report.oddities(source.oddities()?);
         if !self.dry_run {
             prove(store.as_ref(), Source::open(&self.from, self.format, now)?, &mut report).await?;
             report.verified(&store.verify().await?);
@@ -138,14 +142,13 @@ async fn began_as_planned(store: &dyn FullStore, planned: &PlannedAccount) -> Re
     let entries = &planned.account.entries;
     let limit = u32::try_from(entries.len().max(1)).unwrap_or(u32::MAX);
     let first = store.account_ledger(&planned.account.id, None, limit).await?.items;
-    let same = |(at, imported): (&(_, _, Timestamp), &metering_core::imports::ImportedEntry)| {
-        (at.0, at.1, at.2) == (imported.entry.kind, imported.entry.amount, imported.created_at)
+    let planned_as = |(entry, imported): (&LedgerEntry, &ImportedEntry)| {
+        (entry.kind, entry.amount) == (imported.entry.kind, imported.entry.amount)
     };
-    let first: Vec<_> = first.into_iter().map(|entry| (entry.kind, entry.amount, entry.created_at)).collect();
     let holds = planned.account.secrets().map(|secret| secret.hash).next();
     let is_holder = match holds {
         Some(hash) => store.account_by_key(&hash).await?.is_none_or(|holder| holder.id == planned.account.id),
         None => true,
     };
-    Ok(is_holder && first.len() >= entries.len() && first.iter().zip(entries).all(same))
+    Ok(is_holder && first.len() >= entries.len() && first.iter().zip(entries).all(planned_as))
 }

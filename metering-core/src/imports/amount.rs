@@ -21,6 +21,8 @@ const REMAINDER_BITS: u32 = 32;
 pub struct Real {
     /// The nearest whole number of atoms, half-even.
     pub credits: Credits,
+    /// How many atoms lie between this double and its neighbour, rounded up: sums of such doubles drift by that much.
+    pub step: i64,
     /// What rounding took away, in 2^-32 atoms: exact amount minus `credits`.
     pub remainder: i64,
 }
@@ -63,7 +65,11 @@ impl Real {
         let negative = bits >> 63 == 1;
         let atoms = i64::try_from(atoms).map_err(|_| RealError::OutOfRange)?;
         let (atoms, remainder) = if negative { (-atoms, -remainder) } else { (atoms, remainder) };
-        Ok(Self { credits: Credits::from_atoms(atoms), remainder })
+        let step = match exponent {
+            0.. => ATOMS_PER_CREDIT,
+            _ => (ATOMS_PER_CREDIT >> exponent.unsigned_abs().min(63)) + 1,
+        };
+        Ok(Self { credits: Credits::from_atoms(atoms), step, remainder })
     }
 
     /// Whole atoms of a sum of remainders, half-even.
@@ -92,7 +98,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rust_decimal::Decimal;
-    use rust_decimal::prelude::FromPrimitive;
 
     fn real(value: f64) -> Result<Real, RealError> {
         Real::from_bits(value.to_bits())

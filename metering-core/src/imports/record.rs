@@ -133,6 +133,9 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
         }
     };
     let revoked_at = fields.time("revoked_at")?;
+    if fields.text("status") == Some("revoked") && revoked_at.is_none() {
+        return Err(RecordError::Missing("revoked_at"));
+    }
     if keys.iter().all(|key| key.secrets.is_empty()) && revoked_at.is_none() && fields.text("org_id").is_none() {
         return Err(RecordError::Missing("key_hash"));
     }
