@@ -7,6 +7,7 @@ mod catalogue;
 mod export;
 mod failures;
 mod fixture;
+mod import;
 mod key;
 mod node;
 mod payments;

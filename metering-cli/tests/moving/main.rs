@@ -11,7 +11,7 @@ mod filling;
 mod fixture;
 mod holds;
 mod interruptions;
-mod keys;
 mod link;
+mod out;
 mod refusals;
 mod snapshot;

@@ -1,6 +1,6 @@
 //! What an import did, and the proof that the balances are equal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use metering_core::imports::{AccountImported, ImportConflict, Oddity, OddityKind, PlannedAccount};
@@ -38,6 +38,9 @@ pub(super) struct Report {
     /// Totals of the store that are not the sum of ledger and usage.
     discrepancies: u64,
     oddities: Vec<Oddity>,
+    /// What a dry run has seen in the file; an import finds it in the store.
+    #[serde(skip)]
+    seen: HashSet<String>,
 }
 
 impl Report {
@@ -61,8 +64,34 @@ impl Report {
                     self.rounding.add(planned.rounding);
                     self.rounding_by_account.insert(planned.subject.clone(), planned.rounding);
                 }
+                if self.dry_run {
+                    self.repeated(planned);
+                }
             }
         }
+    }
+
+    /// What an account has that an earlier account of the file has too.
+    fn repeated(&mut self, planned: &PlannedAccount) {
+        let account = &planned.account;
+        let mut is_repeated = |what: String| !self.seen.insert(what);
+        let hashes: Vec<_> = account.secrets().map(|secret| hex::encode(secret.hash.as_bytes())).collect();
+        let mut found = Vec::new();
+        if is_repeated(account.id.to_string()) || hashes.into_iter().any(&mut is_repeated) {
+            let detail = "an earlier account of the file has its id or key hash; it would not be imported";
+            found.push((OddityKind::Refused, detail));
+        }
+        let live = account.revoked_at.is_none();
+        if account.email.as_ref().is_some_and(|email| live && is_repeated(email.folded())) {
+            let detail = "an earlier account of the file has its email address; it would be imported without it";
+            found.push((OddityKind::DuplicateEmail, detail));
+        }
+        if account.payer.is_some_and(|payer| live && is_repeated(payer.address.to_string())) {
+            let detail = "an earlier account of the file has its wallet; it would be imported without it";
+            found.push((OddityKind::DuplicatePayer, detail));
+        }
+        let new = found.into_iter().map(|(kind, detail)| Oddity::new(&planned.subject, kind, detail));
+        self.oddities.extend(new);
     }
 
     pub(super) fn oddities(&mut self, oddities: Vec<Oddity>) {
