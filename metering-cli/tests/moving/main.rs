@@ -11,6 +11,7 @@ mod filling;
 mod fixture;
 mod holds;
 mod interruptions;
+mod keys;
 mod link;
 mod out;
 mod refusals;
