@@ -12,6 +12,7 @@ mod catalogue;
 mod doctor;
 mod export;
 mod failures;
+mod import;
 mod key;
 mod migrate;
 mod operator;
@@ -77,6 +78,7 @@ enum StoreCommand {
     Verify(verify::VerifyArgs),
     Backup(backup::BackupArgs),
     Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Reload(reload::ReloadArgs),
     Operator(operator::OperatorArgs),
     Audit(audit::AuditArgs),
@@ -121,6 +123,7 @@ impl StoreCommand {
             Self::Verify(args) => args.run(session, out).await,
             Self::Backup(args) => args.run(session, out).await,
             Self::Export(args) => args.run(session, out).await,
+            Self::Import(args) => args.run(session, out).await,
             Self::Reload(args) => args.run(session, out).await,
             Self::Operator(args) => args.run(session, out).await,
             Self::Audit(args) => args.run(session, out).await,

@@ -6,6 +6,7 @@ pub(crate) mod account;
 pub(crate) mod budget;
 pub(crate) mod credentials;
 pub(crate) mod email_status;
+pub(crate) mod hash_kind;
 pub(crate) mod invisible;
 pub(crate) mod issued_key;
 pub(crate) mod key;
@@ -23,6 +24,7 @@ pub use account::{
 pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
 pub use credentials::{Caller, ClientAddress, Credentials};
 pub use email_status::EmailStatus;
+pub use hash_kind::{HashKind, HashKindError};
 pub use issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 pub use key::{ApiKey, ApiKeyKind, KeyFault, KeyHash, MalformedKey};
 pub use key_id::{KeyId, KeyIdError, KeyNumber};

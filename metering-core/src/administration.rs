@@ -8,6 +8,7 @@ pub(crate) mod action;
 mod catalogue;
 mod configuration;
 pub(crate) mod error;
+mod imports;
 mod keys;
 mod operators;
 pub mod payments;

@@ -66,6 +66,7 @@ mod hold_scene;
 pub mod hold_usage;
 pub mod holds;
 pub mod idempotency_keys;
+pub mod imports;
 pub mod key_budgets;
 pub mod key_chains;
 pub mod key_changes;

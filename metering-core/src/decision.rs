@@ -11,6 +11,7 @@ mod create;
 mod credit;
 mod email;
 mod entry;
+mod import;
 mod issued_key;
 mod key;
 mod operator;
@@ -31,6 +32,7 @@ pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 pub use credit::{CreditChanges, CreditFacts, credit_payment};
 pub use email::{VerifyChanges, VerifyFacts, free_credits_entry, open_email_link, recover_key, verify_email};
 pub use entry::{EntryChanges, post_entry};
+pub use import::{ImportChanges, ImportFacts, import_account, imported_key_ids};
 pub use issued_key::{
     KeyChangeFacts, KeyChangeWrites, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets, budget_period, change_key,
     create_key, report_leaked, revokes_below,

@@ -32,7 +32,7 @@
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
-//!   [`OperatorStore`], [`RefillStore`], [`EventStore`] and [`AuthorizationStore`];
+//!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`] and [`ImportStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -50,6 +50,7 @@ pub mod conformance;
 pub mod decision;
 pub mod error;
 pub mod events;
+pub mod imports;
 #[cfg(feature = "tower")]
 mod layer;
 pub mod money;
@@ -78,8 +79,8 @@ pub use money::Credits;
 pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
-    AuthorizationStore, EventStore, FullStore, KeyStore, MemoryStore, NewAccount, OperatorStore, PaymentStore,
-    RefillStore, SignupStore, Store, StoreError, backend,
+    AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, MemoryStore, NewAccount, OperatorStore,
+    PaymentStore, RefillStore, SignupStore, Store, StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

@@ -28,6 +28,11 @@ pub trait SecretKind {
     /// Appends the checksum to a new secret.
     fn complete(_text: &mut String) {}
 
+    /// The hash by which stores find such a secret: SHA3-256, unless it was issued elsewhere.
+    fn digest(text: &str) -> [u8; 32] {
+        Sha3_256::digest(text.as_bytes()).into()
+    }
+
     /// Checks the form of a text.
     ///
     /// # Errors
@@ -53,7 +58,8 @@ pub struct Secret<K> {
     kind: PhantomData<K>,
 }
 
-/// The SHA3-256 (FIPS 202) of a secret, by which stores find what it belongs to.
+/// The hash of a secret, by which stores find what it belongs to: its SHA3-256 (FIPS 202), but for keys of another
+/// service ([`HashKind`](crate::access::HashKind)).
 ///
 /// A fast hash is enough: secrets have at least 190 random bits, so they cannot be guessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,7 +99,7 @@ impl<K: SecretKind> Secret<K> {
     /// Its hash, which a store keeps instead.
     #[must_use]
     pub fn hash(&self) -> SecretHash<K> {
-        SecretHash::from_bytes(Sha3_256::digest(self.text.as_bytes()).into())
+        SecretHash::from_bytes(K::digest(&self.text))
     }
 }
 

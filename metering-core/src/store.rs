@@ -3,7 +3,8 @@
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
 //! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], and one that accepts signed authorizations an [`AuthorizationStore`].
+//! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], and one that accounts of another
+//! service can move to an [`ImportStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 mod authorizations;
@@ -11,6 +12,7 @@ pub mod backend;
 mod error;
 mod events;
 mod holds;
+mod imports;
 mod inspection;
 mod keys;
 pub(crate) mod memory;
@@ -39,6 +41,7 @@ pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, S
 pub use error::StoreError;
 pub use events::{EventStore, WebhookCreated};
 pub use holds::HoldStore;
+pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use memory::MemoryStore;
@@ -224,11 +227,14 @@ pub trait Store: KeyStore + HoldStore {
 /// # }
 /// ```
 pub trait FullStore:
-    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore
+    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
 {
 }
 
-impl<S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore> FullStore for S {}
+impl<S> FullStore for S where
+    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
+{
+}
 
 /// An account to create.
 ///

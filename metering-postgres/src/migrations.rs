@@ -27,6 +27,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0009_refills.sql"),
     include_str!("migrations/0010_events.sql"),
     include_str!("migrations/0011_authorizations.sql"),
+    include_str!("migrations/0012_hash_kinds.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

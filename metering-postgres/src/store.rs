@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod holds;
+pub(crate) mod imports;
 mod inspect;
 pub(crate) mod keys;
 pub(crate) mod operators;

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod challenges;
+pub(crate) mod imports;
 pub(crate) mod key_changes;
 pub(crate) mod key_holders;
 pub(crate) mod key_tree;

@@ -37,6 +37,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod agenthub;
 mod charging;
 mod connection;
 mod error;
@@ -53,6 +54,7 @@ mod store;
 mod transfer;
 mod usage;
 
+pub use agenthub::AgentHubFile;
 pub use connection::location::{UrlError, path_of_url};
 pub use store::SqliteStore;
 pub use transfer::moved::Moved;

@@ -5,6 +5,7 @@ pub(crate) mod backup;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod holds;
+pub(crate) mod imports;
 mod inspect;
 pub(crate) mod keys;
 pub(crate) mod operators;

@@ -2,6 +2,7 @@
 //! memory use does not grow with the store.
 
 mod columns;
+mod hashed;
 mod keyed;
 mod sink;
 
@@ -32,7 +33,8 @@ Each page of 1,000 rows is a snapshot of one moment; rows written during the exp
 
 Examples:
   metering admin export ledger > ledger.csv
-  metering admin export usage --format jsonl --output usage.jsonl")]
+  metering admin export usage --format jsonl --output usage.jsonl
+  metering admin export accounts --with-hashes --format jsonl --output accounts.jsonl")]
 pub(crate) struct ExportArgs {
     /// What to export.
     #[arg(value_name = "WHAT")]
@@ -40,6 +42,10 @@ pub(crate) struct ExportArgs {
     /// The output format.
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     format: ExportFormat,
+    /// For accounts: add the hashes of their keys and their used transactions, so that `metering admin import` or
+    /// another service can take them over. Keep the file private.
+    #[arg(long)]
+    with_hashes: bool,
     /// The file to create, or - for standard output.
     #[arg(long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -71,6 +77,9 @@ enum ExportFormat {
 
 impl ExportArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.with_hashes && !matches!(self.what, ExportKind::Accounts) {
+            return Err(Failure::Usage("--with-hashes is for `export accounts` only".to_owned()));
+        }
         let store = session.store().await?;
         if self.output.as_os_str() == "-" {
             return self.write(store.as_ref(), out).await;
@@ -91,6 +100,10 @@ impl ExportArgs {
 
     async fn write(&self, store: &dyn FullStore, out: &mut dyn Write) -> Result<(), Failure> {
         match self.what {
+            ExportKind::Accounts if self.with_hashes => {
+                let page = async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
+                self.pages(out, page).await
+            }
             ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
             ExportKind::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
             ExportKind::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,

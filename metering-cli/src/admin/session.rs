@@ -190,6 +190,16 @@ impl Session {
         Ok(self.database().await?.store())
     }
 
+    /// Whether the store exists.
+    pub(crate) fn store_exists(&self) -> Result<bool, Failure> {
+        Ok(self.location()?.exists())
+    }
+
+    /// The store, which is created if it does not exist.
+    pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn FullStore>, Failure> {
+        Ok(self.location()?.open(IfMissing::Create).await?.store())
+    }
+
     /// The database, which must exist.
     pub(crate) async fn database(&self) -> Result<Database, Failure> {
         self.location()?.open(IfMissing::Fail).await

@@ -8,6 +8,7 @@ mod doctor;
 mod export;
 mod failures;
 mod fixture;
+mod import;
 mod key;
 mod node;
 mod payments;

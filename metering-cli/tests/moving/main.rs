@@ -13,5 +13,6 @@ mod holds;
 mod interruptions;
 mod keys;
 mod link;
+mod out;
 mod refusals;
 mod snapshot;

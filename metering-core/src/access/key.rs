@@ -1,5 +1,9 @@
 //! API keys and their checksum.
 
+use sha2::Sha256;
+use sha3::{Digest, Sha3_256};
+
+use crate::access::hash_kind::HashKind;
 use crate::random::BASE62;
 use crate::secret::{Secret, SecretHash, SecretKind};
 
@@ -8,11 +12,16 @@ const PREFIX: &str = "sk_live_";
 const SECRET_DIGITS: usize = 32;
 const CHECKSUM_DIGITS: usize = 6;
 const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
+/// Keys that were imported have 96 lower-case hex digits instead, without a checksum.
+const IMPORTED_DIGITS: usize = 96;
 
 /// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
 /// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
 /// a store lookup, and lets secret scanners tell a key from a look-alike.
+///
+/// A key that was imported from another service may be `sk_live_` and 96 lower-case hex digits instead, until it is
+/// rotated. Such keys are never generated.
 ///
 /// ```
 /// use metering_core::{ApiKey, SystemRandomness};
@@ -24,7 +33,7 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 /// ```
 pub type ApiKey = Secret<ApiKeyKind>;
 
-/// The SHA3-256 of an API key, by which a store finds its account.
+/// The hash of an API key, by which a store finds its account: [`HashKind`] says which.
 pub type KeyHash = SecretHash<ApiKeyKind>;
 
 /// The kind of secret that an [`ApiKey`] is.
@@ -65,7 +74,17 @@ impl SecretKind for ApiKeyKind {
         text.extend(checksum.map(char::from));
     }
 
+    fn digest(text: &str) -> [u8; 32] {
+        match hash_kind(text) {
+            HashKind::Sha3 => Sha3_256::digest(text.as_bytes()).into(),
+            HashKind::Sha256 => Sha256::digest(text.as_bytes()).into(),
+        }
+    }
+
     fn check(text: &str) -> Result<(), MalformedKey> {
+        if hash_kind(text) == HashKind::Sha256 {
+            return Ok(());
+        }
         let bytes = text.as_bytes();
         if !text.starts_with(PREFIX) {
             return Err(MalformedKey::Prefix);
@@ -82,6 +101,12 @@ impl SecretKind for ApiKeyKind {
 }
 
 impl ApiKey {
+    /// The function that makes its hash. The forms of keys never overlap, so each key has one hash.
+    #[must_use]
+    pub fn hash_kind(&self) -> HashKind {
+        hash_kind(self.expose())
+    }
+
     /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
     ///
     /// ```
@@ -103,6 +128,15 @@ impl ApiKey {
             return Err(MalformedKey::Scheme);
         }
         Self::parse(rest.trim_matches(' '))
+    }
+}
+
+/// The kind of hash that a key of this form has. Only imported keys have theirs.
+fn hash_kind(text: &str) -> HashKind {
+    let is_hex = |digits: &str| digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    match text.strip_prefix(PREFIX) {
+        Some(digits) if digits.len() == IMPORTED_DIGITS && is_hex(digits) => HashKind::Sha256,
+        _ => HashKind::Sha3,
     }
 }
 
@@ -137,7 +171,6 @@ mod tests {
     use super::*;
     use crate::random::SystemRandomness;
     use proptest::prelude::*;
-    use sha3::{Digest, Sha3_256};
 
     /// This must never change: issued keys must stay valid.
     const KEY: &str = "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7";
@@ -146,6 +179,27 @@ mod tests {
     fn the_format_of_issued_keys_never_changes() {
         let key = ApiKey::parse(KEY).unwrap();
         assert_eq!(hex::encode(key.hash().as_bytes()), hex::encode(Sha3_256::digest(KEY.as_bytes())));
+    }
+
+    #[test]
+    fn imported_keys_have_no_checksum_and_are_hashed_with_sha256() {
+        let digits = "0123456789abcdef".repeat(6);
+        let text = format!("sk_live_{digits}");
+        let key = ApiKey::parse(&text).unwrap();
+        assert_eq!(key.hash_kind(), HashKind::Sha256);
+        assert_eq!(hex::encode(key.hash().as_bytes()), hex::encode(Sha256::digest(text.as_bytes())));
+        assert_eq!(ApiKey::parse(KEY).unwrap().hash_kind(), HashKind::Sha3);
+        let refused = [
+            format!("sk_live_{}", &digits[1..]),
+            format!("sk_live_{digits}0"),
+            format!("sk_live_{}A", &digits[1..]),
+            format!("sk_live_{}g", &digits[1..]),
+            format!("sk_test_{digits}"),
+            digits,
+        ];
+        for text in refused {
+            assert!(ApiKey::parse(&text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use sha3::{Digest, Sha3_256};
 
+use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
 
 /// Separates these hashes from all others.
@@ -39,6 +40,13 @@ impl KeyId {
     #[must_use]
     pub fn of_first(secret: &KeyHash) -> Self {
         let digest = Sha3_256::new().chain_update(PURPOSE).chain_update(secret.as_bytes()).finalize();
+        Self(format!("{}{}", Self::PREFIX, hex::encode(&digest[..Self::DIGITS / 2])).into())
+    }
+
+    /// The id of an imported key without secrets, from its account and its position there.
+    pub(crate) fn of_import(account: &AccountId, position: usize) -> Self {
+        let place = format!("{account}/{position}");
+        let digest = Sha3_256::new().chain_update(PURPOSE).chain_update(place.as_bytes()).finalize();
         Self(format!("{}{}", Self::PREFIX, hex::encode(&digest[..Self::DIGITS / 2])).into())
     }
 

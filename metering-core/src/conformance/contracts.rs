@@ -6,6 +6,7 @@
 mod authorizations;
 mod events;
 mod holds;
+mod imports;
 mod keys;
 mod refills;
 
@@ -24,6 +25,7 @@ macro_rules! store_conformance {
         $crate::refills_conformance!($fresh);
         $crate::events_conformance!($fresh);
         $crate::authorizations_conformance!($fresh);
+        $crate::imports_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,

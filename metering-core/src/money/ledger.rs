@@ -17,6 +17,8 @@ pub enum LedgerKind {
     PurchasePaySignup,
     /// A plan bought later.
     PurchaseTopup,
+    /// A purchase at the service that the account was imported from.
+    PurchaseImported,
     /// Recurring credits.
     Refill,
     /// An operator's grant or correction.
@@ -29,16 +31,17 @@ pub enum LedgerKind {
 
 impl LedgerKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SignupBonus,
         Self::PurchasePaySignup,
         Self::PurchaseTopup,
+        Self::PurchaseImported,
         Self::Refill,
         Self::Adjustment,
         Self::PaymentReversed,
         Self::PaymentRestored,
     ];
-    /// The kinds that first record a purchase. [`Self::SETTLEMENTS`] may reverse and restore it later.
+    /// The kinds that first record a purchase made here, of which there is one for each transaction. [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
     /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
@@ -50,6 +53,7 @@ impl LedgerKind {
             Self::SignupBonus => "signup_bonus",
             Self::PurchasePaySignup => "purchase_pay_signup",
             Self::PurchaseTopup => "purchase_topup",
+            Self::PurchaseImported => "purchase_imported",
             Self::Refill => "refill",
             Self::Adjustment => "adjustment",
             Self::PaymentReversed => "payment_reversed",
@@ -67,7 +71,11 @@ impl LedgerKind {
     #[must_use]
     pub const fn is_purchase(self) -> bool {
         match self {
-            Self::PurchasePaySignup | Self::PurchaseTopup | Self::PaymentReversed | Self::PaymentRestored => true,
+            Self::PurchasePaySignup
+            | Self::PurchaseTopup
+            | Self::PurchaseImported
+            | Self::PaymentReversed
+            | Self::PaymentRestored => true,
             Self::SignupBonus | Self::Refill | Self::Adjustment => false,
         }
     }

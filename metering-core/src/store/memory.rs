@@ -22,6 +22,7 @@ mod commit;
 mod event_state;
 mod events;
 mod holds;
+mod imports;
 mod keys;
 mod operator_state;
 mod operators;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::access::account::{Account, AccountId};
+use crate::access::hash_kind::HashKind;
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
@@ -230,6 +231,8 @@ pub struct KeyRecord {
 pub struct SecretRecord {
     /// Its hash.
     pub hash: KeyHash,
+    /// The function that made the hash.
+    pub hash_kind: HashKind,
     /// The account.
     pub account: AccountId,
     /// The key.

@@ -19,7 +19,8 @@ impl CreditSum {
         self.0
     }
 
-    fn add(&mut self, amount: Credits) {
+    /// Adds an amount.
+    pub fn add(&mut self, amount: Credits) {
         // 2^63 amounts of 2^63 atoms fit.
         self.0 += i128::from(amount.atoms());
     }

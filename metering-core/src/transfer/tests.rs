@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use crate::access::account::{Account, AccountId, RateLimits, Totals};
+use crate::access::hash_kind::HashKind;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
 use crate::charging::rate::Window;
@@ -123,6 +124,7 @@ fn secret(number: u8) -> Record {
     let hash = KeyHash::from_bytes([number; 32]);
     Record::Secret(SecretRecord {
         hash,
+        hash_kind: HashKind::Sha3,
         account: id(number),
         key: KeyNumber::FIRST,
         created_at: NOON,

@@ -28,8 +28,8 @@ pub struct LedgerEntryDocument {
     /// When it was written, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub created_at: String,
-    /// `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `refill`, `adjustment`, `payment_reversed` or
-    /// `payment_restored`.
+    /// `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `purchase_imported`, `refill`, `adjustment`,
+    /// `payment_reversed` or `payment_restored`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The change of the balance.

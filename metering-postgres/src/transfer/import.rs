@@ -8,6 +8,7 @@ mod access;
 mod books;
 mod claim;
 mod events;
+pub(crate) mod foreign;
 mod inspection;
 mod keys;
 mod offers;

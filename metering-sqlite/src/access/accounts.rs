@@ -143,21 +143,22 @@ fn first_key(row: i64, account: &Account, secret: &KeyHash) -> KeyWrite<i64> {
     KeyWrite { row, key, old_secrets, secret: Some(*secret), meter, written_at: account.created_at, event: None }
 }
 
-fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
+pub(crate) fn insert_account(connection: &Connection, account: &Account) -> rusqlite::Result<()> {
     let sql = "INSERT INTO account \
                (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, email_credits, \
-               email_verified_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+               email_verified_at, revoked_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let (email, folded) = (account.email.as_ref().map(Email::as_str), account.held_email().map(Email::folded));
     let (credits, verified_at) = email_columns(account.email_status);
     let payer = account.payer.as_ref().map(|payer| payer.address.as_bytes());
     let chain_id = account.payer.map(|payer| payer.chain_id.cast_signed());
     let created_at = account.created_at.unix_millis();
     let (id, name) = (account.id.as_str(), account.agent_name.as_str());
-    let values = params![id, name, email, folded, payer, chain_id, created_at, credits, verified_at];
+    let revoked_at = account.revoked_at.map(Timestamp::unix_millis);
+    let values = params![id, name, email, folded, payer, chain_id, created_at, credits, verified_at, revoked_at];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-fn insert_meter(connection: &Connection, row: i64, account: &Account) -> rusqlite::Result<()> {
+pub(crate) fn insert_meter(connection: &Connection, row: i64, account: &Account) -> rusqlite::Result<()> {
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
                alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let Account { limits, totals, alert, .. } = account;

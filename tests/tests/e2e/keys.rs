@@ -4,6 +4,7 @@ mod authentication;
 mod budgets;
 mod current;
 mod delegation;
+mod imported;
 mod in_flight;
 mod lifecycle;
 mod networks;

@@ -29,6 +29,8 @@ pub(crate) enum Value {
     Unsigned(u64),
     /// An amount in credits.
     Credits(Credits),
+    /// A JSON document.
+    Json(String),
     /// No value.
     Absent,
 }

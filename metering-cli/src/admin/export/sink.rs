@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
 
 use super::columns::{Column, Exported, Value};
 use crate::failure::Failure;
@@ -50,6 +51,8 @@ fn csv_cell(value: Value) -> String {
         Value::Signed(number) => number.to_string(),
         Value::Unsigned(number) => number.to_string(),
         Value::Credits(amount) => amount.to_string(),
+        // It begins with a bracket, so it is no formula.
+        Value::Json(text) => text,
         Value::Absent => String::new(),
     }
 }
@@ -80,6 +83,10 @@ impl Serialize for Value {
             Self::Signed(number) => serializer.serialize_i64(*number),
             Self::Unsigned(number) => serializer.serialize_u64(*number),
             Self::Credits(amount) => amount.serialize(serializer),
+            Self::Json(text) => {
+                let raw: &RawValue = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+                raw.serialize(serializer)
+            }
             Self::Absent => serializer.serialize_none(),
         }
     }

@@ -111,6 +111,7 @@ pub fn use_of(record: &PaymentRecord) -> String {
         PaymentUse::Topup => "top-up of",
         PaymentUse::Assigned => "assigned to",
         PaymentUse::Authorization => "authorized for",
+        PaymentUse::Imported => "imported with",
     };
     let plan = record.plan_id.as_ref().map(|plan| format!(", plan {plan}")).unwrap_or_default();
     format!("{used} {}{plan}", record.account)

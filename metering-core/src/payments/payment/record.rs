@@ -15,11 +15,13 @@ pub enum PaymentUse {
     Assigned,
     /// It executed an authorization that was sent with a request.
     Authorization,
+    /// It was credited at the service that its account was imported from, which does not say what was paid to whom.
+    Imported,
 }
 
 impl PaymentUse {
     /// Every use.
-    pub const ALL: [Self; 4] = [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization];
+    pub const ALL: [Self; 5] = [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization, Self::Imported];
 
     /// The use's name in stores.
     #[must_use]
@@ -29,6 +31,7 @@ impl PaymentUse {
             Self::Topup => "topup",
             Self::Assigned => "assigned",
             Self::Authorization => "authorization",
+            Self::Imported => "imported",
         }
     }
 
@@ -132,7 +135,8 @@ mod tests {
 
     #[test]
     fn uses_are_stored_by_name() {
-        assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), ["pay_signup", "topup", "assigned", "authorization"]);
+        let names = ["pay_signup", "topup", "assigned", "authorization", "imported"];
+        assert_eq!(PaymentUse::ALL.map(PaymentUse::as_str), names);
         for used in PaymentUse::ALL {
             assert_eq!(PaymentUse::from_name(used.as_str()), Some(used));
         }

@@ -12,7 +12,7 @@ use crate::chains::units::TokenUnits;
 use crate::clock::Day;
 use crate::money::ledger::LedgerKind;
 use crate::operators::report::{AccountTotal, DaySales, OperationsReport, PlanSales};
-use crate::payments::payment::{PaymentRecord, PaymentSettlement};
+use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::store::StoreError;
 use crate::usage::{DayRange, UsageLine};
 
@@ -113,7 +113,9 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
     /// Adds a payment. Its ledger entry has the credits.
     pub fn add_payment(&mut self, record: PaymentRecord) {
         let is_reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
-        if self.days.contains(record.recorded_at.day()) && !is_reversed {
+        // The other service sold what was imported, and does not say for how much.
+        let is_imported = record.used_as == PaymentUse::Imported;
+        if self.days.contains(record.recorded_at.day()) && !is_reversed && !is_imported {
             self.payments.push(record);
         }
     }

@@ -144,7 +144,7 @@ impl Record {
 
 impl State {
     pub(super) fn key_holder(&self, secret: &KeyHash) -> Option<KeyHolder> {
-        let Secret { account, key, revoked, expires_at } = *self.keys.get(secret)?;
+        let Secret { account, key, revoked, expires_at, .. } = *self.keys.get(secret)?;
         let record = &self.accounts[account];
         if revoked || record.account.revoked_at.is_some() {
             return None;
@@ -155,7 +155,7 @@ impl State {
 
     /// The account and the key of a secret that is not revoked or expired, if the account is not revoked.
     pub(super) fn working_secret(&self, secret: &KeyHash, now: Timestamp) -> Option<(usize, KeyNumber)> {
-        let Secret { account, key, revoked, expires_at } = *self.keys.get(secret)?;
+        let Secret { account, key, revoked, expires_at, .. } = *self.keys.get(secret)?;
         let works = !revoked && expires_at.is_none_or(|at| now < at);
         (works && self.accounts[account].account.revoked_at.is_none()).then_some((account, key))
     }

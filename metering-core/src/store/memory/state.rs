@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::access::account::{Account, AccountId, Email};
+use crate::access::hash_kind::HashKind;
 use crate::access::issued_key::Key;
 use crate::access::key::KeyHash;
 use crate::access::key_id::KeyNumber;
@@ -86,13 +87,14 @@ pub(super) struct Secret {
     /// The account's index.
     pub(super) account: usize,
     pub(super) key: KeyNumber,
+    pub(super) hash_kind: HashKind,
     pub(super) revoked: bool,
     pub(super) expires_at: Option<Timestamp>,
 }
 
 impl Secret {
     pub(super) const fn new(account: usize, key: KeyNumber) -> Self {
-        Self { account, key, revoked: false, expires_at: None }
+        Self { account, key, hash_kind: HashKind::Sha3, revoked: false, expires_at: None }
     }
 }
 
@@ -106,9 +108,13 @@ pub(super) struct DayTotal {
 impl Record {
     fn new(account: Account, key: KeyHash) -> Self {
         let first = Key::first(account.id.clone(), &key, account.created_at);
+        Self::with_keys(account, vec![StoredKey { key: first, meter: None }])
+    }
+
+    pub(super) fn with_keys(account: Account, keys: Vec<StoredKey>) -> Self {
         Self {
             account,
-            keys: vec![StoredKey { key: first, meter: None }],
+            keys,
             minute: Window::default(),
             day: Window::default(),
             usage: BTreeMap::new(),
@@ -206,7 +212,7 @@ impl State {
         account
     }
 
-    fn append(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
+    pub(super) fn append(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
         let id = self.next_number();
         let NewLedgerEntry { kind, amount, description, payment } = entry;
         let account = account.clone();

@@ -170,7 +170,7 @@ fn rest(section: Section) -> Source {
             )
         },
         _ => Source::new(
-            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at",
+            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at, s.hash_kind",
             "key_secret s JOIN account a ON a.id = s.account",
             &["s.hash"],
             secret_record,
@@ -272,5 +272,6 @@ fn secret_record(row: &Row) -> Result<Record> {
         created_at: timestamp(row, 3)?,
         expires_at: optional_timestamp(row, 4)?,
         revoked_at: optional_timestamp(row, 5)?,
+        hash_kind: parsed(row, 6)?,
     }))
 }

@@ -30,10 +30,12 @@ const METERS: &str = "INSERT INTO key_meter (account, key, spent_since, spent, m
        $8::BIGINT[], $9::BIGINT[]) AS new (org_id, key, since, spent, minute, minute_count, day, day_count, raised) \
      JOIN account a ON a.org_id = new.org_id";
 
-const SECRETS: &str = "INSERT INTO key_secret (hash, account, key, created_at, expires_at, revoked_at) \
-     SELECT new.hash, a.id, new.key, new.created_at, new.expires_at, new.revoked_at \
-     FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) \
-     AS new (hash, org_id, key, created_at, expires_at, revoked_at) JOIN account a ON a.org_id = new.org_id";
+const SECRETS: &str = "INSERT INTO key_secret (hash, account, key, created_at, expires_at, revoked_at, hash_kind) \
+     SELECT new.hash, a.id, new.key, new.created_at, new.expires_at, new.revoked_at, \
+       new.hash_kind \
+     FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[]) \
+     AS new (hash, org_id, key, created_at, expires_at, revoked_at, hash_kind) \
+     JOIN account a ON a.org_id = new.org_id";
 
 fn millis(at: Option<Timestamp>) -> Option<i64> {
     at.map(Timestamp::unix_millis)
@@ -106,6 +108,7 @@ pub(super) async fn secrets(write: &SerializedWrite<'_>, records: &[Record]) -> 
             &column!(records, secret => secret.created_at.unix_millis()),
             &column!(records, secret => millis(secret.expires_at)),
             &column!(records, secret => millis(secret.revoked_at)),
+            &column!(records, secret => secret.hash_kind.as_str()),
         ],
     )
     .await

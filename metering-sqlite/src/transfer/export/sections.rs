@@ -239,7 +239,7 @@ fn rest(section: Section) -> Source {
             )
         },
         _ => Source::new(
-            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at",
+            "s.hash, a.org_id, s.key, s.created_at, s.expires_at, s.revoked_at, s.hash_kind",
             "key_secret s CROSS JOIN account a ON a.id = s.account",
             &["s.hash"],
             secret_record,
@@ -339,6 +339,10 @@ fn secret_record(row: &Row<'_>) -> Read<Record> {
     let (hash, org_id): (_, String) = (KeyHash::from_bytes(row.get(0)?), row.get(1)?);
     let (key, created_at) = (KeyNumber::new(row.get(2)?), timestamp(row, 3)?);
     let (expires_at, revoked_at) = (optional_time(row, 4)?, optional_time(row, 5)?);
-    let secret = |account| SecretRecord { hash, account, key, created_at, expires_at, revoked_at };
-    Ok(parse(&org_id).map(|account| Record::Secret(secret(account))))
+    let kind: String = row.get(6)?;
+    let read = || {
+        let (account, hash_kind) = (parse(&org_id)?, parse(&kind)?);
+        Ok(Record::Secret(SecretRecord { hash, hash_kind, account, key, created_at, expires_at, revoked_at }))
+    };
+    Ok(read())
 }

@@ -10,6 +10,7 @@ const KINDS = {
   signup_bonus: "Free credits",
   purchase_pay_signup: "Purchase",
   purchase_topup: "Top-up",
+  purchase_imported: "Imported purchase",
   refill: "Refill",
   adjustment: "Adjustment",
   payment_reversed: "Payment reversed",

@@ -1,0 +1,64 @@
+//! A file of accounts to import, of any format.
+
+use std::path::Path;
+
+use metering_core::Timestamp;
+use metering_core::imports::{Oddity, OddityKind, PlannedAccount, plan_record};
+
+use super::FileFormat;
+use super::agenthub::Keys;
+use super::fields::Records;
+use crate::failure::Failure;
+
+/// An account of the file.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// One that can be imported.
+    Account(Box<PlannedAccount>),
+    /// One that cannot be imported, and why.
+    Refused(Oddity),
+}
+
+/// Reads accounts one at a time.
+pub(super) enum Source {
+    Accounts(Records, Timestamp),
+    AgentHub(Box<Keys>),
+}
+
+impl Source {
+    /// `now` stands in for times that the file does not have.
+    pub(super) fn open(path: &Path, format: FileFormat, now: Timestamp) -> Result<Self, Failure> {
+        match format {
+            FileFormat::Accounts => Ok(Self::Accounts(Records::open(path)?, now)),
+            FileFormat::Agenthub => Ok(Self::AgentHub(Box::new(Keys::open(path, now)?))),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Item>, Failure> {
+        let planned = match self {
+            Self::Accounts(records, now) => {
+                let Some((place, fields)) = records.next()? else { return Ok(None) };
+                let planned = fields.and_then(|fields| plan_record(&fields, *now).map_err(|error| error.to_string()));
+                planned.map_err(|problem| {
+                    Oddity::new(place, OddityKind::Refused, format!("{problem}; it was not imported"))
+                })
+            }
+            Self::AgentHub(keys) => {
+                let Some(planned) = keys.next()? else { return Ok(None) };
+                planned
+            }
+        };
+        Ok(Some(match planned {
+            Ok(planned) => Item::Account(Box::new(planned)),
+            Err(refused) => Item::Refused(refused),
+        }))
+    }
+
+    /// What is odd about the file, apart from its accounts.
+    pub(super) fn oddities(&self) -> Result<Vec<Oddity>, Failure> {
+        match self {
+            Self::Accounts(..) => Ok(Vec::new()),
+            Self::AgentHub(keys) => keys.orphans(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The agenthub format.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use metering_core::store::PaymentStore;
+use metering_core::{ApiKey, Store};
+use serde_json::Value;
+
+use super::hub::{FILE, Hub};
+use super::{exported, import, oddities, report, write};
+use crate::fixture::{Fixture, block_on};
+
+fn hash(number: u32) -> String {
+    format!("{number:064x}")
+}
+
+/// A key as the other service makes them.
+fn key() -> ApiKey {
+    ApiKey::parse(&format!("sk_live_{}", "0f".repeat(48))).unwrap()
+}
+
+/// Keys whose balance drifted as sums of doubles do.
+fn hub(fixture: &Fixture, keys: u32) {
+    let hub = Hub::new(fixture);
+    for number in 0..keys {
+        let (id, mut balance, mut used) = (format!("k{number}"), 10.0, 0.0);
+        hub.transaction(&id, "purchase_topup", 10.0, Some(&format!("0x{}", hash(number))));
+        for _ in 0..7 {
+            hub.transaction(&id, "usage", -0.1, None);
+            (balance, used) = (balance - 0.1, used + 0.1);
+        }
+        let hash = if number == 0 { hex::encode(key().hash().as_bytes()) } else { hash(number) };
+        hub.key(&id, &hash, [balance, 10.0, used]);
+    }
+    hub.finish();
+}
+
+#[test]
+fn balances_usage_and_payments_are_equal() {
+    let fixture = Fixture::new();
+    hub(&fixture, 3);
+    let found = report(&fixture, FILE, "agenthub");
+    assert_eq!((found["equal"].as_u64(), found["unequal"].as_u64()), (Some(3), Some(0)), "{found}");
+    assert_eq!(oddities(&found), [""; 0]);
+    assert_eq!(found["balance_in_file"], found["balance_in_store"]);
+    fixture.admin(&["verify"]).success();
+    let store = fixture.store();
+    block_on(async {
+        let account = store.account_by_key(&key().hash()).await.unwrap().unwrap();
+        assert_eq!((account.agent_name.as_str(), account.limits.requests_per_minute), ("agent-k0", 60));
+        assert_eq!((account.totals.balance.to_string(), account.totals.used.to_string()), ("9.3".into(), "0.7".into()));
+        let usage = store.daily_totals(None, 10).await.unwrap().items;
+        assert_eq!((usage.len(), usage[0].calls, usage[0].day.to_string()), (3, 7, "2026-02-03".to_owned()));
+        let payments = store.payments(None, 10).await.unwrap().items;
+        assert!(payments.len() == 3 && payments.iter().all(|record| record.payment.tx.chain_id == 8453));
+    });
+}
+
+#[test]
+fn oddities_are_listed_and_a_dry_run_writes_nothing() {
+    let fixture = Fixture::new();
+    let hub = Hub::new(&fixture);
+    for (number, amounts) in
+        [[5.0, 5.0, 0.0], [-1.5, 0.0, 1.5], [f64::INFINITY, 0.0, 0.0], [1.0, 0.0, 0.0]].iter().enumerate()
+    {
+        hub.key(&format!("k{number}"), &hash(number as u32), *amounts);
+    }
+    hub.transaction("k0", "purchase_topup", 5.0, Some(&format!("0x{}", hash(1))));
+    hub.transaction("k1", "usage", -1.5, None);
+    hub.transaction("k3", "mystery", 1.0, None);
+    hub.transaction("gone", "usage", -1.0, None);
+    hub.run(
+        "UPDATE api_keys SET email = 'K0@EXAMPLE.COM' WHERE id = 'k1'; DELETE FROM signup_sessions WHERE id = 'sk3'",
+    );
+    hub.finish();
+    let dry = import(&fixture, FILE, "agenthub", &["--dry-run", "--json"]);
+    assert_eq!(dry.code, 3, "one account is refused");
+    assert!(!fixture.database().exists(), "a dry run makes no store");
+    let run = import(&fixture, FILE, "agenthub", &["--json"]);
+    assert_eq!(run.code, 3);
+    let found: Value = run.json();
+    let mut kinds = oddities(&found);
+    kinds.sort_unstable();
+    let expected =
+        ["duplicate_email", "missing_session", "negative_balance", "orphan_transaction", "refused", "unknown_type"];
+    assert_eq!(kinds, expected);
+    assert_eq!((found["created"].as_u64(), found["equal"].as_u64()), (Some(3), Some(3)));
+    let mut dry_kinds = dry.json::<Value>();
+    let mut dry_kinds: Vec<String> =
+        dry_kinds["oddities"].as_array_mut().unwrap().iter().map(|o| o["kind"].as_str().unwrap().to_owned()).collect();
+    dry_kinds.sort_unstable();
+    assert_eq!(dry_kinds, expected, "a dry run says the same");
+    let text = import(&fixture, FILE, "agenthub", &[]);
+    assert!(text.stdout.contains("Balances: 3 equal, 0 changed since their import, 0 not equal."), "{text:?}");
+}
+
+#[test]
+fn a_killed_import_is_run_again_with_the_same_result() {
+    let (fixture, whole) = (Fixture::new(), Fixture::new());
+    hub(&fixture, 3_000);
+    std::fs::copy(fixture.path(FILE), whole.path(FILE)).unwrap();
+    let args = ["admin", "import", "--from", FILE, "--format", "agenthub"];
+    let mut child = fixture.command(&args).stdout(Stdio::null()).spawn().unwrap();
+    let accounts = || match fixture.database().exists() {
+        true => block_on(async {
+            match metering_sqlite::SqliteStore::open(&fixture.database()) {
+                Ok(store) => store.accounts(None, 10_000).await.map_or(0, |page| page.items.len()),
+                Err(_) => 0,
+            }
+        }),
+        false => 0,
+    };
+    while accounts() == 0 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = accounts() as u64;
+    assert!(before > 0 && before < 3_000, "it was killed half-way: {before}");
+    let found = report(&fixture, FILE, "agenthub");
+    assert_eq!((found["already_there"].as_u64(), found["created"].as_u64()), (Some(before), Some(3_000 - before)));
+    assert_eq!(
+        (found["equal"].as_u64(), found["balance_in_file"].clone()),
+        (Some(3_000), found["balance_in_store"].clone())
+    );
+    report(&whole, FILE, "agenthub");
+    assert_eq!(exported(&fixture), exported(&whole));
+}
+
+#[test]
+fn other_databases_are_refused() {
+    let fixture = Fixture::new();
+    write(&fixture, "text", "no database");
+    assert!(import(&fixture, "text", "agenthub", &[]).failure(1).contains("cannot read text"));
+    fixture.create("a", "1");
+    let own = fixture.database();
+    let message = import(&fixture, own.to_str().unwrap(), "agenthub", &[]).failure(1);
+    assert!(message.contains("this is no agenthub database: table api_keys has no column"), "{message}");
+    assert!(import(&fixture, "none", "agenthub", &[]).failure(1).contains("cannot read none"));
+}

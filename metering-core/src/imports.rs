@@ -1,0 +1,26 @@
+//! Moving in from another service, and out again: accounts with their key hashes, balances and used transactions.
+//!
+//! The rules only: programs read the files, and stores write what [`ImportStore`](crate::store::ImportStore) is given.
+//! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment, and equals the balance at the
+//! source to the atom. What does not fit is reported as an [`Oddity`], and never dropped without one.
+
+pub(crate) mod account;
+mod agenthub;
+mod amount;
+mod key_record;
+mod oddity;
+mod planned;
+mod record;
+mod time;
+
+pub use account::{
+    AccountImported, ImportConflict, ImportMode, ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret,
+    ImportedUsage, OPENING_ROUTE, UsedTransaction,
+};
+pub use agenthub::{AgentHubKey, AgentHubPlanner, AgentHubTransaction, Cell, UsageSign};
+pub use amount::{Real, RealError};
+pub use key_record::{KeyRecordError, keys_as_json, used_as_json};
+pub use oddity::{Oddity, OddityKind};
+pub use planned::PlannedAccount;
+pub use record::{RECORD_FIELDS, RecordError, plan_record};
+pub use time::parse_time;

@@ -1,0 +1,229 @@
+//! Accounts of an `agenthub` database, whose wire protocol is ours and whose amounts are floating point.
+//!
+//! Rows come as they are stored, and one at a time, so that memory does not grow with the number of transactions. A key
+//! there has a balance of its own, so each becomes an account.
+
+mod books;
+mod cell;
+mod owner;
+
+pub use books::UsageSign;
+pub use cell::Cell;
+
+use std::collections::BTreeSet;
+
+use crate::access::account::Payer;
+use crate::access::email_status::EmailStatus;
+use crate::access::hash_kind::HashKind;
+use crate::chains::address::Address;
+use crate::chains::transaction::TxRef;
+use crate::clock::Timestamp;
+use crate::imports::account::{ImportedAccount, ImportedKey, ImportedSecret, UsedTransaction};
+use crate::imports::key_record;
+use crate::imports::oddity::{Oddity, OddityKind};
+use crate::imports::planned::PlannedAccount;
+use crate::money::ledger::{LedgerKind, PaymentRef};
+
+use books::Books;
+
+/// A row of `api_keys`, with its signup session.
+#[derive(Debug, Clone, Default)]
+pub struct AgentHubKey {
+    /// `id`.
+    pub id: String,
+    /// `session_id`.
+    pub session_id: Option<String>,
+    /// `agent_name` of the session; `None` when there is no such session.
+    pub session_name: Option<String>,
+    /// `email`, or that of the session.
+    pub email: Option<String>,
+    /// `api_key_hash`.
+    pub hash: String,
+    /// `org_id`.
+    pub org_id: Option<String>,
+    /// Whether an earlier row has the same `org_id`.
+    pub org_id_is_repeated: bool,
+    /// `credit_balance`.
+    pub balance: Cell,
+    /// `total_credits_purchased`.
+    pub purchased: Cell,
+    /// `total_credits_used`.
+    pub used: Cell,
+    /// `rate_limit_rpm`.
+    pub per_minute: Cell,
+    /// `rate_limit_rpd`.
+    pub per_day: Cell,
+    /// `created_at`.
+    pub created_at: Option<String>,
+    /// `revoked_at`.
+    pub revoked_at: Option<String>,
+    /// `payer_address`.
+    pub payer: Option<String>,
+}
+
+/// A row of `credit_transactions`.
+#[derive(Debug, Clone, Default)]
+pub struct AgentHubTransaction {
+    /// `id`.
+    pub id: String,
+    /// `type`.
+    pub kind: String,
+    /// `amount`.
+    pub amount: Cell,
+    /// `description`.
+    pub description: Option<String>,
+    /// `http_method`.
+    pub http_method: Option<String>,
+    /// `route_template`.
+    pub route_template: Option<String>,
+    /// `client_source`.
+    pub client_source: Option<String>,
+    /// `tx_hash`.
+    pub tx_hash: Option<String>,
+    /// `chain_id`.
+    pub chain_id: Cell,
+    /// `plan_id`.
+    pub plan_id: Option<String>,
+    /// `created_at`.
+    pub created_at: Option<String>,
+}
+
+/// Plans the import of one key: takes its transactions one by one.
+#[derive(Debug)]
+pub struct AgentHubPlanner {
+    key: AgentHubKey,
+    subject: String,
+    secret: ImportedSecret,
+    created_at: Timestamp,
+    books: Books,
+    used: Vec<UsedTransaction>,
+    seen: BTreeSet<(u64, String)>,
+    oddities: Vec<Oddity>,
+}
+
+impl AgentHubPlanner {
+    /// Begins with the key's row. `sign` says which usage is a charge; `now` stands in for a time that cannot be read.
+    ///
+    /// # Errors
+    /// When the row cannot be imported: its hash or its balance is not one.
+    pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, Oddity> {
+        let subject = format!("api_keys {}", key.id);
+        let refused =
+            |problem: String| Oddity::new(&subject, OddityKind::Refused, format!("{problem}; it was not imported"));
+        let hash = key_record::hash(&key.hash).ok_or_else(|| refused(key_record::HASH_PROBLEM.to_owned()))?;
+        let balance = key.balance.real().map_err(|problem| refused(format!("credit_balance {problem}")))?;
+        let mut oddities = Vec::new();
+        let created_at = owner::time(key.created_at.as_deref(), now, &subject, &mut oddities);
+        let secret = ImportedSecret { hash, hash_kind: HashKind::Sha256, expires_at: None };
+        let books = Books::new(balance, sign, created_at);
+        Ok(Self { key, subject, secret, created_at, books, used: Vec::new(), seen: BTreeSet::new(), oddities })
+    }
+
+    /// Adds a transaction.
+    pub fn add(&mut self, row: &AgentHubTransaction) {
+        let subject = format!("credit_transactions {} of {}", row.id, self.subject);
+        let amount = match row.amount.real() {
+            Ok(amount) => amount,
+            Err(problem) => {
+                let detail =
+                    format!("amount {problem}; the row is left out, and shows in the difference of the balance");
+                self.oddities.push(Oddity::new(&subject, OddityKind::InvalidAmount, detail));
+                return;
+            }
+        };
+        let at = owner::time(row.created_at.as_deref(), self.created_at, &subject, &mut self.oddities);
+        let kind = match row.kind.as_str() {
+            "usage" => return self.books.add_usage(row, amount, at),
+            "signup_bonus" => LedgerKind::SignupBonus,
+            kind if kind.starts_with("purchase") => LedgerKind::PurchaseImported,
+            kind if kind.ends_with("bonus") || is_grant(kind) => LedgerKind::Adjustment,
+            kind => {
+                let detail = format!("type {kind:?} is not known; its amount is booked as an adjustment");
+                self.oddities.push(Oddity::new(&subject, OddityKind::UnknownType, detail));
+                LedgerKind::Adjustment
+            }
+        };
+        let payment = self.payment(row, kind, at, &subject);
+        self.books.add_entry(kind, row, amount, payment, at);
+    }
+
+    fn payment(
+        &mut self,
+        row: &AgentHubTransaction,
+        kind: LedgerKind,
+        at: Timestamp,
+        subject: &str,
+    ) -> Option<PaymentRef> {
+        let text = row.tx_hash.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+        let chain_id = row.chain_id.whole().and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
+        let (Some(chain_id), Ok(hash)) = (chain_id, text.parse()) else {
+            let detail = "tx_hash and chain_id name no transaction, so nothing keeps it from being credited again";
+            self.oddities.push(Oddity::new(subject, OddityKind::InvalidTransaction, detail));
+            return None;
+        };
+        let tx = TxRef { chain_id, hash };
+        if self.seen.insert((chain_id, tx.hash.to_string())) {
+            self.used.push(UsedTransaction { tx, credited_at: at });
+        } else if kind == LedgerKind::PurchaseImported {
+            let detail = format!("{tx} was credited before; its credits stay in the balance");
+            self.oddities.push(Oddity::new(subject, OddityKind::DuplicateTransaction, detail));
+        }
+        Some(PaymentRef { tx, plan_id: row.plan_id.clone() })
+    }
+
+    /// The account to import.
+    ///
+    /// # Errors
+    /// When its amounts are out of range.
+    pub fn finish(mut self) -> Result<PlannedAccount, Oddity> {
+        let (subject, oddities) = (self.subject, &mut self.oddities);
+        let balanced = self.books.balanced(&self.key.purchased, &self.key.used, &subject, oddities);
+        let balanced = balanced.ok_or_else(|| {
+            let detail = "its amounts add up to more than a balance can be; it was not imported";
+            Oddity::new(&subject, OddityKind::Refused, detail)
+        })?;
+        let payer = payer(&self.key, self.used.first().map(|used| used.tx.chain_id), &subject, oddities);
+        let revoked_at = self.key.revoked_at.as_deref().filter(|text| !text.trim().is_empty());
+        // A key that was revoked at an unknown time is revoked.
+        let revoked_at = revoked_at.map(|text| owner::time(Some(text), self.created_at, &subject, oddities));
+        let account = ImportedAccount {
+            id: owner::id(&self.key, &subject, oddities),
+            agent_name: owner::name(&self.key, &subject, oddities),
+            email: owner::email(&self.key, &subject, oddities),
+            email_status: EmailStatus::Unchecked,
+            payer,
+            limits: owner::limits(&self.key, &subject, oddities),
+            keys: vec![ImportedKey::first(self.secret, self.created_at)],
+            entries: balanced.entries,
+            usage: balanced.usage,
+            used_transactions: self.used,
+            created_at: self.created_at,
+            revoked_at,
+        };
+        let (balance, rounding) = (balanced.balance, balanced.rounding);
+        Ok(PlannedAccount { subject, account, balance, rounding, oddities: self.oddities })
+    }
+}
+
+/// Types of transactions that change a balance for no payment.
+fn is_grant(kind: &str) -> bool {
+    ["adjustment", "grant", "refund", "usage_refund", "refill", "promo"].contains(&kind)
+}
+
+fn payer(key: &AgentHubKey, chain_id: Option<u64>, subject: &str, oddities: &mut Vec<Oddity>) -> Option<Payer> {
+    let text = key.payer.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+    let address = text.parse::<Address>().ok().filter(|address| *address != Address::ZERO);
+    match (address, chain_id) {
+        (Some(address), Some(chain_id)) => Some(Payer { address, chain_id }),
+        (address, _) => {
+            let problem =
+                if address.is_none() { "is no wallet" } else { "has no payment that says on which chain it is" };
+            let detail = format!("payer_address {text:?} {problem}; it was imported without a wallet");
+            oddities.push(Oddity::new(subject, OddityKind::InvalidPayer, detail));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! What an import intends for one account, to compare with the store afterwards.
+
+use crate::access::account::Totals;
+use crate::imports::account::ImportedAccount;
+use crate::imports::oddity::Oddity;
+use crate::money::credits::Credits;
+
+/// An account to import, and what the source says about it.
+#[derive(Debug, Clone)]
+pub struct PlannedAccount {
+    /// What the account is called at the source, for reports.
+    pub subject: String,
+    /// The account.
+    pub account: ImportedAccount,
+    /// The balance at the source. After the import, the store must have exactly this.
+    pub balance: Credits,
+    /// The entry that makes up for the rounding of amounts that the source keeps as floating point.
+    pub rounding: Credits,
+    /// What is odd about it.
+    pub oddities: Vec<Oddity>,
+}
+
+impl PlannedAccount {
+    /// Whether an account in the store has the balance of the source.
+    #[must_use]
+    pub fn is_proved_by(&self, totals: &Totals) -> bool {
+        totals.held == Credits::ZERO && totals.balance == self.balance
+    }
+}

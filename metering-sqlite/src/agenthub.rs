@@ -1,0 +1,230 @@
+//! Reads the database of a service with the same wire protocol, whose accounts move in (`metering admin import`).
+//!
+//! The file is opened for reading only. Rows are read one at a time, in one snapshot.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use metering_core::StoreError;
+use metering_core::imports::{AgentHubKey, AgentHubTransaction, Cell, Oddity, OddityKind, UsageSign};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row, params};
+
+use crate::error::{Result, store_error};
+use crate::rows::all;
+
+/// The columns of `api_keys` that must exist.
+const KEY_COLUMNS: [&str; 6] =
+    ["id", "api_key_hash", "credit_balance", "total_credits_purchased", "total_credits_used", "created_at"];
+/// The columns of `credit_transactions` that must exist.
+const TRANSACTION_COLUMNS: [&str; 5] = ["id", "api_key_id", "amount", "type", "created_at"];
+const OPTIONAL_TRANSACTION_COLUMNS: [&str; 7] =
+    ["description", "http_method", "route_template", "client_source", "tx_hash", "chain_id", "plan_id"];
+/// The longest text that is read. Longer text is no name, route or hash.
+const MAX_TEXT: &str = "4096";
+
+/// An `agenthub` database.
+///
+/// ```
+/// use metering_sqlite::AgentHubFile;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let file = folder.path().join("agenthub.db");
+/// # rusqlite::Connection::open(&file)?.execute_batch(
+/// #     "CREATE TABLE api_keys (id, api_key_hash, credit_balance, total_credits_purchased, total_credits_used, created_at);
+/// #      CREATE TABLE credit_transactions (id, api_key_id, amount, type, created_at);",
+/// # )?;
+/// let hub = AgentHubFile::open(&file)?;
+/// assert!(hub.keys(None, 100)?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AgentHubFile {
+    connection: Connection,
+    /// The query for keys after a row, and for the transactions of a key.
+    keys: String,
+    transactions: String,
+}
+
+impl AgentHubFile {
+    /// Opens a database for reading.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has not the tables and columns of such a service.
+    pub fn open(path: &Path) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(store_error)?;
+        let keys = keys_query(&connection)?;
+        let transactions = transactions_query(&connection)?;
+        // One snapshot for everything that follows. The index is in a temporary file of this connection: the table may
+        // have none, and each key would then read all transactions.
+        connection
+            .execute_batch(
+                "BEGIN;
+                 CREATE TEMP TABLE owner AS
+                   SELECT CAST(api_key_id AS TEXT) AS key, rowid AS row FROM main.credit_transactions;
+                 CREATE INDEX temp.owner_key ON owner (key, row);",
+            )
+            .map_err(store_error)?;
+        Ok(Self { connection, keys, transactions })
+    }
+
+    /// Keys after a row number, at most `limit`, with their row numbers.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn keys(&self, after: Option<i64>, limit: u32) -> Result<Vec<(i64, AgentHubKey)>> {
+        let mut statement = self.connection.prepare_cached(&self.keys).map_err(store_error)?;
+        all(&mut statement, params![after.unwrap_or(i64::MIN), limit], |row| Ok(Ok((row.get(0)?, key(row)?))))
+    }
+
+    /// Calls `visit` with each transaction of a key, in the order in which they were written.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn each_transaction(&self, key: &str, mut visit: impl FnMut(&AgentHubTransaction)) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(&self.transactions).map_err(store_error)?;
+        let mut rows = statement.query([key]).map_err(store_error)?;
+        while let Some(row) = rows.next().map_err(store_error)? {
+            visit(&transaction(row).map_err(store_error)?);
+        }
+        Ok(())
+    }
+
+    /// Which usage is a charge: positive amounts, if no usage is negative and some is positive.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn usage_sign(&self) -> Result<UsageSign> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM credit_transactions WHERE type = 'usage' AND amount < 0), \
+                   EXISTS (SELECT 1 FROM credit_transactions WHERE type = 'usage' AND amount > 0)";
+        let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, bool>(1)?));
+        let (negative, positive) = self.connection.query_row(sql, [], read).map_err(store_error)?;
+        Ok(if positive && !negative { UsageSign::Positive } else { UsageSign::Negative })
+    }
+
+    /// Transactions of keys that do not exist, by key.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn orphans(&self) -> Result<Vec<Oddity>> {
+        let sql = "SELECT coalesce(key, 'NULL'), count(*) FROM temp.owner WHERE key IS NULL \
+                   OR key NOT IN (SELECT CAST(id AS TEXT) FROM api_keys WHERE id IS NOT NULL) GROUP BY key ORDER BY key";
+        let mut statement = self.connection.prepare(sql).map_err(store_error)?;
+        all(&mut statement, [], |row| {
+            let (key, count): (String, i64) = (row.get(0)?, row.get(1)?);
+            let detail = format!("{count} transactions of a key that does not exist; they were not imported");
+            Ok(Ok(Oddity::new(format!("api_keys {key}"), OddityKind::OrphanTransaction, detail)))
+        })
+    }
+}
+
+fn keys_query(connection: &Connection) -> Result<String> {
+    let known = columns(connection, "api_keys", &KEY_COLUMNS)?;
+    let sessions = columns(connection, "signup_sessions", &[])?;
+    let column = |name: &str| if known.contains(name) { format!("k.{name}") } else { "NULL".to_owned() };
+    let has_sessions = known.contains("session_id") && sessions.contains("id");
+    let of_session = |name: &str| match has_sessions && sessions.contains(name) {
+        true => format!("(SELECT s.{name} FROM signup_sessions s WHERE s.id = k.session_id)"),
+        false => "NULL".to_owned(),
+    };
+    let repeated = match known.contains("org_id") {
+        true => "EXISTS (SELECT 1 FROM api_keys o WHERE o.org_id = k.org_id AND o.rowid < k.rowid)",
+        false => "0",
+    };
+    let [session_id, email, org_id] = ["session_id", "email", "org_id"].map(column);
+    let [per_minute, per_day, revoked_at, payer] =
+        ["rate_limit_rpm", "rate_limit_rpd", "revoked_at", "payer_address"].map(column);
+    let (session_name, session_email) = (of_session("agent_name"), of_session("email"));
+    let exists = if has_sessions { "EXISTS (SELECT 1 FROM signup_sessions s WHERE s.id = k.session_id)" } else { "0" };
+    Ok(format!(
+        "SELECT k.rowid, k.id, {session_id}, CASE WHEN {exists} THEN coalesce({session_name}, '') END, \
+           coalesce({email}, {session_email}), k.api_key_hash, {org_id}, {repeated}, k.credit_balance, \
+           k.total_credits_purchased, k.total_credits_used, {per_minute}, {per_day}, k.created_at, {revoked_at}, {payer} \
+         FROM api_keys k WHERE k.rowid > ?1 ORDER BY k.rowid LIMIT ?2"
+    ))
+}
+
+fn transactions_query(connection: &Connection) -> Result<String> {
+    let known = columns(connection, "credit_transactions", &TRANSACTION_COLUMNS)?;
+    let optional = OPTIONAL_TRANSACTION_COLUMNS.map(|name| match known.contains(name) {
+        true if name == "chain_id" => format!("t.{name}"),
+        true => format!("substr(t.{name}, 1, {MAX_TEXT})"),
+        false => "NULL".to_owned(),
+    });
+    Ok(format!(
+        "SELECT t.id, t.type, t.amount, t.created_at, {} FROM temp.owner o \
+         CROSS JOIN credit_transactions t ON t.rowid = o.row WHERE o.key = ?1 ORDER BY o.row",
+        optional.join(", ")
+    ))
+}
+
+/// The columns of a table.
+fn columns(connection: &Connection, table: &str, needed: &[&str]) -> Result<HashSet<String>> {
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)").map_err(store_error)?;
+    let known: HashSet<String> = all(&mut statement, [table], |row| row.get(0).map(Ok))?.into_iter().collect();
+    match needed.iter().find(|name| !known.contains(**name)) {
+        Some(missing) => Err(StoreError::Corrupt(format!(
+            "this is no agenthub database: table {table} has no column {missing}; nothing was imported"
+        ))),
+        None => Ok(known),
+    }
+}
+
+fn key(row: &Row<'_>) -> rusqlite::Result<AgentHubKey> {
+    Ok(AgentHubKey {
+        id: text(row, 1)?.unwrap_or_default(),
+        session_id: text(row, 2)?,
+        session_name: text(row, 3)?,
+        email: text(row, 4)?,
+        hash: text(row, 5)?.unwrap_or_default(),
+        org_id: text(row, 6)?,
+        org_id_is_repeated: row.get(7)?,
+        balance: cell(row, 8)?,
+        purchased: cell(row, 9)?,
+        used: cell(row, 10)?,
+        per_minute: cell(row, 11)?,
+        per_day: cell(row, 12)?,
+        created_at: text(row, 13)?,
+        revoked_at: text(row, 14)?,
+        payer: text(row, 15)?,
+    })
+}
+
+fn transaction(row: &Row<'_>) -> rusqlite::Result<AgentHubTransaction> {
+    Ok(AgentHubTransaction {
+        id: text(row, 0)?.unwrap_or_default(),
+        kind: text(row, 1)?.unwrap_or_default(),
+        amount: cell(row, 2)?,
+        created_at: text(row, 3)?,
+        description: text(row, 4)?,
+        http_method: text(row, 5)?,
+        route_template: text(row, 6)?,
+        client_source: text(row, 7)?,
+        tx_hash: text(row, 8)?,
+        chain_id: cell(row, 9)?,
+        plan_id: text(row, 10)?,
+    })
+}
+
+fn cell(row: &Row<'_>, index: usize) -> rusqlite::Result<Cell> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(whole) => Cell::Integer(whole),
+        ValueRef::Real(real) => Cell::Real(real.to_bits()),
+        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(_) => Cell::Blob,
+    })
+}
+
+/// A value as text, whatever its type.
+fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(whole) => Some(whole.to_string()),
+        ValueRef::Real(real) => Some(real.to_string()),
+        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+    })
+}
