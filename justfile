@@ -92,6 +92,10 @@ mutants *arguments:
 public-api *arguments:
     cargo run --locked --package metering-tests --bin public-api -- {{ arguments }}
 
+# Build the Debian package, optimised; needs cargo-deb
+deb *arguments:
+    deploy/debian/build {{ arguments }}
+
 # Check licences, sources and crate boundaries of dependencies
 deny:
     cargo deny check bans licenses sources

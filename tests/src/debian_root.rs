@@ -1,4 +1,5 @@
-//! A fresh Debian system in a folder, for tests of the packages. Needs root, but no rights that a container's root lacks.
+//! A fresh Debian system in a folder, for tests of the packages. Needs root, but no more rights than a container's root
+//! has.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,8 +1,8 @@
 //! Notifies the service manager that started this process (`Type=notify` of systemd; see `sd_notify(3)`): when it is
 //! ready, reloads and stops, and that it is not stuck. Without `NOTIFY_SOCKET`, nothing is sent.
 //!
-//! A database or a chain that is down must not make the service manager restart the server in a loop. So the watchdog is
-//! notified whenever the store check ends, whatever it finds: only a process that does nothing is killed.
+//! A database or a chain that is down must not make the service manager restart the server in a loop. So the watchdog
+//! is notified whenever the store check ends, whatever it finds: only a process that does nothing is killed.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::Shutdown;
 
-/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and what it lacks may be down
-/// for hours, in which `systemctl start` would not return.
+/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and what it lacks may be
+/// down for hours, in which `systemctl start` would not return.
 const READY_WAIT: Duration = Duration::from_secs(10);
 /// How often readiness is checked until then.
 const READY_POLL: Duration = Duration::from_millis(100);

@@ -37,8 +37,8 @@ pub enum Ending {
     StoreBroken,
 }
 
-/// Begins to wait for `stop`. A signal gets its handler when its future is first polled, and until then it ends the process
-/// without order: call this before the service manager learns that the server is ready.
+/// Begins to wait for `stop`. A signal gets its handler when its future is first polled, and until then it ends the
+/// process at once: call this before the service manager learns that the server is ready.
 pub(crate) fn listen_for(mut stop: LocalBoxFuture<'_, ()>) -> LocalBoxFuture<'_, ()> {
     if stop.as_mut().now_or_never().is_some() { ready(()).boxed_local() } else { stop }
 }
