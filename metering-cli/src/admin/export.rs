@@ -101,8 +101,7 @@ impl ExportArgs {
     async fn write(&self, store: &dyn FullStore, out: &mut dyn Write) -> Result<(), Failure> {
         match self.what {
             ExportKind::Accounts if self.with_hashes => {
-                let page =
-                    async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
+                let page = async |after: Option<&Cursor>| hashed::page(store, store.accounts(after, PAGE).await?).await;
                 self.pages(out, page).await
             }
             ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,

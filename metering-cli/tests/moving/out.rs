@@ -26,7 +26,8 @@ fn accounts_are_the_same_after_moving_to_another_backend_and_back() {
     fs::write(file("rows.csv"), rows).unwrap();
     let from = fixture.from();
     let export = |database: &str, format: &str, output: &str| {
-        let export = ["--database", database, "export", "accounts", "--with-hashes", "--format", format, "--output", output];
+        let export =
+            ["--database", database, "export", "accounts", "--with-hashes", "--format", format, "--output", output];
         let ran = fixture.admin(&export);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         fs::read_to_string(file(output)).unwrap()

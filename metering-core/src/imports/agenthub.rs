@@ -108,9 +108,8 @@ impl AgentHubPlanner {
     /// When the row cannot be imported: its hash or its balance is not one.
     pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, Oddity> {
         let subject = format!("api_keys {}", key.id);
-        let refused = |problem: String| {
-            Oddity::new(&subject, OddityKind::Refused, format!("{problem}; it was not imported"))
-        };
+        let refused =
+            |problem: String| Oddity::new(&subject, OddityKind::Refused, format!("{problem}; it was not imported"));
         let hash = key_record::hash(&key.hash).ok_or_else(|| refused(key_record::HASH_PROBLEM.to_owned()))?;
         let balance = key.balance.real().map_err(|problem| refused(format!("credit_balance {problem}")))?;
         let mut oddities = Vec::new();
@@ -126,7 +125,8 @@ impl AgentHubPlanner {
         let amount = match row.amount.real() {
             Ok(amount) => amount,
             Err(problem) => {
-                let detail = format!("amount {problem}; the row is left out, and shows in the difference of the balance");
+                let detail =
+                    format!("amount {problem}; the row is left out, and shows in the difference of the balance");
                 self.oddities.push(Oddity::new(&subject, OddityKind::InvalidAmount, detail));
                 return;
             }
@@ -216,7 +216,8 @@ fn payer(key: &AgentHubKey, chain_id: Option<u64>, subject: &str, oddities: &mut
     match (address, chain_id) {
         (Some(address), Some(chain_id)) => Some(Payer { address, chain_id }),
         (address, _) => {
-            let problem = if address.is_none() { "is no wallet" } else { "has no payment that says on which chain it is" };
+            let problem =
+                if address.is_none() { "is no wallet" } else { "has no payment that says on which chain it is" };
             let detail = format!("payer_address {text:?} {problem}; it was imported without a wallet");
             oddities.push(Oddity::new(subject, OddityKind::InvalidPayer, detail));
             None

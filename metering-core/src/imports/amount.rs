@@ -88,7 +88,8 @@ fn round(value: i128, shift: u64) -> (i128, i64) {
     let half = if shift == 0 { 1 } else { 1 << (shift - 1) };
     let up = rest > half || (rest == half && shift > 0 && whole & 1 == 1);
     // 32 bits of the rest, rounded down.
-    let kept = if shift >= REMAINDER_BITS { rest >> (shift - REMAINDER_BITS) } else { rest << (REMAINDER_BITS - shift) };
+    let kept =
+        if shift >= REMAINDER_BITS { rest >> (shift - REMAINDER_BITS) } else { rest << (REMAINDER_BITS - shift) };
     let kept = i64::try_from(kept).unwrap_or(0);
     if up { (whole + 1, kept - (1 << REMAINDER_BITS)) } else { (whole, kept) }
 }

@@ -152,7 +152,8 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
         Some(atoms) if atoms < 0 => Err(KeyRecordError::new(named(field), "must not be below zero")),
         other => Ok(other.map(Credits::from_atoms)),
     };
-    let reset: Option<BudgetReset> = document.budget_reset.as_deref().map(|text| parse(&named("budget_reset"), text)).transpose()?;
+    let reset: Option<BudgetReset> =
+        document.budget_reset.as_deref().map(|text| parse(&named("budget_reset"), text)).transpose()?;
     let limit = atoms("budget_atoms", document.budget_atoms)?;
     if limit.is_none() && reset.is_some() {
         return Err(KeyRecordError::new(named("budget_reset"), "needs budget_atoms"));
@@ -177,6 +178,11 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
         let hash_kind = parse(&named("hash_kind"), &secret.hash_kind)?;
         Ok(ImportedSecret { hash, hash_kind, expires_at: time("secrets.expires_at", secret.expires_at.as_deref())? })
     };
+    let working = document.secrets.iter().filter(|secret| secret.expires_at.is_none()).count();
+    if working != usize::from(document.leaked_at.is_none()) {
+        let problem = "a key has one hash that does not expire; one that leaked has none";
+        return Err(KeyRecordError::new(named("secrets"), problem));
+    }
     Ok(ImportedKey {
         id: document.id.as_deref().map(|text| parse(&named("id"), text)).transpose()?,
         parent,

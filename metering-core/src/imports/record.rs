@@ -11,7 +11,7 @@ use crate::access::email_status::EmailStatus;
 use crate::access::hash_kind::HashKind;
 use crate::clock::Timestamp;
 use crate::imports::account::{
-    ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE,
+    ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE, derived_id,
 };
 use crate::imports::key_record::{self, KeyRecordError};
 use crate::imports::oddity::{Oddity, OddityKind};
@@ -96,7 +96,8 @@ impl Fields<'_> {
     }
 
     fn time(&self, field: &'static str) -> Result<Option<Timestamp>, RecordError> {
-        let parse = |text: &str| parse_time(text).ok_or_else(|| invalid(field, "is not a time, such as 2026-11-21T08:00:00Z"));
+        let parse =
+            |text: &str| parse_time(text).ok_or_else(|| invalid(field, "is not a time, such as 2026-11-21T08:00:00Z"));
         self.text(field).map(parse).transpose()
     }
 
@@ -129,7 +130,7 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
         Some(id) => id,
         None => {
             let first = keys.iter().flat_map(|key| &key.secrets).next().ok_or(RecordError::Missing("key_hash"))?;
-            AccountId::of_import("accounts", &hex::encode(first.hash.as_bytes()))
+            derived_id("accounts", &hex::encode(first.hash.as_bytes()))
         }
     };
     let revoked_at = fields.time("revoked_at")?;
@@ -231,7 +232,9 @@ impl Amounts {
         let held = fields.amount("credits_held_atoms", "credits_held")?.unwrap_or_default();
         let purchased = fields.amount("total_credits_purchased_atoms", "total_credits_purchased")?.unwrap_or_default();
         let used = fields.amount("total_credits_used_atoms", "total_credits_used")?.unwrap_or_default();
-        for (field, amount) in [("credits_held", held), ("total_credits_purchased", purchased), ("total_credits_used", used)] {
+        for (field, amount) in
+            [("credits_held", held), ("total_credits_purchased", purchased), ("total_credits_used", used)]
+        {
             if amount < Credits::ZERO {
                 return Err(invalid(field, "must not be below zero"));
             }
@@ -272,10 +275,7 @@ impl Amounts {
 
 /// Usage that the source knows only as a sum.
 pub(super) fn opening_usage(at: Timestamp, credits_used: Credits) -> ImportedUsage {
-    let line = UsageLine {
-        route_template: OPENING_ROUTE.into(),
-        http_method: "IMPORT".into(),
-        source: ClientSource::Direct,
-    };
+    let line =
+        UsageLine { route_template: OPENING_ROUTE.into(), http_method: "IMPORT".into(), source: ClientSource::Direct };
     ImportedUsage { day: at.day(), line, calls: 0, credits_used }
 }

@@ -41,7 +41,7 @@ fn csv_by_hand_is_imported_and_its_key_charges() {
 fn what_is_exported_is_imported_equal() {
     let fixture = Fixture::new();
     let [first, second] = [("a", "12.00000001"), ("b", "0")].map(|(name, credits)| fixture.create(name, credits));
-    let made = ["key", "create", &first.org_id, "--name", "helper", "--limit", "3", "--routes", "/a"];
+    let made = ["key", "create", &first.org_id, "--name", "helper", "--limit", "3", "--route", "/a"];
     fixture.admin(&made).success();
     fixture.admin(&["account", "revoke", &second.org_id, "--yes"]).success();
     block_on(charge(fixture.store().as_ref(), &first.api_key, "/a", Credits::from_atoms(7), now()));
@@ -66,7 +66,10 @@ fn a_record_that_is_wrong_is_named_and_the_others_are_imported() {
     let fixture = Fixture::new();
     let hash = |number: u8| hex::encode([number; 32]);
     let good = |number: u8| {
-        format!(r#"{{"agent_name":"a{number}","credit_balance":1.5,"key_hash":"{}","hash_kind":"sha256"}}"#, hash(number))
+        format!(
+            r#"{{"agent_name":"a{number}","credit_balance":1.5,"key_hash":"{}","hash_kind":"sha256"}}"#,
+            hash(number)
+        )
     };
     let with = |number: u8, from: &str, to: &str| good(number).replace(from, to);
     // record, what is said of it

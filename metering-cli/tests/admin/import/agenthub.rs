@@ -61,14 +61,18 @@ fn balances_usage_and_payments_are_equal() {
 fn oddities_are_listed_and_a_dry_run_writes_nothing() {
     let fixture = Fixture::new();
     let hub = Hub::new(&fixture);
-    for (number, amounts) in [[5.0, 5.0, 0.0], [-1.5, 0.0, 1.5], [f64::INFINITY, 0.0, 0.0], [1.0, 0.0, 0.0]].iter().enumerate() {
+    for (number, amounts) in
+        [[5.0, 5.0, 0.0], [-1.5, 0.0, 1.5], [f64::INFINITY, 0.0, 0.0], [1.0, 0.0, 0.0]].iter().enumerate()
+    {
         hub.key(&format!("k{number}"), &hash(number as u32), *amounts);
     }
     hub.transaction("k0", "purchase_topup", 5.0, Some(&format!("0x{}", hash(1))));
     hub.transaction("k1", "usage", -1.5, None);
     hub.transaction("k3", "mystery", 1.0, None);
     hub.transaction("gone", "usage", -1.0, None);
-    hub.run("UPDATE api_keys SET email = 'K0@EXAMPLE.COM' WHERE id = 'k1'; DELETE FROM signup_sessions WHERE id = 'sk3'");
+    hub.run(
+        "UPDATE api_keys SET email = 'K0@EXAMPLE.COM' WHERE id = 'k1'; DELETE FROM signup_sessions WHERE id = 'sk3'",
+    );
     hub.finish();
     let dry = import(&fixture, FILE, "agenthub", &["--dry-run", "--json"]);
     assert_eq!(dry.code, 3, "one account is refused");
@@ -78,11 +82,13 @@ fn oddities_are_listed_and_a_dry_run_writes_nothing() {
     let found: Value = run.json();
     let mut kinds = oddities(&found);
     kinds.sort_unstable();
-    let expected = ["duplicate_email", "missing_session", "negative_balance", "orphan_transaction", "refused", "unknown_type"];
+    let expected =
+        ["duplicate_email", "missing_session", "negative_balance", "orphan_transaction", "refused", "unknown_type"];
     assert_eq!(kinds, expected);
     assert_eq!((found["created"].as_u64(), found["equal"].as_u64()), (Some(3), Some(3)));
     let mut dry_kinds = dry.json::<Value>();
-    let mut dry_kinds: Vec<String> = dry_kinds["oddities"].as_array_mut().unwrap().iter().map(|o| o["kind"].as_str().unwrap().to_owned()).collect();
+    let mut dry_kinds: Vec<String> =
+        dry_kinds["oddities"].as_array_mut().unwrap().iter().map(|o| o["kind"].as_str().unwrap().to_owned()).collect();
     dry_kinds.sort_unstable();
     assert_eq!(dry_kinds, expected, "a dry run says the same");
     let text = import(&fixture, FILE, "agenthub", &[]);
@@ -114,7 +120,10 @@ fn a_killed_import_is_run_again_with_the_same_result() {
     assert!(before > 0 && before < 3_000, "it was killed half-way: {before}");
     let found = report(&fixture, FILE, "agenthub");
     assert_eq!((found["already_there"].as_u64(), found["created"].as_u64()), (Some(before), Some(3_000 - before)));
-    assert_eq!((found["equal"].as_u64(), found["balance_in_file"].clone()), (Some(3_000), found["balance_in_store"].clone()));
+    assert_eq!(
+        (found["equal"].as_u64(), found["balance_in_file"].clone()),
+        (Some(3_000), found["balance_in_store"].clone())
+    );
     report(&whole, FILE, "agenthub");
     assert_eq!(exported(&fixture), exported(&whole));
 }

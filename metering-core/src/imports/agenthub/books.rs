@@ -100,7 +100,8 @@ impl Books {
         at: Timestamp,
     ) {
         let described = row.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        let text: String = described.unwrap_or(&row.kind).chars().filter(|c| !c.is_control()).take(MAX_DESCRIPTION).collect();
+        let text: String =
+            described.unwrap_or(&row.kind).chars().filter(|c| !c.is_control()).take(MAX_DESCRIPTION).collect();
         let entry = NewLedgerEntry { payment, ..NewLedgerEntry::new(kind, amount.credits, text) };
         self.entries.push(ImportedEntry { entry, created_at: at });
         let atoms = i128::from(amount.credits.atoms());
@@ -137,7 +138,8 @@ impl Books {
         };
         let (rounding, rest) = (credits(rounding)?, credits(rest)?);
         if rest != Credits::ZERO {
-            let detail = format!("balance and transactions differ by {rest} credits, which are booked as an adjustment");
+            let detail =
+                format!("balance and transactions differ by {rest} credits, which are booked as an adjustment");
             oddities.push(Oddity::new(subject, OddityKind::BalanceDiffers, detail));
         }
         self.adjust(rounding, "Rounding of imported amounts");

@@ -3,16 +3,12 @@
 use super::{AgentHubKey, Cell};
 use crate::access::account::{AccountId, AgentName, Email, RateLimits};
 use crate::clock::Timestamp;
+use crate::imports::account::derived_id;
 use crate::imports::oddity::{Oddity, OddityKind};
 use crate::imports::time::parse_time;
 
 /// A time, or `otherwise`.
-pub(super) fn time(
-    text: Option<&str>,
-    otherwise: Timestamp,
-    subject: &str,
-    oddities: &mut Vec<Oddity>,
-) -> Timestamp {
+pub(super) fn time(text: Option<&str>, otherwise: Timestamp, subject: &str, oddities: &mut Vec<Oddity>) -> Timestamp {
     let text = text.unwrap_or_default();
     parse_time(text).unwrap_or_else(|| {
         let detail = format!("{text:?} is not a time; {otherwise} is used");
@@ -24,7 +20,7 @@ pub(super) fn time(
 /// The account's id: the organisation's, if it has our form and no other key has it.
 pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AccountId {
     let own = key.org_id.as_deref().and_then(|text| text.parse::<AccountId>().ok());
-    let derived = || AccountId::of_import("agenthub", &key.id);
+    let derived = || derived_id("agenthub", &key.id);
     match own {
         Some(id) if !key.org_id_is_repeated => id,
         Some(id) => {
@@ -61,10 +57,12 @@ pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>)
 
 pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> Option<Email> {
     let text = key.email.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-    text.parse().map_err(|_| {
-        let detail = format!("{text:?} is not an email address; it was imported without one");
-        oddities.push(Oddity::new(subject, OddityKind::InvalidEmail, detail));
-    }).ok()
+    text.parse()
+        .map_err(|_| {
+            let detail = format!("{text:?} is not an email address; it was imported without one");
+            oddities.push(Oddity::new(subject, OddityKind::InvalidEmail, detail));
+        })
+        .ok()
 }
 
 pub(super) fn limits(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> RateLimits {

@@ -150,7 +150,14 @@ fn what_is_odd_is_listed_and_imported() {
         DuplicateId, InvalidAmount, InvalidEmail, InvalidLimit, InvalidPayer, InvalidTime, MissingSession, UnknownType,
     };
     let expected = [
-        InvalidTime, UnknownType, InvalidAmount, InvalidPayer, DuplicateId, MissingSession, InvalidEmail, InvalidLimit,
+        InvalidTime,
+        UnknownType,
+        InvalidAmount,
+        InvalidPayer,
+        DuplicateId,
+        MissingSession,
+        InvalidEmail,
+        InvalidLimit,
     ];
     assert_eq!(kinds(&planned), expected);
     assert_eq!(planned.account.agent_name.as_str(), "imported-7");

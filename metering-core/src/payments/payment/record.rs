@@ -21,8 +21,7 @@ pub enum PaymentUse {
 
 impl PaymentUse {
     /// Every use.
-    pub const ALL: [Self; 5] =
-        [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization, Self::Imported];
+    pub const ALL: [Self; 5] = [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization, Self::Imported];
 
     /// The use's name in stores.
     #[must_use]
