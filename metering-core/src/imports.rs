@@ -1,8 +1,8 @@
 //! Moving in from another service, and out again: accounts with their key hashes, balances and used transactions.
 //!
 //! The rules only: programs read the files, and stores write what [`ImportStore`](crate::store::ImportStore) is given.
-//! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment, and equals the balance at the
-//! source to the atom. What does not fit is reported as an [`Oddity`], and never dropped without one.
+//! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment, and equals the balance at
+//! the source to the atom. What does not fit is reported as an [`Oddity`], and never dropped without one.
 
 pub(crate) mod account;
 mod agenthub;

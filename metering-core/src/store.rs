@@ -11,6 +11,7 @@ mod authorizations;
 pub mod backend;
 mod error;
 mod events;
+mod full;
 mod holds;
 mod imports;
 mod inspection;
@@ -40,6 +41,7 @@ pub use signups::{EmailVerified, SignupApproved, SignupOpened, SignupRedeemed, S
 
 pub use error::StoreError;
 pub use events::{EventStore, WebhookCreated};
+pub use full::FullStore;
 pub use holds::HoldStore;
 pub use imports::ImportStore;
 pub use inspection::Inspection;
@@ -209,31 +211,6 @@ pub trait Store: KeyStore + HoldStore {
     fn commit_lanes(&self) -> NonZeroUsize {
         NonZeroUsize::MIN
     }
-}
-
-/// A store for everything that a service can offer. Every type that has all parts of the contract is one.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use metering_core::service::SignupSettings;
-/// use metering_core::{FullStore, MemoryStore, Service};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new()); // or another backend, by the configuration
-/// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
-/// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
-/// # }
-/// ```
-pub trait FullStore:
-    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
-{
-}
-
-impl<S> FullStore for S where
-    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
-{
 }
 
 /// An account to create.

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
-use sha3::{Digest, Sha3_256};
 
 use crate::access::email_status::EmailStatus;
 use crate::access::invisible::is_invisible;
@@ -13,7 +12,7 @@ use crate::chains::address::Address;
 use crate::clock::Timestamp;
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
-use crate::random::{BASE62, Randomness, push_base62};
+use crate::random::{Randomness, push_base62};
 
 /// The public id of an account: `org_` and 20 base-62 digits.
 ///
@@ -42,14 +41,6 @@ impl AccountId {
         let mut text = Self::PREFIX.to_owned();
         push_base62(randomness, Self::DIGITS, &mut text);
         Self(text.into())
-    }
-
-    /// The id of an account that has none of our form at the service that it is imported from. The same for every
-    /// import of the same account.
-    pub(crate) fn of_import(source: &str, account: &str) -> Self {
-        let digest: [u8; 32] = Sha3_256::digest(format!("imported account\0{source}\0{account}").as_bytes()).into();
-        let digits = digest.iter().take(Self::DIGITS).map(|byte| char::from(BASE62[usize::from(*byte) % BASE62.len()]));
-        Self(Self::PREFIX.chars().chain(digits).collect::<String>().into())
     }
 
     /// The id as text.

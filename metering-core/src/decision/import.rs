@@ -80,7 +80,7 @@ pub fn import_account(
         return Decided::Refused(AccountImported::KeyIdInUse(id));
     }
     let Some(totals) = totals(&new) else { return Decided::Refused(AccountImported::OutOfRange) };
-    let (keys, secrets) = (keys(&new, now), secrets(&new, now));
+    let (keys, secrets) = (keys(&new, now), secrets(&new));
     let usage = new.usage.iter().map(|usage| daily_total(&new.id, usage)).collect();
     let mut conflicts = Vec::new();
     // A revoked account holds nothing, so it takes nothing from others.
@@ -176,7 +176,7 @@ fn meter(new: &ImportedAccount, position: usize, key: &ImportedKey, now: Timesta
     Some(KeyMeter { spent, ..KeyMeter::default() })
 }
 
-fn secrets(new: &ImportedAccount, now: Timestamp) -> Vec<SecretRecord> {
+fn secrets(new: &ImportedAccount) -> Vec<SecretRecord> {
     let of_key = |(position, key): (usize, &ImportedKey)| {
         let record = |secret: &crate::imports::ImportedSecret| SecretRecord {
             hash: secret.hash,
@@ -185,7 +185,7 @@ fn secrets(new: &ImportedAccount, now: Timestamp) -> Vec<SecretRecord> {
             key: number(position),
             created_at: key.created_at,
             expires_at: secret.expires_at,
-            revoked_at: new.revoked_at.or(key.leaked_at).map(|at| at.min(now)),
+            revoked_at: new.revoked_at.or(key.leaked_at),
         };
         key.secrets.iter().map(record).collect::<Vec<_>>()
     };

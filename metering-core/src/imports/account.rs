@@ -1,5 +1,7 @@
 //! An account as it is imported: everything that a store writes for it in one transaction.
 
+use sha3::{Digest, Sha3_256};
+
 use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
 use crate::access::email_status::EmailStatus;
 use crate::access::hash_kind::HashKind;
@@ -11,6 +13,7 @@ use crate::chains::transaction::TxRef;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 use crate::money::ledger::NewLedgerEntry;
+use crate::random::BASE62;
 use crate::usage::UsageLine;
 
 /// The route of usage that the source knows only as a sum. No request can have it: routes begin with a slash.
@@ -144,6 +147,15 @@ pub enum ImportConflict {
     PayerTaken(Address),
     /// The transaction: it was credited to this account before. The credits of the source stay in the balance.
     TransactionUsed(TxRef, AccountId),
+}
+
+/// The id of an account that has none of our form at the service that it is imported from. The same for every import of
+/// the same account.
+pub(super) fn derived_id(source: &str, account: &str) -> AccountId {
+    let digest: [u8; 32] = Sha3_256::digest(format!("imported account\0{source}\0{account}").as_bytes()).into();
+    let digits = digest.iter().take(20).map(|byte| char::from(BASE62[usize::from(*byte) % BASE62.len()]));
+    let id = format!("org_{}", digits.collect::<String>());
+    id.parse().expect("20 base-62 digits are an id")
 }
 
 impl ImportedAccount {

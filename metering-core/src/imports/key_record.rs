@@ -178,6 +178,11 @@ fn key(position: usize, document: KeyDocument, created_at: Timestamp) -> Result<
         let hash_kind = parse(&named("hash_kind"), &secret.hash_kind)?;
         Ok(ImportedSecret { hash, hash_kind, expires_at: time("secrets.expires_at", secret.expires_at.as_deref())? })
     };
+    let working = document.secrets.iter().filter(|secret| secret.expires_at.is_none()).count();
+    if working != usize::from(document.leaked_at.is_none()) {
+        let problem = "a key has one hash that does not expire; one that leaked has none";
+        return Err(KeyRecordError::new(named("secrets"), problem));
+    }
     Ok(ImportedKey {
         id: document.id.as_deref().map(|text| parse(&named("id"), text)).transpose()?,
         parent,

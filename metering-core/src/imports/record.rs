@@ -11,7 +11,7 @@ use crate::access::email_status::EmailStatus;
 use crate::access::hash_kind::HashKind;
 use crate::clock::Timestamp;
 use crate::imports::account::{
-    ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE,
+    ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret, ImportedUsage, OPENING_ROUTE, derived_id,
 };
 use crate::imports::key_record::{self, KeyRecordError};
 use crate::imports::oddity::{Oddity, OddityKind};
@@ -130,7 +130,7 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
         Some(id) => id,
         None => {
             let first = keys.iter().flat_map(|key| &key.secrets).next().ok_or(RecordError::Missing("key_hash"))?;
-            AccountId::of_import("accounts", &hex::encode(first.hash.as_bytes()))
+            derived_id("accounts", &hex::encode(first.hash.as_bytes()))
         }
     };
     let revoked_at = fields.time("revoked_at")?;

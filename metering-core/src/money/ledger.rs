@@ -41,7 +41,8 @@ impl LedgerKind {
         Self::PaymentReversed,
         Self::PaymentRestored,
     ];
-    /// The kinds that first record a purchase made here, of which there is one for each transaction. [`Self::SETTLEMENTS`] may reverse and restore it later.
+    /// The kinds that first record a purchase made here, of which there is one for each transaction.
+    /// [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
     /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];

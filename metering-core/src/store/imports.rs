@@ -28,6 +28,7 @@ pub trait ImportStore: PaymentStore {
         now: Timestamp,
     ) -> Result<Vec<AccountImported>, StoreError>;
 
-    /// The secrets of an account's keys that are not revoked, by key and hash. Empty when there is no such account.
+    /// The secrets of an account's keys that are not revoked, or were revoked with the account, by key and hash. Empty
+    /// when there is no such account.
     async fn key_secrets(&self, account: &AccountId) -> Result<Vec<SecretRecord>, StoreError>;
 }

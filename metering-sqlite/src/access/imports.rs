@@ -118,16 +118,17 @@ fn line(connection: &Connection, line: &UsageLine) -> Result<i64> {
     connection.prepare_cached(select).and_then(|mut s| s.query_row(values, |row| row.get(0))).map_err(store_error)
 }
 
-/// The secrets of an account's keys that are not revoked.
+/// The secrets of an account's keys that are not revoked, or were revoked with the account.
 pub(crate) fn secrets(connection: &Connection, account: &AccountId) -> Result<Vec<SecretRecord>> {
-    let sql = "SELECT s.hash, s.key, s.created_at, s.expires_at, s.hash_kind FROM account a \
+    let sql = "SELECT s.hash, s.key, s.created_at, s.expires_at, s.hash_kind, s.revoked_at FROM account a \
                CROSS JOIN key_secret s ON s.account = a.id \
-               WHERE a.org_id = ?1 AND s.revoked_at IS NULL ORDER BY s.key, s.hash";
+               WHERE a.org_id = ?1 AND (s.revoked_at IS NULL OR s.revoked_at = a.revoked_at) \
+               ORDER BY s.key, s.hash";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     all(&mut statement, [account.as_str()], |row| {
         let (hash, key) = (KeyHash::from_bytes(row.get(0)?), KeyNumber::new(row.get(1)?));
         let (created_at, expires_at) = (timestamp(row, 2)?, keys::optional_time(row, 3)?);
-        let kind: String = row.get(4)?;
+        let (kind, revoked_at): (String, _) = (row.get(4)?, keys::optional_time(row, 5)?);
         let record = |hash_kind| SecretRecord {
             hash,
             hash_kind,
@@ -135,7 +136,7 @@ pub(crate) fn secrets(connection: &Connection, account: &AccountId) -> Result<Ve
             key,
             created_at,
             expires_at,
-            revoked_at: None,
+            revoked_at,
         };
         Ok(parse(&kind).map(record))
     })

@@ -41,7 +41,7 @@ fn csv_by_hand_is_imported_and_its_key_charges() {
 fn what_is_exported_is_imported_equal() {
     let fixture = Fixture::new();
     let [first, second] = [("a", "12.00000001"), ("b", "0")].map(|(name, credits)| fixture.create(name, credits));
-    let made = ["key", "create", &first.org_id, "--name", "helper", "--limit", "3", "--routes", "/a"];
+    let made = ["key", "create", &first.org_id, "--name", "helper", "--limit", "3", "--route", "/a"];
     fixture.admin(&made).success();
     fixture.admin(&["account", "revoke", &second.org_id, "--yes"]).success();
     block_on(charge(fixture.store().as_ref(), &first.api_key, "/a", Credits::from_atoms(7), now()));

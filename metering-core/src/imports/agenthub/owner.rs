@@ -3,6 +3,7 @@
 use super::{AgentHubKey, Cell};
 use crate::access::account::{AccountId, AgentName, Email, RateLimits};
 use crate::clock::Timestamp;
+use crate::imports::account::derived_id;
 use crate::imports::oddity::{Oddity, OddityKind};
 use crate::imports::time::parse_time;
 
@@ -19,7 +20,7 @@ pub(super) fn time(text: Option<&str>, otherwise: Timestamp, subject: &str, oddi
 /// The account's id: the organisation's, if it has our form and no other key has it.
 pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AccountId {
     let own = key.org_id.as_deref().and_then(|text| text.parse::<AccountId>().ok());
-    let derived = || AccountId::of_import("agenthub", &key.id);
+    let derived = || derived_id("agenthub", &key.id);
     match own {
         Some(id) if !key.org_id_is_repeated => id,
         Some(id) => {

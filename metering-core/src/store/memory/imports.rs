@@ -35,7 +35,6 @@ impl ImportStore for MemoryStore {
         let state = self.state()?;
         let Some((row, found)) = state.found(account) else { return Ok(Vec::new()) };
         let live = state.keys.iter().filter(|(_, secret)| secret.account == row && !secret.revoked);
-        let live = live.filter(|_| found.revoked_at.is_none());
         let record = |(hash, secret): (&KeyHash, &Secret)| SecretRecord {
             hash: *hash,
             hash_kind: secret.hash_kind,
@@ -43,7 +42,7 @@ impl ImportStore for MemoryStore {
             key: secret.key,
             created_at: found.created_at,
             expires_at: secret.expires_at,
-            revoked_at: None,
+            revoked_at: found.revoked_at,
         };
         let mut secrets: Vec<_> = live.map(record).collect();
         secrets.sort_unstable_by_key(|secret| (secret.key, secret.hash));
@@ -80,7 +79,8 @@ impl State {
         self.ids.insert(account.id.clone(), index);
         for secret in secrets {
             let SecretRecord { hash, hash_kind, key, expires_at, revoked_at, .. } = secret;
-            let revoked = revoked_at.is_some();
+            // Those of a revoked account do not work either way.
+            let revoked = revoked_at.is_some() && account.revoked_at.is_none();
             self.keys.insert(hash, Secret { account: index, key, hash_kind, revoked, expires_at });
         }
         let keys = keys.into_iter().map(|record| StoredKey { key: record.key, meter: record.meter }).collect();

@@ -133,10 +133,11 @@ async fn write_account(write: &SerializedWrite<'_>, changes: &ImportChanges, lin
     Ok(())
 }
 
-/// The secrets of an account's keys that are not revoked.
+/// The secrets of an account's keys that are not revoked, or were revoked with the account.
 pub(crate) async fn secrets<C: GenericClient>(client: &C, account: &AccountId) -> Result<Vec<SecretRecord>> {
-    let sql = "SELECT s.hash, s.key, s.created_at, s.expires_at, s.hash_kind FROM account a \
-               JOIN key_secret s ON s.account = a.id WHERE a.org_id = $1 AND s.revoked_at IS NULL ORDER BY s.key, s.hash";
+    let sql = "SELECT s.hash, s.key, s.created_at, s.expires_at, s.hash_kind, s.revoked_at FROM account a \
+               JOIN key_secret s ON s.account = a.id WHERE a.org_id = $1 AND (s.revoked_at IS NULL OR s.revoked_at = a.revoked_at) \
+               ORDER BY s.key, s.hash";
     let mut found = Vec::new();
     for row in &all(client, sql, &[&account.as_str()]).await? {
         found.push(SecretRecord {
@@ -146,7 +147,7 @@ pub(crate) async fn secrets<C: GenericClient>(client: &C, account: &AccountId) -
             key: key_number(row, 1)?,
             created_at: timestamp(row, 2)?,
             expires_at: optional_timestamp(row, 3)?,
-            revoked_at: None,
+            revoked_at: optional_timestamp(row, 5)?,
         });
     }
     Ok(found)

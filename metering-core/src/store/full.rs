@@ -1,0 +1,30 @@
+//! All parts of the storage contract together.
+
+use crate::store::{
+    AuthorizationStore, EventStore, ImportStore, OperatorStore, PaymentStore, RefillStore, SignupStore,
+};
+
+/// A store for everything that a service can offer. Every type that has all parts of the contract is one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::service::SignupSettings;
+/// use metering_core::{FullStore, MemoryStore, Service};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new()); // or another backend, by the configuration
+/// let service = Service::with_defaults(store.clone()).with_signup(store, SignupSettings::default());
+/// # assert!(service.pending_signup("BCDF-GHJK").await.is_err());
+/// # }
+/// ```
+pub trait FullStore:
+    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
+{
+}
+
+impl<S> FullStore for S where
+    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
+{
+}
