@@ -1,6 +1,7 @@
 //! Endpoints for operators and monitoring.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
@@ -29,6 +30,9 @@ impl HealthDocument {
     pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
 
+/// How long a scrape may wait for the checks of readiness; Prometheus gives up after ten seconds by default.
+const READINESS_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Liveness check
 #[utoipa::path(get, path = "/health", tag = "operations", responses(
     (status = 200, description = "Alive", body = HealthDocument),
@@ -54,6 +58,17 @@ pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
 
 /// Why the server is not ready, if it is not.
 pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
+    let reason = check_readiness(app).await?;
+    let message = match reason {
+        NotReady::Store => "The store cannot be written to".to_owned(),
+        NotReady::Clock(skew) => format!("This machine's clock is {skew} of the database's"),
+        NotReady::Chain(id) => format!("Chain {id} cannot be read"),
+        NotReady::Stalled(id) => format!("Chain {id} makes no progress, so payments on it are not credited"),
+    };
+    Some(Problem::new(reason.code(), format!("{message}; the server's log has the cause.")))
+}
+
+async fn check_readiness(app: &App) -> Option<NotReady> {
     let parts = Parts {
         meter: &app.meter,
         store: &*app.store,
@@ -62,15 +77,7 @@ pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
         readers: &app.readers,
         progress: &app.progress,
     };
-    let (code, message) = match app.readiness.not_ready(parts).await? {
-        NotReady::Store => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
-        NotReady::Clock(skew) => (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's")),
-        NotReady::Chain(id) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
-        NotReady::Stalled(id) => {
-            (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so payments on it are not credited"))
-        }
-    };
-    Some(Problem::new(code, format!("{message}; the server's log has the cause.")))
+    app.readiness.not_ready(parts).await
 }
 
 /// Prometheus metrics
@@ -84,7 +91,7 @@ pub(crate) async fn metrics(app: &App, _: Request) -> Result<Reply, Problem> {
     if !app.metrics_here {
         return Err(Problem::not_found());
     }
-    Ok(metrics_reply(app))
+    Ok(metrics_reply(app).await)
 }
 
 /// The catalogue of metered routes
@@ -169,7 +176,12 @@ impl Documents {
 }
 
 /// The metrics, for both addresses that may serve them.
-pub(crate) fn metrics_reply(app: &App) -> Reply {
+pub(crate) async fn metrics_reply(app: &App) -> Reply {
+    let reason = match tokio::time::timeout(READINESS_TIMEOUT, check_readiness(app)).await {
+        Ok(reason) => reason.map(|reason| reason.code().as_str()),
+        Err(_) => Some("timeout"),
+    };
+    metrics::readiness(reason);
     let text = metrics::render(&app.metrics, &app.meter, app.gateway.streams().count(), app.courier.as_deref());
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }
