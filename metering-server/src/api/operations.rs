@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
-use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::wire::ErrorBody;
 use metering_core::{Catalogue, Service};
 use serde::Serialize;
 use utoipa::ToSchema;
