@@ -367,6 +367,7 @@ elif venv_outdated "$proxies_venv" tests/proxies; then
   run proxies-venv venv_packages "$proxies_venv" tests/proxies
 fi
 debian patroni "patroni etcd haproxy" "the tests of failovers by Patroni" patroni etcd-server haproxy
+debian prometheus "prometheus promtool" "the tests of the alert rules" prometheus
 debian yardsticks "nginx redis-server redis-benchmark wrk" "the benchmark's comparisons" nginx-light redis-server redis-tools wrk
 
 # Tests of the packages need a Debian root, made once: that of the oldest release that the package supports, with what the
@@ -413,6 +414,11 @@ else
   echo "== spelling: skipped, because Python 3.11 or newer with venv is not installed"
 fi
 
+if have prometheus promtool; then
+  run alert-rules promtool check rules deploy/prometheus/metering.rules.yml
+  run alert-config promtool check config --syntax-only deploy/prometheus/prometheus.yml
+  run alert-tests promtool test rules deploy/prometheus/tests/metering.test.yml
+fi
 run format cargo fmt --all --check
 run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 # metering-core must build alone, without the features that other crates turn on.

@@ -97,7 +97,7 @@ where
     let path = head.uri.path();
     if path == "/metrics" {
         return match head.method {
-            Method::GET | Method::HEAD => api::metrics_reply(&app.app),
+            Method::GET | Method::HEAD => api::metrics_reply(&app.app).await,
             _ => Problem::method_not_allowed(&["GET", "HEAD"]).into_reply(),
         };
     }

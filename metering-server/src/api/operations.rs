@@ -1,10 +1,11 @@
 //! Endpoints for operators and monitoring.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
-use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::wire::ErrorBody;
 use metering_core::{Catalogue, Service};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +29,9 @@ pub(crate) struct HealthDocument {
 impl HealthDocument {
     pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
+
+/// How long a scrape may wait for the checks of readiness; Prometheus gives up after ten seconds by default.
+const READINESS_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Liveness check
 #[utoipa::path(get, path = "/health", tag = "operations", responses(
@@ -54,15 +58,14 @@ pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
 
 /// Why the server is not ready, if it is not.
 pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
-    let (code, message) = match app.readiness.not_ready(readiness_parts(app)).await? {
-        NotReady::Store => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
-        NotReady::Clock(skew) => (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's")),
-        NotReady::Chain(id) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
-        NotReady::Stalled(id) => {
-            (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so payments on it are not credited"))
-        }
+    let reason = app.readiness.not_ready(readiness_parts(app)).await?;
+    let message = match reason {
+        NotReady::Store => "The store cannot be written to".to_owned(),
+        NotReady::Clock(skew) => format!("This machine's clock is {skew} of the database's"),
+        NotReady::Chain(id) => format!("Chain {id} cannot be read"),
+        NotReady::Stalled(id) => format!("Chain {id} makes no progress, so payments on it are not credited"),
     };
-    Some(Problem::new(code, format!("{message}; the server's log has the cause.")))
+    Some(Problem::new(reason.code(), format!("{message}; the server's log has the cause.")))
 }
 
 /// What readiness depends on.
@@ -88,7 +91,7 @@ pub(crate) async fn metrics(app: &App, _: Request) -> Result<Reply, Problem> {
     if !app.metrics_here {
         return Err(Problem::not_found());
     }
-    Ok(metrics_reply(app))
+    Ok(metrics_reply(app).await)
 }
 
 /// The catalogue of metered routes
@@ -173,7 +176,12 @@ impl Documents {
 }
 
 /// The metrics, for both addresses that may serve them.
-pub(crate) fn metrics_reply(app: &App) -> Reply {
+pub(crate) async fn metrics_reply(app: &App) -> Reply {
+    let reason = match tokio::time::timeout(READINESS_TIMEOUT, app.readiness.not_ready(readiness_parts(app))).await {
+        Ok(reason) => reason.map(|reason| reason.code().as_str()),
+        Err(_) => Some("timeout"),
+    };
+    metrics::readiness(reason);
     let text = metrics::render(&app.metrics, &app.meter, app.gateway.streams().count(), app.courier.as_deref());
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }

@@ -9,7 +9,7 @@ use metering_core::events::{CourierStats, DeliveryBacklog};
 use metering_core::offers::GasFunds;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
-use metering_core::{Error, Meter, Timestamp};
+use metering_core::{Clock, Error, Meter, SystemClock, Timestamp};
 use metrics::{Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -43,7 +43,6 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commits_failed_total", "Commits that failed");
     describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
     describe_counter!("metering_commit_postings_total", "Charges and refunds included in commits");
-    describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
     describe_counter!(
         "metering_purchases_total",
         "What accounts do besides charges, from signup to keys and webhooks, by step and outcome"
@@ -69,12 +68,23 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
     describe_gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain");
     describe_gauge!("metering_gas_wallet_transactions", "Payments that the wallet can pay the gas of, by chain");
+    describe_gauge!("metering_not_ready", "1 for the reason why this node is not ready, 0 for the others");
+    describe_counter!("metering_reloads_total", "Reloads of the configuration, by outcome");
+    describe_gauge!(
+        "metering_tls_certificate_expiry_timestamp_seconds",
+        "When the certificate in use expires, or the first of its chain, as a Unix time"
+    );
+    describe_gauge!("metering_build_info", "Always 1; the label has the version");
+    describe_gauge!("process_start_time_seconds", "When this process started, as a Unix time");
     describe_gauge!("metering_connections_open", "Open client connections on this node");
     describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
     describe_counter!("metering_tls_handshakes_failed_total", "TLS handshakes that failed, by reason");
     describe_gauge!("metering_queue_length", "Charges waiting to be committed");
     describe_gauge!("metering_streams_open", "Open streams on this node");
     describe_gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node");
+    gauge!("metering_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    let started = Duration::from_millis(u64::try_from(SystemClock.now().unix_millis()).unwrap_or(0));
+    gauge!("process_start_time_seconds").set(started.as_secs_f64());
     Ok(handle)
 }
 
@@ -100,6 +110,25 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
     result
+}
+
+/// Records why this node is not ready, if it is not.
+pub(crate) fn readiness(current: Option<&'static str>) {
+    for reason in ["storage_unavailable", "clock_skew", "chain_unreachable", "chain_stalled", "timeout"] {
+        let value = if current == Some(reason) { 1.0 } else { 0.0 };
+        gauge!("metering_not_ready", "reason" => reason).set(value);
+    }
+}
+
+/// Counts reloads of the configuration. A count of 0 shows that there was none.
+pub(crate) fn reloaded(succeeded: u64, failed: u64) {
+    counter!("metering_reloads_total", "outcome" => "succeeded").increment(succeeded);
+    counter!("metering_reloads_total", "outcome" => "failed").increment(failed);
+}
+
+/// Records when the certificate in use expires.
+pub(crate) fn certificate_expiry(unix_time: Duration) {
+    gauge!("metering_tls_certificate_expiry_timestamp_seconds").set(unix_time.as_secs_f64());
 }
 
 /// Records one round of the watcher.
@@ -184,12 +213,20 @@ pub(crate) fn render(
     counter!("metering_commits_failed_total").absolute(stats.failed.load(Ordering::Relaxed));
     counter!("metering_postings_failed_total").absolute(stats.failed_postings.load(Ordering::Relaxed));
     counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
-    counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
     gauge!("metering_queue_length").set(as_gauge(meter.queued()));
     gauge!("metering_streams_open").set(as_gauge(streams_open));
     courier.into_iter().for_each(render_webhooks);
     recorder.run_upkeep();
-    recorder.render()
+    let mut text = recorder.render();
+    text.push_str(&commit_seconds(stats.commit_micros.load(Ordering::Relaxed)));
+    text
+}
+
+/// A counter with a fraction, which the recorder has not: its counters are whole numbers.
+fn commit_seconds(micros: u64) -> String {
+    let name = "metering_commit_seconds_total";
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    format!("# HELP {name} Time spent in commits\n# TYPE {name} counter\n{name} {seconds}.{fraction:06}\n\n")
 }
 
 fn render_webhooks(courier: &CourierStats) {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use metering_core::clock::ClockSkew;
+use metering_core::wire::ErrorCode;
 use metering_core::{Clock, Meter, Store};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -36,6 +37,18 @@ pub(crate) enum NotReady {
     Chain(u64),
     /// A watched chain makes no progress.
     Stalled(u64),
+}
+
+impl NotReady {
+    /// Its code in responses and metrics.
+    pub(crate) fn code(self) -> ErrorCode {
+        match self {
+            Self::Store => ErrorCode::StorageUnavailable,
+            Self::Clock(_) => ErrorCode::ClockSkew,
+            Self::Chain(_) => ErrorCode::ChainUnreachable,
+            Self::Stalled(_) => ErrorCode::ChainStalled,
+        }
+    }
 }
 
 /// The parts to check.

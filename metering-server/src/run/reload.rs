@@ -21,7 +21,7 @@ use crate::front::Front;
 use crate::http::{Certificates, Shutdown, Tls};
 use crate::mail::Letterhead;
 use crate::mcp::Mcp;
-use crate::operations::service_manager;
+use crate::operations::{metrics, service_manager};
 use crate::pages::Pages;
 
 /// Reads the configuration again.
@@ -64,6 +64,7 @@ impl Reloader {
     /// Begins to accept reloads: the server has started.
     pub(crate) fn start(&self, parts: Parts) {
         let _ = self.parts.set(parts);
+        metrics::reloaded(0, 0);
     }
 
     /// Reads the configuration again, and uses what has changed. The log says what came of it.
@@ -79,12 +80,16 @@ impl Reloader {
         service_manager::reloaded(reloaded.as_ref().err().map(String::as_str));
         match &reloaded {
             Ok(ReloadDocument { changed, needs_restart }) => {
+                metrics::reloaded(1, 0);
                 tracing::info!(changed = %list(changed), "the configuration was reloaded");
                 if !needs_restart.is_empty() {
                     tracing::warn!("needs a restart: {}", list(needs_restart));
                 }
             }
-            Err(error) => tracing::error!(%error, "the configuration was not reloaded; nothing has changed"),
+            Err(error) => {
+                metrics::reloaded(0, 1);
+                tracing::error!(%error, "the configuration was not reloaded; nothing has changed");
+            }
         }
         reloaded
     }

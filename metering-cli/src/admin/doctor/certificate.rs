@@ -1,10 +1,14 @@
 //! Whether the certificate of `[tls]` can be used, for which names, and for how long.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use metering_config::server::{CertificateFiles, Config};
 use metering_core::{Clock, SystemClock};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::FromDer;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::time::Time;
 
 use super::findings::Findings;
 
@@ -20,13 +24,14 @@ pub(super) fn check(config: &Config, findings: &mut Findings) {
         Ok(certified) => certified,
         Err(error) => return findings.problem(CHECK, error, advice),
     };
-    let first = certified.cert.first().map(|first| X509Certificate::from_der(first));
-    let Some(Ok((_, certificate))) = first else {
+    let first = certified.cert.first().map(|first| Certificate::from_der(first));
+    let Some(Ok(certificate)) = first else {
         return findings.problem(CHECK, "the first certificate cannot be read", advice);
     };
     let now = SystemClock.now().unix_seconds();
-    let valid = certificate.validity();
-    validity(now, valid.not_before.timestamp(), valid.not_after.timestamp(), findings);
+    let valid = &certificate.tbs_certificate.validity;
+    let seconds = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).unwrap_or(i64::MAX);
+    validity(now, seconds(valid.not_before), seconds(valid.not_after), findings);
     let host = config.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
     if let Some(host) = host.as_ref().and_then(url::Url::host_str) {
         names(host, &alternative_names(&certificate), findings);
@@ -48,17 +53,21 @@ fn validity(now: i64, from: i64, until: i64, findings: &mut Findings) {
     }
 }
 
-fn alternative_names(certificate: &X509Certificate<'_>) -> Vec<String> {
-    let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
-    let names = extension.value.general_names.iter().filter_map(|name| match *name {
-        GeneralName::DNSName(name) => Some(name.to_owned()),
-        GeneralName::IPAddress(&[a, b, c, d]) => Some(std::net::Ipv4Addr::new(a, b, c, d).to_string()),
-        GeneralName::IPAddress(bytes) => {
-            <[u8; 16]>::try_from(bytes).ok().map(|bytes| format!("[{}]", std::net::Ipv6Addr::from(bytes)))
-        }
+fn alternative_names(certificate: &Certificate) -> Vec<String> {
+    let Ok(Some((_, SubjectAltName(names)))) = certificate.tbs_certificate.get() else { return Vec::new() };
+    names.iter().filter_map(shown).collect()
+}
+
+/// A name as URLs have it.
+fn shown(name: &GeneralName) -> Option<String> {
+    match name {
+        GeneralName::DnsName(name) => Some(name.to_string()),
+        GeneralName::IpAddress(bytes) => match bytes.as_bytes() {
+            [a, b, c, d] => Some(Ipv4Addr::new(*a, *b, *c, *d).to_string()),
+            bytes => <[u8; 16]>::try_from(bytes).ok().map(|bytes| format!("[{}]", Ipv6Addr::from(bytes))),
+        },
         _ => None,
-    });
-    names.collect()
+    }
 }
 
 fn names(host: &str, names: &[String], findings: &mut Findings) {

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
 
 use crate::config::{CertificateFiles, ConfigError, TlsConfig};
 use crate::http::Shutdown;
+use crate::operations::metrics;
 
 /// How often the files are read again. They are small, and their modification times say little: a renewal may keep them,
 /// and a link may change its target.
@@ -70,6 +73,9 @@ impl Certificates {
     /// Reads the files again until shutdown, and uses them when they have changed.
     pub(crate) async fn watch(self: Arc<Self>, shutdown: Shutdown) {
         loop {
+            if let Some(expiry) = self.expiry() {
+                metrics::certificate_expiry(expiry);
+            }
             tokio::select! {
                 () = tokio::time::sleep(CHECK_INTERVAL) => {}
                 () = shutdown.cancelled() => return,
@@ -98,6 +104,13 @@ impl Certificates {
             }
             Err(error) => tracing::error!(%error, "the new certificate cannot be used; keeping the old one"),
         }
+    }
+
+    /// When the first certificate of the chain in use expires, as a Unix time.
+    fn expiry(&self) -> Option<Duration> {
+        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        let read = current.cert.iter().filter_map(|der| Certificate::from_der(der).ok());
+        read.map(|certificate| certificate.tbs_certificate.validity.not_after.to_unix_duration()).min()
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
