@@ -18,6 +18,7 @@ mod signup;
 mod smtp;
 mod span;
 mod tls;
+mod values;
 mod web;
 mod webhooks;
 mod weight;

@@ -39,8 +39,8 @@ use crate::http::{
     ClientAddress, Document, Problem, Reply, Response, compressed, into_response, read_capped, without_body,
 };
 
-use crate::run::Reloader;
 pub(crate) use app::AdminApp;
+pub(crate) use reload::Reload;
 use routes::ENDPOINTS;
 
 /// The largest body.
@@ -56,9 +56,9 @@ pub(crate) fn assemble(
     app: &Arc<App>,
     store: &Arc<dyn FullStore>,
     config: &Config,
-    reloader: &Arc<Reloader>,
+    reload: Reload,
 ) -> serde_json::Result<Arc<AdminApp>> {
-    Ok(Arc::new(AdminApp::new(Arc::clone(app), Arc::clone(store), config, described(config)?, Arc::clone(reloader))))
+    Ok(Arc::new(AdminApp::new(Arc::clone(app), Arc::clone(store), config, described(config)?, reload)))
 }
 
 /// The same parts after a reload: sessions stay open.

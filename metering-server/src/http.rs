@@ -17,6 +17,7 @@ mod negotiation;
 mod next_step;
 mod problem;
 mod reply;
+mod shutdown;
 mod tls;
 
 pub(crate) use body::read_capped;
@@ -27,8 +28,9 @@ pub(crate) use cross_origin::CrossOrigin;
 pub(crate) use descriptors::connections_that_fit;
 pub(crate) use event_stream::EventStream;
 pub(crate) use json::json;
-pub(crate) use listener::{Listener, Shutdown};
+pub(crate) use listener::Listener;
 pub(crate) use negotiation::prefers_html;
 pub(crate) use problem::Problem;
 pub(crate) use reply::{Reply, Response, ResponseFuture, bytes, into_response, with_headers, without_body};
+pub(crate) use shutdown::Shutdown;
 pub(crate) use tls::{Certificates, Tls};

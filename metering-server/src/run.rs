@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::access::limits::Limits;
-use crate::admin::{self, AdminApp};
+use crate::admin::{self, AdminApp, Reload};
 use crate::api::app::{App, BillingSecret};
 use crate::api::openapi::Description;
 use crate::api::{self, Documents};
@@ -108,7 +108,12 @@ async fn run_until(
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
-            let parts = admin::assemble(&app, &store, &config, &reloader);
+            let reloader = Arc::clone(&reloader);
+            let reload = Reload::by(move || {
+                let reloader = Arc::clone(&reloader);
+                Box::pin(async move { reloader.reload().await })
+            });
+            let parts = admin::assemble(&app, &store, &config, reload);
             let parts = parts.map_err(|error| RunError::Setup(Box::new(error)))?;
             Some((listener, Arc::new(Current::new(parts))))
         }

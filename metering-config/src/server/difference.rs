@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
+use crate::server::values::flatten;
 use crate::server::{Loaded, MASK};
 
 impl Loaded {
@@ -40,16 +41,5 @@ impl Loaded {
         let mut values = BTreeMap::new();
         flatten("", Table::try_from(&self.config)?, &mut values);
         Ok(values)
-    }
-}
-
-/// The values of a table by their keys, with those of the tables in it.
-pub(super) fn flatten(prefix: &str, table: Table, values: &mut BTreeMap<String, Value>) {
-    for (key, value) in table {
-        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
-        match value {
-            Value::Table(table) => flatten(&key, table, values),
-            value => drop(values.insert(key, value)),
-        }
     }
 }

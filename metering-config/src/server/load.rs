@@ -12,7 +12,7 @@ use sha3::{Digest, Sha3_256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::server::difference::flatten;
+use crate::server::values::flatten;
 use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface};
 use crate::{ConfigError, Sources};
 

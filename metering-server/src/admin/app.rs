@@ -9,18 +9,18 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::reload::Reload;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
-use crate::run::Reloader;
 
 /// The parts of a server that operators use.
 #[derive(Debug)]
 pub(crate) struct AdminApp {
     pub(super) app: Arc<App>,
     pub(super) administration: Administration,
-    pub(super) reloader: Arc<Reloader>,
+    pub(super) reload: Reload,
     pub(super) sessions: Arc<Sessions>,
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
@@ -43,14 +43,14 @@ impl AdminApp {
         store: Arc<dyn FullStore>,
         config: &Config,
         openapi: Document,
-        reloader: Arc<Reloader>,
+        reload: Reload,
     ) -> Self {
         let chains = config.chains.iter().map(|(section, chain)| (section.clone(), chain.chain(section)));
         Self {
             administration: Administration::new(store)
                 .with_clock(Arc::clone(&app.clock))
                 .with_catalogue(Arc::new(app.service.catalogue().clone())),
-            reloader,
+            reload,
             sessions: Arc::default(),
             chains: chains.collect(),
             brand: config.brand.name.as_str().to_owned(),
@@ -70,7 +70,7 @@ impl AdminApp {
         Self {
             administration: self.administration.clone().with_catalogue(Arc::new(app.service.catalogue().clone())),
             app,
-            reloader: Arc::clone(&self.reloader),
+            reload: self.reload.clone(),
             sessions: Arc::clone(&self.sessions),
             chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),

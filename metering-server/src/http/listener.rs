@@ -18,14 +18,13 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio_util::sync::CancellationToken;
 
 use crate::config::{HttpConfig, TrustedProxies};
 use crate::http::client_stream::ClientStream;
 use crate::http::connections::{ConnectionPermit, Connections};
 use crate::http::multiplexed::Multiplexed;
 use crate::http::tls::{self, Tls};
-use crate::http::{ClientAddress, Connection, Response};
+use crate::http::{ClientAddress, Connection, Response, Shutdown};
 
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -37,9 +36,6 @@ const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration:
 /// nothing would go unnoticed, and a slow client would free buffer space in steps further apart than the write timeout.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_MAX_BYTES: u32 = 64 * 1024;
-
-/// Tells all parts of the server to stop.
-pub(crate) type Shutdown = CancellationToken;
 
 /// A bound address with its limits and timeouts.
 #[derive(Debug)]
@@ -196,7 +192,7 @@ impl Protocols {
         connection: Connection,
         handler: H,
         watcher: Watcher,
-        shutdown: CancellationToken,
+        shutdown: Shutdown,
     ) -> BoxFuture<'static, hyper::Result<()>>
     where
         H: Fn(Request<Incoming>, Connection) -> F + Send + 'static,

@@ -43,7 +43,7 @@ fn rehearsal_of_charged_requests_is_exact_beside_the_server() {
     // path, calls, price in base calls
     let requests = [
         ("/mpp/ethPrice", 4, 5),
-        ("/mpp/timeSeries/0xaa/0xbb/0/60", 1, 5),
+        ("/mpp/timeSeries/0xaa/0xbb/1/60", 1, 5),
         ("/mpp/timeSeries/0xaa/0xbb/601/60", 1, 10),
         ("/mpp/pool/0xaa/metadata", 2, 1),
     ];
