@@ -16,6 +16,7 @@ mod plans;
 mod problem;
 mod refills;
 mod reload;
+mod reload_handle;
 mod reports;
 mod requests;
 mod routes;
@@ -40,7 +41,7 @@ use crate::http::{
 };
 
 pub(crate) use app::AdminApp;
-pub(crate) use reload::Reload;
+pub(crate) use reload_handle::Reload;
 use routes::ENDPOINTS;
 
 /// The largest body.

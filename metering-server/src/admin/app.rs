@@ -9,7 +9,7 @@ use metering_core::{FullStore, Timestamp};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::reload::Reload;
+use super::reload_handle::Reload;
 use super::sessions::Sessions;
 use crate::api::app::App;
 use crate::config::Config;

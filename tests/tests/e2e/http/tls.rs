@@ -43,7 +43,8 @@ fn both_versions_serve_the_api_and_charge_exactly() {
         let mut client = connect(&server, &files, version);
         let called = client.get("/mpp/ethPrice", Some(&account.api_key));
         assert_eq!((called.status, called.header("x-bds-credit-charged")), (200, "0.0006944444"), "{version:?}");
-        let signup = client.send(Method::POST, "/signup/initiate", None, r#"{"agent_name": "an agent"}"#).unwrap();
+        let signup = format!(r#"{{"agent_name": "agent", "email": "{version:?}@example.com"}}"#);
+        let signup = client.send(Method::POST, "/signup/initiate", None, &signup).unwrap();
         let url = format!("https://{}/verify", server.address());
         assert!(signup.text.contains(&url), "{version:?}: {}", signup.text);
         let tools = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}"#;

@@ -43,9 +43,17 @@ fn rehearsal_of_charged_requests_is_exact_beside_the_server() {
     // path, calls, price in base calls
     let requests = [
         ("/mpp/ethPrice", 4, 5),
-        ("/mpp/timeSeries/0xaa/0xbb/1/60", 1, 5),
-        ("/mpp/timeSeries/0xaa/0xbb/601/60", 1, 10),
-        ("/mpp/pool/0xaa/metadata", 2, 1),
+        (
+            "/mpp/timeSeries/0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/1/60",
+            1,
+            5,
+        ),
+        (
+            "/mpp/timeSeries/0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/601/60",
+            1,
+            10,
+        ),
+        ("/mpp/pool/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/metadata", 2, 1),
     ];
     for (path, calls, price) in requests {
         for _ in 0..calls {
