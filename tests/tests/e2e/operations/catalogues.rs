@@ -44,12 +44,12 @@ fn rehearsal_of_charged_requests_is_exact_beside_the_server() {
     let requests = [
         ("/mpp/ethPrice", 4, 5),
         (
-            "/mpp/timeSeries/0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/1/60",
+            "/mpp/timeSeries/0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/60/60",
             1,
             5,
         ),
         (
-            "/mpp/timeSeries/0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/601/60",
+            "/mpp/timeSeries/0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2/0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640/601/60",
             1,
             10,
         ),
