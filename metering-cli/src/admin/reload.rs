@@ -18,8 +18,8 @@ wrong, nothing changes. Keys that only a restart takes are listed. SIGHUP does t
 outcome.
 
 Examples:
-  metering admin --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\" reload
-  metering admin --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\" reload --json")]
+  metering admin reload --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\"
+  metering admin reload --server http://127.0.0.1:9090 --reason \"Ticket 311: new prices\" --json")]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
     format: Format,

@@ -7,6 +7,7 @@ mod configuration;
 mod database_tls;
 mod disk_faults;
 mod endpoints;
+mod monitoring;
 mod refills;
 mod reload;
 mod service_manager;

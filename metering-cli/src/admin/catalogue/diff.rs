@@ -23,7 +23,7 @@ names. Descriptions, parameters and examples are not compared. Routes are in ord
 Examples:
   metering admin catalogue diff new-routes.json --with routes.json
   metering admin catalogue diff new-routes.json --server https://admin.example.com
-  metering admin --config /etc/metering/metering.toml catalogue diff new-routes.json --json")]
+  metering admin catalogue diff new-routes.json --config /etc/metering/metering.toml --json")]
 pub(crate) struct DiffArgs {
     /// The new catalogue file.
     #[arg(value_name = "FILE")]

@@ -30,7 +30,7 @@ Their later usage still counts in the sums, although it would have been refused.
 Examples:
   metering admin catalogue rehearse new-routes.json --with routes.json --days 30
   metering admin catalogue rehearse new-routes.json --by account --top 50
-  metering admin --config /etc/metering/metering.toml catalogue rehearse new-routes.json --json")]
+  metering admin catalogue rehearse new-routes.json --config /etc/metering/metering.toml --json")]
 pub(crate) struct RehearseArgs {
     /// The new catalogue file.
     #[arg(value_name = "FILE")]
