@@ -84,6 +84,7 @@ pub mod paging;
 pub mod payment_races;
 pub mod payment_records;
 pub mod plans;
+pub mod prices;
 pub mod quote_amounts;
 pub mod quotes;
 pub mod races;

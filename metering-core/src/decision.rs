@@ -15,6 +15,7 @@ mod import;
 mod issued_key;
 mod key;
 mod operator;
+mod prices;
 mod quote;
 mod refill;
 mod revoke;
@@ -39,6 +40,7 @@ pub use issued_key::{
 };
 pub use key::{KeyChanges, KeyFacts, replace_key};
 pub use operator::{OperatorFacts, create_operator, revoke_operator};
+pub use prices::{cancel_prices, record_prices};
 pub use quote::{QuoteFacts, open_quote};
 pub use refill::{RefillChanges, RefillProgress, is_refill_due, refill_account};
 pub use revoke::revoke_account;

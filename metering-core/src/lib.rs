@@ -32,7 +32,7 @@
 //!   `metering-evm`; the example program `sell_a_plan` runs a whole purchase in memory. Free signups:
 //!   [`Service::initiate_signup`].
 //! - A backend of your own: [`Store`], which is enough to charge, then [`PaymentStore`], [`SignupStore`],
-//!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`] and [`ImportStore`];
+//!   [`OperatorStore`], [`RefillStore`], [`EventStore`], [`AuthorizationStore`], [`ImportStore`] and [`PriceStore`];
 //!   [`Tally`](charging::Tally) and [`backend`] do the arithmetic, and the feature `conformance` tests it.
 //!
 //! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
@@ -57,6 +57,7 @@ pub mod money;
 pub mod offers;
 pub mod operators;
 pub mod payments;
+pub mod prices;
 pub mod random;
 mod random_id;
 pub mod retry;
@@ -80,7 +81,7 @@ pub use random::{Randomness, SystemRandomness};
 pub use service::{Service, ServiceConfig};
 pub use store::{
     AuthorizationStore, EventStore, FullStore, ImportStore, KeyStore, MemoryStore, NewAccount, OperatorStore,
-    PaymentStore, RefillStore, SignupStore, Store, StoreError, backend,
+    PaymentStore, PriceStore, RefillStore, SignupStore, Store, StoreError, backend,
 };
 pub use usage::{ClientSource, UsageLine};
 

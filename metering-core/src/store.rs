@@ -3,8 +3,8 @@
 //! The contract has these parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
 //! sells plans on chains needs a [`PaymentStore`] too, one with free signups a [`SignupStore`], one that operators
 //! administer an [`OperatorStore`], one that refills accounts a [`RefillStore`], one that sends webhooks an
-//! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], and one that accounts of another
-//! service can move to an [`ImportStore`].
+//! [`EventStore`], one that accepts signed authorizations an [`AuthorizationStore`], one that accounts of another
+//! service can move to an [`ImportStore`], and one that records which catalogue was in force when a [`PriceStore`].
 //! [`decision`](crate::store::backend::decision) has the rules of every write.
 
 mod authorizations;
@@ -19,6 +19,7 @@ mod keys;
 pub(crate) mod memory;
 mod operators;
 mod payments;
+mod prices;
 mod refills;
 mod signups;
 
@@ -52,6 +53,7 @@ pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
     QuotePrecedence, SettlementChange,
 };
+pub use prices::PriceStore;
 
 /// Stores accounts, keys, money and usage.
 ///

@@ -28,6 +28,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0010_events.sql"),
     include_str!("migrations/0011_authorizations.sql"),
     include_str!("migrations/0012_hash_kinds.sql"),
+    include_str!("migrations/0013_prices.sql"),
 ];
 
 /// After this version's script, the program packs recent activity.

@@ -31,6 +31,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0012_events.sql")),
     |connection| run(connection, include_str!("migrations/0013_authorizations.sql")),
     |connection| run(connection, include_str!("migrations/0014_hash_kinds.sql")),
+    |connection| run(connection, include_str!("migrations/0015_prices.sql")),
 ];
 
 fn run(connection: &Connection, script: &str) -> Result<()> {

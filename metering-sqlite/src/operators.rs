@@ -1,5 +1,6 @@
-//! Operators, the audit log of what they did, and the report about the business.
+//! Operators, the audit log of what they did, price versions, and the report about the business.
 
 pub(crate) mod audit;
 pub(crate) mod operator;
+pub(crate) mod prices;
 pub(crate) mod report;

@@ -8,6 +8,7 @@ mod events;
 mod holds;
 mod imports;
 mod keys;
+mod prices;
 mod refills;
 
 /// Generates one test per contract of [`conformance`](crate::conformance), for a backend that has all traits of the
@@ -26,6 +27,7 @@ macro_rules! store_conformance {
         $crate::events_conformance!($fresh);
         $crate::authorizations_conformance!($fresh);
         $crate::imports_conformance!($fresh);
+        $crate::prices_conformance!($fresh);
         // What one trait writes and another one reads.
         $crate::conformance_tests! { $fresh;
             authorization_credits::credited_authorizations_are_told,

@@ -1,7 +1,7 @@
 //! All parts of the storage contract together.
 
 use crate::store::{
-    AuthorizationStore, EventStore, ImportStore, OperatorStore, PaymentStore, RefillStore, SignupStore,
+    AuthorizationStore, EventStore, ImportStore, OperatorStore, PaymentStore, PriceStore, RefillStore, SignupStore,
 };
 
 /// A store for everything that a service can offer. Every type that has all parts of the contract is one.
@@ -20,11 +20,11 @@ use crate::store::{
 /// # }
 /// ```
 pub trait FullStore:
-    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
+    PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore + PriceStore
 {
 }
 
 impl<S> FullStore for S where
-    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore
+    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore + PriceStore
 {
 }

@@ -29,6 +29,7 @@ mod operators;
 mod page;
 mod payment_state;
 mod payments;
+mod prices;
 mod refills;
 mod report;
 mod settlements;

@@ -30,6 +30,7 @@ use crate::payments::plan::Plan;
 use crate::payments::quote::Quote;
 use crate::payments::recipient::RecipientRecord;
 use crate::payments::recovery::Challenge;
+use crate::prices::PriceVersion;
 use crate::signups::link::EmailLink;
 use crate::signups::signup::SignupSession;
 use crate::usage::{DailyTotal, UsageLine};
@@ -87,6 +88,8 @@ pub enum Record {
     EmailLink(EmailLink),
     /// An operator.
     Operator(Operator),
+    /// A price version, and the text of its catalogue.
+    Price(Box<PriceVersion>, Arc<str>),
     /// An entry of the audit log.
     AuditEntry(Box<AuditEntry>),
     /// A key, without its secrets.
@@ -274,6 +277,7 @@ impl Record {
             Self::Solution(_) => Section::Solutions,
             Self::EmailLink(_) => Section::EmailLinks,
             Self::Operator(_) => Section::Operators,
+            Self::Price(..) => Section::Prices,
             Self::AuditEntry(_) => Section::AuditLog,
             Self::Key(_) => Section::Keys,
             Self::Secret(_) => Section::Secrets,
@@ -366,6 +370,7 @@ impl Record {
             Self::Solution(record) => format!("solution {record:?}"),
             Self::EmailLink(link) => format!("email link {:?} of {}", link.token, link.account),
             Self::Operator(operator) => format!("operator {}", operator.name),
+            Self::Price(version, _) => format!("price version {}", version.number),
             Self::AuditEntry(entry) => format!("audit entry {}", entry.id.0),
             Self::Key(record) => format!("key {} of {}", record.key.id, record.key.account),
             Self::Secret(record) => format!("secret {:?} of {}", record.hash, record.account),

@@ -53,6 +53,8 @@ pub enum Section {
     EmailLinks,
     /// Operators, by the bytes of their name.
     Operators,
+    /// Price versions, by number.
+    Prices,
     /// The audit log, in the order written.
     AuditLog,
     /// Keys, by account and number.
@@ -64,7 +66,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -90,6 +92,7 @@ impl Section {
         Self::Solutions,
         Self::EmailLinks,
         Self::Operators,
+        Self::Prices,
         Self::AuditLog,
         Self::Secrets,
     ];
@@ -122,6 +125,7 @@ impl Section {
             Self::Solutions => "solutions",
             Self::EmailLinks => "email_links",
             Self::Operators => "operators",
+            Self::Prices => "prices",
             Self::AuditLog => "audit_log",
             Self::Keys => "keys",
             Self::Secrets => "secrets",

@@ -182,9 +182,9 @@ async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -
         client.batch_execute(&format!("TRUNCATE {}", target_state::TABLES.join(", "))).await?;
     }
     if matches!(found, TargetState::Empty | TargetState::Unfinished) {
-        // A server that was started on this database by mistake has registered recipients and the operator's webhook,
-        // but nothing else.
-        client.batch_execute("TRUNCATE recipient; DELETE FROM webhook").await?;
+        // A server that was started on this database by mistake has registered recipients, the operator's webhook and
+        // its catalogue, but nothing else.
+        client.batch_execute("TRUNCATE recipient, price_version; DELETE FROM webhook").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
                    ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
         let now = SystemClock.now().unix_millis();
@@ -233,6 +233,7 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Solutions => access::solutions(write, records).await?,
         Section::EmailLinks => access::email_links(write, records).await?,
         Section::Operators => operators::operators(write, records).await?,
+        Section::Prices => operators::prices(write, records).await?,
         Section::AuditLog => operators::audit_log(write, records).await?,
         Section::Keys => keys::keys(write, records).await?,
         Section::Secrets => keys::secrets(write, records).await?,

@@ -29,6 +29,7 @@ use super::authorization_state::Authorizations;
 use super::event_state::EventState;
 use super::operator_state::OperatorState;
 use super::payment_state::PaymentState;
+use super::prices::PriceState;
 use super::signup_state::SignupState;
 
 /// All data of a store.
@@ -48,6 +49,7 @@ pub(super) struct State {
     pub(super) signups: SignupState,
     pub(super) operators: OperatorState,
     pub(super) events: EventState,
+    pub(super) prices: PriceState,
     pub(super) refill: Option<Refill>,
     pub(super) refill_progress: Option<RefillProgress>,
     /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher

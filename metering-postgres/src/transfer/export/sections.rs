@@ -20,7 +20,7 @@ use crate::error::{Result, corrupt};
 use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
-use crate::operators::{audit, operator};
+use crate::operators::{audit, operator, prices};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
@@ -156,6 +156,12 @@ fn rest(section: Section) -> Source {
         Section::Operators => Source::new(operator::COLUMNS, "operator", &["name COLLATE \"C\""], |row| {
             Ok(Record::Operator(operator::operator(row)?))
         }),
+        Section::Prices => {
+            Source::new(format!("{}, catalogue", prices::COLUMNS), "price_version", &["number"], |row| {
+                let catalogue: String = row.try_get(6)?;
+                Ok(Record::Price(Box::new(prices::version(row)?), catalogue.into()))
+            })
+        }
         Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
             Ok(Record::AuditEntry(Box::new(audit::entry(row)?)))
         }),

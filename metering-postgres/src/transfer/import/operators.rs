@@ -1,4 +1,4 @@
-//! Imports operators and the audit log.
+//! Imports operators, price versions and the audit log.
 
 use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, Operator};
 use metering_core::transfer::Record;
@@ -10,6 +10,10 @@ use crate::transactions::serialized::SerializedWrite;
 
 const OPERATORS: &str = "INSERT INTO operator (name, role, token, created_at, revoked_at) \
      SELECT * FROM unnest($1::TEXT[], $2::TEXT[], $3::BYTEA[], $4::BIGINT[], $5::BIGINT[])";
+
+const PRICES: &str = "INSERT INTO price_version \
+     (number, hash, since, recorded_at, applied_by, cancelled_at, catalogue) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BYTEA[], $3::BIGINT[], $4::BIGINT[], $5::TEXT[], $6::BIGINT[], $7::TEXT[])";
 
 const ENTRIES: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request, before) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TEXT[], \
@@ -29,6 +33,28 @@ pub(super) async fn operators(write: &SerializedWrite<'_>, records: &[Record]) -
             &column!(records, operator => operator.token.as_bytes().as_slice()),
             &column!(records, operator => operator.created_at.unix_millis()),
             &column!(records, operator => operator.revoked_at.map(|at| at.unix_millis())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn prices(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let prices = records.iter().filter_map(|record| match record {
+        Record::Price(version, catalogue) => Some((version, catalogue)),
+        _ => None,
+    });
+    let records: Vec<_> = prices.collect();
+    execute(
+        write.client(),
+        PRICES,
+        &[
+            &column!(records, (version, _) => i64::from(version.number.0)),
+            &column!(records, (version, _) => version.hash.as_bytes().as_slice()),
+            &column!(records, (version, _) => version.since.unix_millis()),
+            &column!(records, (version, _) => version.recorded_at.unix_millis()),
+            &column!(records, (version, _) => version.applied_by.as_ref().map(ToString::to_string)),
+            &column!(records, (version, _) => version.cancelled_at.map(|at| at.unix_millis())),
+            &column!(records, (_, catalogue) => &***catalogue),
         ],
     )
     .await

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 31] = [
+pub(super) const TABLES: [&str; 32] = [
     "account",
     "meter",
     "api_key",
@@ -35,6 +35,7 @@ pub(super) const TABLES: [&str; 31] = [
     "event",
     "delivery",
     "operator",
+    "price_version",
     "audit_entry",
     "audit_outcome",
 ];
@@ -52,8 +53,12 @@ pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result
     for table in TABLES {
         // A look at a schema of an earlier version finds no table that came later.
         let is_there = exists(client, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[&table]).await?;
-        // The operator's own webhook is set by any server that starts on the database.
-        let of_store = if table == "webhook" { "WHERE account IS NOT NULL" } else { "" };
+        // Any server that starts on the database sets the operator's own webhook, and records its catalogue.
+        let of_store = match table {
+            "webhook" => "WHERE account IS NOT NULL",
+            "price_version" => "WHERE applied_by IS NOT NULL",
+            _ => "",
+        };
         if is_there && exists(client, &format!("SELECT 1 FROM {table} {of_store} LIMIT 1"), &[]).await? {
             return Ok(TargetState::Occupied(format!("its table {table} has rows")));
         }

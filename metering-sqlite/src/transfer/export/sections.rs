@@ -22,7 +22,7 @@ use crate::events::progress;
 use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
-use crate::operators::{audit, operator};
+use crate::operators::{audit, operator, prices};
 use crate::payments::{plans, quotes, recipients, records, unreadable};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::signups::{links, sessions};
@@ -225,6 +225,12 @@ fn rest(section: Section) -> Source {
         Section::Operators => Source::new(operator::COLUMNS, "operator", &["name"], |row| {
             Ok(operator::operator(row)?.map(Record::Operator))
         }),
+        Section::Prices => {
+            Source::new(format!("{}, catalogue", prices::COLUMNS), "price_version", &["number"], |row| {
+                let catalogue: String = row.get(6)?;
+                Ok(prices::version(row)?.map(|version| Record::Price(Box::new(version), catalogue.into())))
+            })
+        }
         Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
             Ok(audit::entry(row)?.map(|entry| Record::AuditEntry(Box::new(entry))))
         }),

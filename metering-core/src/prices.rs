@@ -1,0 +1,11 @@
+//! Price versions: the catalogues that were, are or will be in force, so that a past charge can be traced to its price
+//! list, and all nodes of a store switch to a new one at the same time.
+//!
+//! A version comes from the file that a server's configuration names, or was applied by an operator for a time. Once an
+//! applied version is in force, the store decides what all nodes serve, and files are no longer taken.
+
+mod history;
+mod version;
+
+pub use history::PriceHistory;
+pub use version::{CatalogueHash, NewPriceVersion, PriceNumber, PriceRecorded, PriceVersion};
