@@ -13,6 +13,7 @@ mod keys;
 mod operators;
 pub mod payments;
 mod plans;
+mod prices;
 mod refills;
 mod rehearsal;
 mod reports;
@@ -31,6 +32,7 @@ use crate::store::FullStore;
 pub use action::Action;
 pub use catalogue::{check_catalogue, compare_catalogues};
 pub use error::AdminError;
+pub use prices::SWITCH_LEAD;
 
 /// The use cases of operators on a store.
 ///

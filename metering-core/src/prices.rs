@@ -5,7 +5,9 @@
 //! applied version is in force, the store decides what all nodes serve, and files are no longer taken.
 
 mod history;
+pub(crate) mod number;
 mod version;
 
 pub use history::PriceHistory;
-pub use version::{CatalogueHash, NewPriceVersion, PriceNumber, PriceRecorded, PriceVersion};
+pub use number::PriceNumber;
+pub use version::{CatalogueHash, NewPriceVersion, PriceRecorded, PriceVersion};

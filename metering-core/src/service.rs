@@ -19,6 +19,7 @@ mod offers;
 mod payments;
 mod position;
 mod presented;
+mod prices;
 mod quotes;
 mod receipts;
 mod recipients;
@@ -122,6 +123,7 @@ pub struct Service {
     own_templates: Arc<templates::OwnTemplates>,
     in_flight: InFlight,
     shop: Option<Arc<offers::Shop>>,
+    prices: prices::Prices,
 }
 
 impl fmt::Debug for Service {
@@ -205,6 +207,7 @@ impl Service {
             own_templates: Arc::default(),
             in_flight: InFlight::default(),
             shop: None,
+            prices: prices::Prices::default(),
         }
     }
 
@@ -248,6 +251,7 @@ impl Service {
             own_templates: Arc::clone(&self.own_templates),
             in_flight: self.in_flight.clone(),
             shop: self.shop.clone(),
+            prices: self.prices.clone(),
         }
     }
 

@@ -67,8 +67,9 @@ pub use email::{
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
 pub use headers::{
-    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, REQUEST_ID_HEADER, SOURCE_HEADER,
-    metered_headers, rate_headers, refunded_headers, settled_headers, settled_trailers,
+    BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
+    REQUEST_ID_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers, settled_headers,
+    settled_trailers,
 };
 pub use holds::{
     CaptureRequest, HoldFieldNames, HoldFields, HoldRequest, HoldResponse, ReleaseRequest, RequestDocument,

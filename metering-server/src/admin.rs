@@ -13,6 +13,7 @@ mod openapi;
 mod operators;
 mod payments;
 mod plans;
+mod prices;
 mod problem;
 mod refills;
 mod reload;
@@ -109,7 +110,7 @@ where
         let message = "Nothing is at this path; see /admin/openapi.json, or /console in a browser.";
         return Problem::new(ErrorCode::NotFound, message).into_reply();
     }
-    let most = if path == plans::CHECK { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
+    let most = if [plans::CHECK, prices::APPLY].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
     let body = match read_capped(body, most, app.body_timeout).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),

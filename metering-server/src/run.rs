@@ -1,9 +1,11 @@
 //! Assembles the server's parts, serves, and shuts down in order.
 
+mod assembly;
 mod catalogue;
 mod current;
 mod ending;
 mod listen;
+mod prices;
 mod reload;
 mod settings;
 
@@ -16,30 +18,23 @@ use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
 use metering_core::events::Wake;
-use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service, SystemClock};
+use metering_core::{Clock, FullStore, SystemClock};
 use metering_evm::ChainConfig;
-use metering_sample::SampleFeed;
 use tokio::task::JoinHandle;
-use url::Url;
 
-use crate::access::limits::Limits;
 use crate::admin::{self, AdminApp, Reload};
-use crate::api::app::{App, BillingSecret};
-use crate::api::openapi::Description;
-use crate::api::{self, Documents};
-use crate::chains::progress::ChainProgress;
+use crate::api::app::App;
+use crate::api;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::Front;
-use crate::gateway::{self, Gateway, HttpUpstream, Source};
+use crate::gateway;
 use crate::http::{ResponseFuture, Shutdown, Tls};
-use crate::mail::{self, MailTask};
+use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
 use crate::operations::metrics::RequestTimes;
-use crate::operations::{maintenance, metrics, refills, service_manager};
-use crate::pages::Pages;
+use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
-use crate::signups::bot::BotChallenge;
 use crate::webhooks::{self, Delivering};
 
 pub(crate) use catalogue::{catalogue, conflict};
@@ -103,7 +98,9 @@ async fn run_until(
     let wake = Wake::default();
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
     let delivering = delivering.await.map_err(RunError::Setup)?;
-    let (mut app, mail, unread) = assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, wake)?;
+    let priced = prices::at_start(&*store, &*clock, catalogue(&config)?, &config).await?;
+    let (mut app, mail, unread) =
+        assembly::assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address, priced, wake)?;
     app.courier = delivering.as_ref().map(Delivering::stats);
     let app = Arc::new(app);
     let admin = match admin {
@@ -134,6 +131,7 @@ async fn run_until(
     };
     check_clock(&app).await;
     let (limits, metrics, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
+    let parts_store = Arc::clone(&store);
     let store_lost = maintenance::watch_store(Arc::clone(&store) as _);
     let idle_state = (limits, app.bot_challenge.clone());
     let refilling = {
@@ -154,7 +152,10 @@ async fn run_until(
         mcp: mcp.clone(),
         letterhead,
         tls: tls.clone(),
+        store: Arc::clone(&parts_store),
+        clock: Arc::clone(&app.clock),
     });
+    let pricing = tokio::spawn(prices::follow(Arc::clone(&reloader), shutdown.clone()));
     let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
@@ -190,6 +191,7 @@ async fn run_until(
         Some(serving),
         administering,
         Some(reloading),
+        Some(pricing),
         certificates,
         sessions,
         Some(watch),
@@ -271,69 +273,6 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
     tokio::spawn(async move { mcp.watch(interval).await })
 }
 
-fn assemble(
-    config: &Config,
-    store: Arc<dyn FullStore>,
-    readers: Readers,
-    clock: Arc<dyn Clock>,
-    address: SocketAddr,
-    wake: Wake,
-) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
-    let catalogue = Arc::new(catalogue(config)?);
-    let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let documents = documents(config, &catalogue)?;
-    let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
-    let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
-    let urls = settings::Urls::new(config, address);
-    let service = settings::service(config, &urls);
-    let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
-    let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
-    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
-    let service = service.with_webhooks(Arc::clone(&store) as _, settings::webhooks(config, wake.clone()));
-    let service = service.with_billing(settings::billing(config));
-    let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
-    let offers = pay::prepare(config, &readers, urls.public(), Arc::clone(&limits) as _);
-    let (service, unread) = match offers.map_err(|error| RunError::Setup(Box::new(error)))? {
-        Some((settings, unread)) => (service.with_offers(Arc::clone(&store) as _, settings), Some(unread)),
-        None => (service, None),
-    };
-    let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
-    let (outbox, mail) = mailer.unzip();
-    let signup = settings::signup(config, &urls, &bot_challenge);
-    let signup = mail::settings(config, outbox.as_ref(), signup);
-    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
-    let source = source(config, Arc::clone(&clock))?;
-    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
-    let app = App {
-        service,
-        gateway: Arc::new(gateway),
-        meter,
-        store,
-        limits,
-        billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
-        metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
-        metrics_here: config.admin_listen.is_none(),
-        documents: Arc::new(documents),
-        clock,
-        clock_watch: Arc::default(),
-        readiness: Arc::default(),
-        gas: Arc::default(),
-        progress: Arc::new(ChainProgress::new(config.payments.stalled_after.duration())),
-        readers,
-        bot_challenge,
-        courier: None,
-        wake_courier: wake,
-        pages: Arc::new(pages),
-    };
-    Ok((app, mail, unread))
-}
-
-/// What describes the service to programs.
-fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
-    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
-    documents.map_err(|error| RunError::Setup(Box::new(error)))
-}
-
 /// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.
 fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<JoinHandle<()>> {
     let watched =
@@ -348,15 +287,6 @@ fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<Joi
     let settle =
         |chain_id: &u64| tokio::spawn(chains::settle(Arc::clone(&app.service), *chain_id, interval, shutdown.clone()));
     watched.map(start).chain(app.readers.keys().map(settle)).collect()
-}
-
-fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
-    let Some(url) = &config.upstream else {
-        return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
-    };
-    let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let upstream = HttpUpstream::new(&url, &config.gateway).map_err(|error| RunError::Setup(Box::new(error)))?;
-    Ok(Source::Http(upstream))
 }
 
 /// Routes MCP paths to the MCP server and everything else to the front.

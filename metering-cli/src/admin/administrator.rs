@@ -11,15 +11,17 @@ use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
+use metering_core::prices::PriceNumber;
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
-    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, ReloadDocument, VerificationDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, PriceVersionDocument, PriceVersionsDocument,
+    ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
     DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest, UsageSummary, WebhooksDocument,
 };
-use metering_core::{AccountId, ApiKey, Credits};
+use metering_core::{AccountId, ApiKey, Credits, Timestamp};
 
 use super::payments::chains::Chains;
 use crate::failure::Failure;
@@ -86,6 +88,14 @@ pub(super) trait Administrator: Send + Sync {
     /// How accounts are refilled; `None` if they are not.
     async fn refill(&self) -> Result<Option<Refill>, Failure>;
     async fn set_refill(&self, refill: Option<Refill>) -> Result<(), Failure>;
+    /// All price versions, newest first.
+    async fn price_versions(&self) -> Result<PriceVersionsDocument, Failure>;
+    /// The text of a version's catalogue.
+    async fn price_catalogue(&self, number: PriceNumber) -> Result<String, Failure>;
+    /// Has all nodes serve a catalogue from a time on.
+    async fn apply_catalogue(&self, catalogue: &str, at: Option<Timestamp>) -> Result<PriceVersionDocument, Failure>;
+    /// Cancels a version that has not taken effect.
+    async fn cancel_catalogue(&self, number: PriceNumber) -> Result<PriceVersionDocument, Failure>;
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure>;
     async fn create_operator(
         &self,

@@ -1,9 +1,13 @@
-//! `metering admin catalogue`: checks a catalogue file, and shows what it would change, before it is served.
+//! `metering admin catalogue`: checks a catalogue file, shows what it would change, and applies it on all nodes.
 
+mod apply;
+mod cancel;
 mod check;
 mod diff;
 mod rehearse;
+mod show;
 mod source;
+mod versions;
 
 use std::io::Write;
 
@@ -12,7 +16,7 @@ use clap::{Args, Subcommand};
 use super::session::Session;
 use crate::failure::Failure;
 
-/// Check a catalogue file, and see what it would change, before a server serves it. Changes nothing.
+/// Check a catalogue file, see what it would change, and apply it on all nodes at a time.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -30,6 +34,10 @@ enum Command {
     Check(check::CheckArgs),
     Diff(diff::DiffArgs),
     Rehearse(rehearse::RehearseArgs),
+    Apply(apply::ApplyArgs),
+    Versions(versions::VersionsArgs),
+    Show(show::ShowArgs),
+    Cancel(cancel::CancelArgs),
 }
 
 impl CatalogueArgs {
@@ -38,6 +46,10 @@ impl CatalogueArgs {
             Command::Check(args) => args.run(session, out).await,
             Command::Diff(args) => args.run(session, out).await,
             Command::Rehearse(args) => args.run(session, out).await,
+            Command::Apply(args) => args.run(session, out).await,
+            Command::Versions(args) => args.run(session, out).await,
+            Command::Show(args) => args.run(session, out).await,
+            Command::Cancel(args) => args.run(session, out).await,
         }
     }
 }

@@ -217,6 +217,7 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         address: None,
         in_flight: None,
         hold: None,
+        price_version: None,
     })
 }
 

@@ -39,6 +39,12 @@ impl Action {
         Ok(Self { actor, reason: one_line("reason", reason)? })
     }
 
+    /// Who.
+    #[must_use]
+    pub const fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
     /// Why.
     #[must_use]
     pub fn reason(&self) -> &str {

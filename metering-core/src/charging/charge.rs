@@ -16,6 +16,7 @@ use crate::charging::request_id::RequestId;
 use crate::clock::{Day, Timestamp};
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
+use crate::prices::number::PriceNumber;
 use crate::usage::{ClientSource, UsageLine};
 
 /// A request to charge.
@@ -51,6 +52,8 @@ pub struct Charge {
     pub in_flight: Option<InFlight>,
     /// Set if the price is the most that the request may cost: it is held, and captured when the cost is known.
     pub hold: Option<HoldTerms>,
+    /// The version of the price list that the price is from, for the receipt.
+    pub price_version: Option<PriceNumber>,
 }
 
 impl Charge {
@@ -61,8 +64,18 @@ impl Charge {
         let route_template: Arc<str> = template.into();
         let request_path = Arc::clone(&route_template);
         let line = UsageLine { route_template, http_method: method.into(), source: ClientSource::Direct };
-        let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-        Self { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold }
+        Self {
+            key: key.hash(),
+            price,
+            line,
+            request_path,
+            request_id: None,
+            delivery: None,
+            address: None,
+            in_flight: None,
+            hold: None,
+            price_version: None,
+        }
     }
 }
 
@@ -170,6 +183,8 @@ pub struct Receipt {
     pub delivery: Option<Attempt>,
     /// Counts the request as under way, for a key with a limit on that.
     pub slot: Option<Slot>,
+    /// The version of the price list that the charge is from. Not known for a repeated result.
+    pub price_version: Option<PriceNumber>,
 }
 
 /// Records that a response to a request with an idempotency key was passed on: the key is used up.

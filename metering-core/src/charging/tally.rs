@@ -128,7 +128,7 @@ where
             Some(Ok(slot)) => slot,
             None => None,
         };
-        let Charge { price, line: of, request_path, request_id, delivery, hold, .. } = charge;
+        let Charge { price, line: of, request_path, request_id, delivery, hold, price_version, .. } = charge;
         let of_account = touched.state.rate_status(self.now);
         let mut receipt = Receipt {
             account: touched.id.clone(),
@@ -143,6 +143,7 @@ where
             repeated: earlier.is_some(),
             delivery: None,
             slot,
+            price_version: price_version.filter(|_| earlier.is_none()),
         };
         let mut delivery = delivery.map(|terms| (terms, Delivery::first(terms, self.now)));
         if let Some(earlier) = earlier {
@@ -154,6 +155,7 @@ where
                 Ok(Repeat::Anew(attempt)) => {
                     delivery = delivery.zip(attempt).map(|((terms, _), attempt)| (terms, attempt));
                     receipt.repeated = false;
+                    receipt.price_version = price_version;
                 }
             }
         }

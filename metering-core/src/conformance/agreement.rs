@@ -255,6 +255,7 @@ impl Pair {
             address: None,
             in_flight: None,
             hold: None,
+            price_version: None,
         }
     }
 

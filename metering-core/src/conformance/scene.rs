@@ -115,6 +115,7 @@ pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        price_version: None,
     }
 }
 

@@ -71,7 +71,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::prices::version::{NewPriceVersion, PriceNumber};
+    use crate::prices::number::PriceNumber;
+    use crate::prices::version::NewPriceVersion;
 
     const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
     const HOUR: Duration = Duration::from_secs(3_600);

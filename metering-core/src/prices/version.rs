@@ -7,30 +7,7 @@ use sha3::{Digest, Sha3_256};
 
 use crate::clock::Timestamp;
 use crate::operators::audit::Actor;
-
-/// The number of a price version: 1 for a store's first one, and without gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PriceNumber(pub u32);
-
-impl PriceNumber {
-    /// The number of the first version.
-    pub const FIRST: Self = Self(1);
-
-    /// The number after this one.
-    ///
-    /// # Panics
-    /// After 4,294,967,295 versions.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        Self(self.0.checked_add(1).expect("a store has fewer than 2^32 price versions"))
-    }
-}
-
-impl fmt::Display for PriceNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+use crate::prices::number::PriceNumber;
 
 /// The SHA3-256 of a catalogue's text, byte by byte as it was read (FIPS 202).
 ///

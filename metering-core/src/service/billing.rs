@@ -207,7 +207,8 @@ impl Service {
         let line = self.bounded_line(key, template, described.method, source).await;
         let request_path = kept_path(&described.path);
         let (delivery, in_flight) = (None, None);
-        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery, address, in_flight, hold })
+        let (key, price_version) = (key.hash(), self.price_version());
+        Ok(Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold, price_version })
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.

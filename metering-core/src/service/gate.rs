@@ -233,7 +233,9 @@ impl<'s> Found<'s, '_> {
         let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
         let request_path = kept_path(path.as_str());
         let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
-        let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold };
+        let price_version = service.price_version();
+        let charge =
+            Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold, price_version };
         let mut receipt = service.charge(charge).await?;
         if is_of_proxy {
             // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.

@@ -66,7 +66,8 @@ impl Service {
     pub async fn usage_summary(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
         let report = self.report(caller, days).await?;
         let keys = self.key_labels(&report.account.id).await?;
-        UsageSummary::new(report, &keys, days).ok_or(Error::Internal)
+        let prices = self.price_history(days).await?;
+        UsageSummary::new(report, &keys, &prices, days).ok_or(Error::Internal)
     }
 
     /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes (1 to 1000) that cost most.

@@ -8,6 +8,7 @@ mod keys;
 mod operators;
 mod payments;
 mod plans;
+mod prices;
 mod refills;
 mod rehearsal;
 mod reload;
@@ -27,6 +28,7 @@ pub use operators::{
 };
 pub use payments::AssignRequest;
 pub use plans::{CatalogueCheckDocument, PlanRequest, PlanRow, PlansDocument, RouteChange};
+pub use prices::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocument};
 pub use refills::{RefillDocument, RefillRequest, RefillRow};
 pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
 pub use reload::ReloadDocument;

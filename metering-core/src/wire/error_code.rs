@@ -162,6 +162,8 @@ pub enum ErrorCode {
     ClockSkew,
     /// A watched chain makes no progress.
     ChainStalled,
+    /// A price version is in force that this server cannot serve.
+    CatalogueUnusable,
     /// The bot challenge cannot be checked at the moment.
     ChallengeUnavailable,
     /// The upstream took too long.
@@ -170,7 +172,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 80] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -248,6 +250,7 @@ impl ErrorCode {
         Self::ChainUnreachable,
         Self::ClockSkew,
         Self::ChainStalled,
+        Self::CatalogueUnusable,
         Self::ChallengeUnavailable,
         Self::UpstreamTimeout,
     ];
@@ -332,6 +335,7 @@ impl ErrorCode {
             Self::ChainUnreachable => ("chain_unreachable", 503),
             Self::ClockSkew => ("clock_skew", 503),
             Self::ChainStalled => ("chain_stalled", 503),
+            Self::CatalogueUnusable => ("catalogue_unusable", 503),
             Self::ChallengeUnavailable => ("challenge_unavailable", 503),
             Self::UpstreamTimeout => ("upstream_timeout", 504),
         }

@@ -20,11 +20,13 @@ pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 
 /// What is held for a request whose cost is not known yet, in credits.
 pub const HELD_HEADER: &str = "x-bds-credit-held";
+/// The number of the price version that the charge is from.
+pub const PRICE_VERSION_HEADER: &str = "x-bds-price-version";
 /// The id of a request whose credits are or were held, for `GET /requests/{id}`.
 pub const REQUEST_ID_HEADER: &str = "x-bds-request-id";
 
 /// How many headers a metered response gets, at most.
-const HEADERS: usize = 5;
+const HEADERS: usize = 6;
 
 /// The headers of the response to an accepted request: what was charged, or what is held.
 ///
@@ -48,11 +50,17 @@ const HEADERS: usize = 5;
 /// ```
 #[must_use]
 pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
-    let Some(held) = receipt.hold else { return money_headers(&receipt.rate, receipt.balance, receipt.charged) };
-    let mut headers = rate_headers(&receipt.rate);
-    headers.push((BALANCE_HEADER, receipt.balance.to_string()));
-    headers.push((HELD_HEADER, held.amount.to_string()));
-    headers.push((REQUEST_ID_HEADER, held.id.to_string()));
+    let mut headers = match receipt.hold {
+        None => money_headers(&receipt.rate, receipt.balance, receipt.charged),
+        Some(held) => {
+            let mut headers = rate_headers(&receipt.rate);
+            headers.push((BALANCE_HEADER, receipt.balance.to_string()));
+            headers.push((HELD_HEADER, held.amount.to_string()));
+            headers.push((REQUEST_ID_HEADER, held.id.to_string()));
+            headers
+        }
+    };
+    headers.extend(receipt.price_version.map(|number| (PRICE_VERSION_HEADER, number.to_string())));
     headers
 }
 

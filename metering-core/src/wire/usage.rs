@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::account::AccountId;
 use crate::money::credits::{Credits, printed};
+use crate::prices::PriceHistory;
 use crate::usage::{Activity, DayUsage, EndpointUsage, KeyLabels, KeyTotal, UsageReport};
 
 /// The response to `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
@@ -84,6 +85,9 @@ pub struct DayEntry {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
+    /// The numbers of the price versions in force on that day, in the order in which they took effect.
+    #[serde(default)]
+    pub price_versions: Vec<u32>,
 }
 
 /// One route.
@@ -167,7 +171,7 @@ impl UsageSummary {
     ///
     /// Returns `None` when a sum overflows, which cannot happen in a verified store.
     #[must_use]
-    pub fn new(report: UsageReport, keys: &KeyLabels, window_days: u32) -> Option<Self> {
+    pub fn new(report: UsageReport, keys: &KeyLabels, prices: &PriceHistory, window_days: u32) -> Option<Self> {
         let totals = UsageTotals::of(&report)?;
         let account = report.account;
         Some(Self {
@@ -178,7 +182,7 @@ impl UsageSummary {
             total_credits_used: account.totals.used,
             window_days,
             totals,
-            by_day: report.by_day.iter().map(DayEntry::from).collect(),
+            by_day: report.by_day.iter().map(|usage| DayEntry::new(usage, prices)).collect(),
             by_endpoint: report.by_endpoint.iter().map(EndpointEntry::from).collect(),
             by_key: report.by_key.iter().map(|total| KeyEntry::new(*total, keys)).collect(),
         })
@@ -216,10 +220,11 @@ impl KeyEntry {
     }
 }
 
-impl From<&DayUsage> for DayEntry {
-    fn from(usage: &DayUsage) -> Self {
-        let DayUsage { day, usage_events, credits_used } = usage;
-        Self { day: day.to_string(), usage_events: *usage_events, credits_used: *credits_used }
+impl DayEntry {
+    fn new(usage: &DayUsage, prices: &PriceHistory) -> Self {
+        let DayUsage { day, usage_events, credits_used } = *usage;
+        let price_versions = prices.on_day(day).into_iter().map(|version| version.number.0).collect();
+        Self { day: day.to_string(), usage_events, credits_used, price_versions }
     }
 }
 

@@ -28,8 +28,20 @@ fn charge(number: u8, route: &str) -> Posting {
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let (key, price) = (account(number).1, Credits::BASE_CALL);
     let request_path = route.into();
-    let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-    Posting::Charge(Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold })
+    let (request_id, delivery, address) = (None, None, None);
+    let (in_flight, hold, price_version) = (None, None, None);
+    Posting::Charge(Charge {
+        key,
+        price,
+        line,
+        request_path,
+        request_id,
+        delivery,
+        address,
+        in_flight,
+        hold,
+        price_version,
+    })
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {

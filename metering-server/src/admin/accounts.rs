@@ -100,7 +100,9 @@ pub(super) async fn account_usage(app: &AdminApp, request: Request) -> Result<Re
     let id = id(&request)?;
     let report = app.administration.usage(&id, days).await?;
     let keys = app.administration.key_labels(&id).await?;
-    Ok(json(StatusCode::OK, &UsageSummary::new(report, &keys, days).ok_or_else(Problem::internal)?))
+    let prices = app.administration.price_history(days).await?;
+    let summary = UsageSummary::new(report, &keys, &prices, days).ok_or_else(Problem::internal)?;
+    Ok(json(StatusCode::OK, &summary))
 }
 
 /// The recent activity of an account, newest first

@@ -113,7 +113,8 @@ pub(super) async fn catalogue(app: &AdminApp, request: Request) -> Result<Reply,
 
 /// Check a catalogue, and compare its prices with those that are served
 ///
-/// Changes nothing: a catalogue takes effect when its file is in place and the server reloads its configuration.
+/// Changes nothing: a catalogue takes effect when it is applied, or when its file is in place and the server reloads its
+/// configuration.
 #[utoipa::path(post, path = "/admin/catalogue/check", tag = "catalogue", security(("operator" = [])),
     request_body(content = String, description = "The text of a catalogue file", content_type = "application/json"), responses(
     (status = 200, description = "Whether it is valid, and what would change", body = CatalogueCheckDocument),

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::app::AdminApp;
 use super::{
-    accounts, audit, documents, health, keys, operators, payments, plans, refills, reload, reports, requests, session,
-    webhooks,
+    accounts, audit, documents, health, keys, operators, payments, plans, prices, refills, reload, reports, requests,
+    session, webhooks,
 };
 use crate::endpoints::{Table, endpoint};
 
@@ -46,6 +46,10 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(refills::remove_refill),
         endpoint!(plans::catalogue).compressed(),
         endpoint!(plans::check),
+        endpoint!(prices::versions).compressed(),
+        endpoint!(prices::catalogue).compressed(),
+        endpoint!(prices::apply),
+        endpoint!(prices::cancel),
         endpoint!(payments::payments).compressed(),
         endpoint!(payments::arrivals).compressed(),
         endpoint!(payments::assign),

@@ -47,7 +47,8 @@ pub(crate) async fn health(_: &App, _: Request) -> Result<Reply, Problem> {
 /// the chains that plans are paid on can be read and make progress.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
-    (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`, \
+     `catalogue_unusable`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
     match not_ready(app).await {
@@ -64,6 +65,7 @@ pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
         NotReady::Clock(skew) => format!("This machine's clock is {skew} of the database's"),
         NotReady::Chain(id) => format!("Chain {id} cannot be read"),
         NotReady::Stalled(id) => format!("Chain {id} makes no progress, so payments on it are not credited"),
+        NotReady::Prices => "A price version is in force that this server cannot serve; its log says why".to_owned(),
     };
     Some(Problem::new(reason.code(), format!("{message}; the server's log has the cause.")))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use metering_core::charging::MeterStats;
 use metering_core::events::{CourierStats, DeliveryBacklog};
 use metering_core::offers::GasFunds;
+use metering_core::prices::PriceNumber;
 use metering_core::service::{SettlementReport, WatchReport};
 use metering_core::store::Refilled;
 use metering_core::{Clock, Error, Meter, SystemClock, Timestamp};
@@ -25,6 +26,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     let latency = Matcher::Full("metering_http_request_seconds".to_owned());
     let builder = PrometheusBuilder::new().set_buckets_for_metric(latency, &LATENCY_BUCKETS)?;
     let handle = builder.install_recorder()?;
+    describe_gauge!("metering_price_version", "Number of the price version that this node serves");
     describe_histogram!(
         "metering_http_request_seconds",
         "Time from request head to response head, by surface and status class"
@@ -114,9 +116,16 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
 
 /// Records why this node is not ready, if it is not.
 pub(crate) fn readiness(current: Option<&'static str>) {
-    for reason in ["storage_unavailable", "clock_skew", "chain_unreachable", "chain_stalled", "timeout"] {
+    for reason in ["storage_unavailable", "clock_skew", "chain_unreachable", "chain_stalled", "catalogue_unusable", "timeout"] {
         let value = if current == Some(reason) { 1.0 } else { 0.0 };
         gauge!("metering_not_ready", "reason" => reason).set(value);
+    }
+}
+
+/// Records the price version that this node serves.
+pub(crate) fn price_version(number: Option<PriceNumber>) {
+    if let Some(number) = number {
+        gauge!("metering_price_version").set(f64::from(number.0));
     }
 }
 

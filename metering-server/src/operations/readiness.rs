@@ -1,6 +1,7 @@
 //! Readiness: charges are recorded, the store is writable, the clock agrees with the database's, and the chains that
 //! plans are paid on can be read and make progress.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metering_core::clock::ClockSkew;
@@ -37,6 +38,8 @@ pub(crate) enum NotReady {
     Chain(u64),
     /// A watched chain makes no progress.
     Stalled(u64),
+    /// A price version is in force that this server cannot serve.
+    Prices,
 }
 
 impl NotReady {
@@ -47,6 +50,7 @@ impl NotReady {
             Self::Clock(_) => ErrorCode::ClockSkew,
             Self::Chain(_) => ErrorCode::ChainUnreachable,
             Self::Stalled(_) => ErrorCode::ChainStalled,
+            Self::Prices => ErrorCode::CatalogueUnusable,
         }
     }
 }
@@ -67,6 +71,7 @@ pub(crate) struct Parts<'a> {
 pub(crate) struct Readiness {
     store: Mutex<Option<(Instant, Option<NotReady>)>>,
     chains: Mutex<Option<(Instant, Option<u64>)>>,
+    outdated_prices: AtomicBool,
 }
 
 impl Readiness {
@@ -84,8 +89,16 @@ impl Readiness {
         if reason.is_some() {
             return reason;
         }
+        if self.outdated_prices.load(Ordering::Relaxed) {
+            return Some(NotReady::Prices);
+        }
         let unreachable = self.unreachable_chain(parts.readers).await.map(NotReady::Chain);
         unreachable.or_else(|| parts.progress.stalled().map(NotReady::Stalled))
+    }
+
+    /// Whether a price version is in force that this server cannot serve.
+    pub(crate) fn prices_are_outdated(&self, outdated: bool) {
+        self.outdated_prices.store(outdated, Ordering::Relaxed);
     }
 
     /// The same for the store and the clock alone. Takes at most [`STORE_CHECK_TIMEOUT`].

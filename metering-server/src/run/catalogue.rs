@@ -25,8 +25,16 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
             Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
+    usable(catalogue, config).map_err(invalid)
+}
+
+/// The catalogue, if this server can serve it.
+///
+/// # Errors
+/// Why it cannot.
+pub(super) fn usable(catalogue: Catalogue, config: &Config) -> Result<Catalogue, String> {
     let problem = conflict(&catalogue).or_else(|| unauthorizable(&catalogue, config));
-    problem.map_or(Ok(catalogue), |problem| Err(invalid(problem)))
+    problem.map_or(Ok(catalogue), Err)
 }
 
 /// Why proxies cannot ask about the routes of a catalogue.

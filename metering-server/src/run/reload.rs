@@ -9,11 +9,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use metering_client::tools::Toolbox;
+use metering_core::prices::PriceNumber;
 use metering_core::wire::admin::ReloadDocument;
+use metering_core::{Catalogue, Clock, FullStore};
 
 use super::current::Current;
 use super::ending::RunError;
-use super::{catalogue, settings};
+use super::{assembly, catalogue, prices, settings};
 use crate::admin::{self, AdminApp};
 use crate::api::app::App;
 use crate::config::{Config, ConfigError, Loaded};
@@ -47,6 +49,15 @@ pub(crate) struct Parts {
     pub(crate) mcp: Option<Arc<Mcp>>,
     pub(crate) letterhead: Option<Arc<Current<Letterhead>>>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) store: Arc<dyn FullStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What serves a catalogue, built but not in use.
+struct Prepared {
+    front: Arc<Front>,
+    admin: Option<Arc<AdminApp>>,
+    tools: Option<Arc<Toolbox>>,
 }
 
 impl std::fmt::Debug for Reloader {
@@ -94,6 +105,36 @@ impl Reloader {
         reloaded
     }
 
+    /// Serves a price version of the store from now on.
+    ///
+    /// # Errors
+    /// When this server cannot serve its catalogue. Nothing is changed then.
+    pub(super) async fn switch(self: &Arc<Self>, version: PriceNumber) -> Result<(), String> {
+        let reloader = Arc::clone(self);
+        let switched = tokio::task::spawn_blocking(move || {
+            let Some(parts) = reloader.parts.get() else { return Ok(()) };
+            let loaded = reloader.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            let runtime = tokio::runtime::Handle::current();
+            let catalogue = runtime.block_on(prices::load(&*parts.store, version, &loaded.config))?;
+            parts.install(parts.prepare(&loaded.config, &catalogue, Some(version))?);
+            Ok(())
+        });
+        match switched.await {
+            Ok(switched) => switched.map_err(|error: RunError| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The parts, once the server has started.
+    pub(super) fn parts(&self) -> Option<&Parts> {
+        self.parts.get()
+    }
+
+    /// The configuration in use.
+    pub(super) fn config(&self) -> Config {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).config.clone()
+    }
+
     fn take(&self) -> Result<ReloadDocument, RunError> {
         let Some(parts) = self.parts.get() else {
             return Err(RunError::Setup("the server is still starting; try again in a second".into()));
@@ -104,17 +145,11 @@ impl Reloader {
             difference::between(&loaded, &new)?.into_iter().partition(|key| is_reloaded(key));
         let config = with_reloaded(&loaded.config, new.config);
 
-        let before = parts.front.load();
-        let app = reconfigured(before.app(), &config, parts.address)?;
-        let front = Arc::new(Front::new(Arc::clone(&app), &config));
-        let admin = match &parts.admin {
-            Some(current) => Some((current, admin::reassemble(&current.load(), &app, &config).map_err(setup)?)),
-            None => None,
-        };
-        let tools = match &parts.mcp {
-            Some(mcp) => Some((mcp, toolbox(&config, &app)?)),
-            None => None,
-        };
+        let before = Arc::clone(&parts.front.load().app().service);
+        let runtime = tokio::runtime::Handle::current();
+        let catalogue = runtime.block_on(prices::to_serve(parts, catalogue(&config)?, &config))?;
+        let is_new = before.catalogue().json() != catalogue.json();
+        let mut prepared = parts.prepare(&config, &catalogue, before.price_version())?;
         let letterhead = match (&parts.letterhead, &config.smtp) {
             (Some(current), Some(smtp)) => {
                 let urls = settings::Urls::new(&config, parts.address);
@@ -127,18 +162,16 @@ impl Reloader {
             _ => None,
         };
 
-        // Nothing below can fail.
-        if before.app().service.catalogue().json() != app.service.catalogue().json() {
+        // Recorded only once everything else is known to be usable.
+        if is_new {
+            let version = runtime.block_on(prices::record(parts, &catalogue))?;
+            prepared = parts.prepare(&config, &catalogue, Some(version))?;
             changed.push("catalogue".to_owned());
         }
-        app.limits.replace(&config.limits);
-        parts.front.replace(front);
-        if let Some((current, admin)) = admin {
-            current.replace(admin);
-        }
-        if let Some((mcp, tools)) = tools {
-            mcp.replace_tools(tools);
-        }
+
+        // Nothing below can fail.
+        prepared.front.app().limits.replace(&config.limits);
+        parts.install(prepared);
         if let Some((current, letterhead)) = letterhead {
             current.replace(Arc::new(letterhead));
         }
@@ -151,6 +184,55 @@ impl Reloader {
         changed.sort_unstable();
         changed.dedup();
         Ok(ReloadDocument { changed, needs_restart })
+    }
+}
+
+impl Parts {
+    /// Builds what serves a catalogue.
+    fn prepare(
+        &self,
+        config: &Config,
+        catalogue: &Arc<Catalogue>,
+        version: Option<PriceNumber>,
+    ) -> Result<Prepared, RunError> {
+        let app = self.reconfigured(config, catalogue, version)?;
+        let admin = self.admin.as_ref().map(|admin| admin::reassemble(&admin.load(), &app, config)).transpose();
+        let toolbox = || Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone()).map(Arc::new);
+        let tools = self.mcp.as_ref().map(|_| toolbox()).transpose().map_err(setup)?;
+        Ok(Prepared { front: Arc::new(Front::new(app, config)), admin: admin.map_err(setup)?, tools })
+    }
+
+    fn reconfigured(
+        &self,
+        config: &Config,
+        catalogue: &Arc<Catalogue>,
+        version: Option<PriceNumber>,
+    ) -> Result<Arc<App>, RunError> {
+        let front = self.front.load();
+        let app = front.app();
+        let pages = Pages::new(config, catalogue).map_err(setup)?;
+        let documents = assembly::documents(config, catalogue)?;
+        let urls = settings::Urls::new(config, self.address);
+        let mut service = app.service.reconfigured(Arc::clone(catalogue), settings::service(config, &urls));
+        if let Some(version) = version {
+            service = service.with_prices(Arc::clone(&self.store) as _, version);
+        }
+        let service = Arc::new(service);
+        let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service)));
+        let (pages, documents) = (Arc::new(pages), Arc::new(documents));
+        Ok(Arc::new(App { service, gateway, pages, documents, ..(**app).clone() }))
+    }
+
+    /// Serves new requests with what was prepared.
+    fn install(&self, Prepared { front, admin, tools }: Prepared) {
+        metrics::price_version(front.app().service.price_version());
+        self.front.replace(front);
+        if let Some((current, admin)) = self.admin.as_ref().zip(admin) {
+            current.replace(admin);
+        }
+        if let Some((mcp, tools)) = self.mcp.as_ref().zip(tools) {
+            mcp.replace_tools(tools);
+        }
     }
 }
 
@@ -196,22 +278,6 @@ impl Hangups {
     pub(crate) async fn next(&mut self) {
         std::future::pending::<()>().await;
     }
-}
-
-fn reconfigured(app: &App, config: &Config, address: SocketAddr) -> Result<Arc<App>, RunError> {
-    let catalogue = Arc::new(catalogue(config)?);
-    let pages = Pages::new(config, &catalogue).map_err(setup)?;
-    let documents = super::documents(config, &catalogue)?;
-    let urls = settings::Urls::new(config, address);
-    let service = Arc::new(app.service.reconfigured(catalogue, settings::service(config, &urls)));
-    let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service)));
-    let (pages, documents) = (Arc::new(pages), Arc::new(documents));
-    Ok(Arc::new(App { service, gateway, pages, documents, ..app.clone() }))
-}
-
-fn toolbox(config: &Config, app: &App) -> Result<Arc<Toolbox>, RunError> {
-    let toolbox = Toolbox::with_prefix(app.service.catalogue(), config.mcp.tool_prefix.clone());
-    Ok(Arc::new(toolbox.map_err(setup)?))
 }
 
 fn setup(error: impl std::error::Error + Send + Sync + 'static) -> RunError {

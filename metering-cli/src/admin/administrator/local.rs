@@ -10,17 +10,19 @@ use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
+use metering_core::prices::PriceNumber;
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AuditDocument,
-    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, ReloadDocument, VerificationDocument,
+    CreateAccountRequest, EntryRequest, LimitsRequest, OperatorDocument, PriceVersionDocument, PriceVersionsDocument,
+    ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, BalanceAlertRequest, ChangeKeyRequest,
     CreateKeyRequest, DeliveriesDocument, DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest,
     UsageSummary, WebhooksDocument,
 };
-use metering_core::{Account, AccountId, ApiKey, Credits, PaymentStore};
+use metering_core::{Account, AccountId, ApiKey, Credits, PaymentStore, Timestamp};
 
 use super::Administrator;
 use crate::admin::failures::{no_account, no_plan, out_of_range};
@@ -221,6 +223,22 @@ impl Administrator for Local {
         Ok(self.administration.set_refill(&self.action, refill).await?)
     }
 
+    async fn price_versions(&self) -> Result<PriceVersionsDocument, Failure> {
+        Ok(self.administration.price_versions().await?)
+    }
+
+    async fn price_catalogue(&self, number: PriceNumber) -> Result<String, Failure> {
+        Ok(self.administration.price_catalogue(number).await?.to_string())
+    }
+
+    async fn apply_catalogue(&self, catalogue: &str, at: Option<Timestamp>) -> Result<PriceVersionDocument, Failure> {
+        Ok(self.administration.apply_catalogue(&self.action, catalogue, at).await?)
+    }
+
+    async fn cancel_catalogue(&self, number: PriceNumber) -> Result<PriceVersionDocument, Failure> {
+        Ok(self.administration.cancel_catalogue(&self.action, number).await?)
+    }
+
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {
         Ok(self.administration.operators().await?.iter().map(OperatorDocument::from).collect())
     }
@@ -255,7 +273,8 @@ impl Administrator for Local {
     async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageSummary, Failure> {
         let report = self.administration.usage(id, days).await?;
         let keys = self.administration.key_labels(id).await?;
-        UsageSummary::new(report, &keys, days).ok_or_else(out_of_range)
+        let prices = self.administration.price_history(days).await?;
+        UsageSummary::new(report, &keys, &prices, days).ok_or_else(out_of_range)
     }
 
     async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {

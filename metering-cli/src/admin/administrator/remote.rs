@@ -16,17 +16,18 @@ use metering_core::events::{DeliveryFilter, DeliveryId};
 use metering_core::money::Refill;
 use metering_core::operators::{OperatorName, OperatorToken, Role};
 use metering_core::payments::{Plan, PlanKey};
+use metering_core::prices::PriceNumber;
 use metering_core::wire::admin::{
     AccountDocument, AccountRequestDocument, AccountRequestsDocument, AccountUsageDocument, AccountsDocument,
-    AccountsUsageDocument, AuditDocument, CreateAccountRequest, CreateOperatorRequest, EntryRequest, LimitsRequest,
-    OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, ReasonRequest, RefillDocument, RefillRequest,
-    ReloadDocument, VerificationDocument,
+    AccountsUsageDocument, ApplyCatalogueRequest, AuditDocument, CreateAccountRequest, CreateOperatorRequest,
+    EntryRequest, LimitsRequest, OperatorDocument, OperatorsDocument, PlanRequest, PlansDocument, PriceVersionDocument,
+    PriceVersionsDocument, ReasonRequest, RefillDocument, RefillRequest, ReloadDocument, VerificationDocument,
 };
 use metering_core::wire::{
     ArrivalsDocument, AssignmentDocument, BalanceAlertDocument, ChangeKeyRequest, CreateKeyRequest, DeliveriesDocument,
     DeliveryDocument, KeyDocument, PaymentRecordsDocument, RotateKeyRequest, UsageSummary, WebhooksDocument,
 };
-use metering_core::{AccountId, ApiKey, Credits};
+use metering_core::{AccountId, ApiKey, Credits, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub(in crate::admin) use self::failures::refused;
@@ -293,6 +294,25 @@ impl Administrator for Remote {
             }
             None => self.send(Method::POST, "/admin/refill/remove", &self.bare()).await.map(drop),
         }
+    }
+
+    async fn price_versions(&self) -> Result<PriceVersionsDocument, Failure> {
+        Ok(self.get("/admin/catalogue/versions").await?.json()?)
+    }
+
+    async fn price_catalogue(&self, number: PriceNumber) -> Result<String, Failure> {
+        Ok(self.get(&format!("/admin/catalogue/versions/{number}")).await?.json()?)
+    }
+
+    async fn apply_catalogue(&self, catalogue: &str, at: Option<Timestamp>) -> Result<PriceVersionDocument, Failure> {
+        let at = at.map(|at| at.to_string());
+        let request = ApplyCatalogueRequest { catalogue: catalogue.into(), at, reason: self.reason.clone() };
+        Ok(self.send(Method::POST, "/admin/catalogue/apply", &request).await?.json()?)
+    }
+
+    async fn cancel_catalogue(&self, number: PriceNumber) -> Result<PriceVersionDocument, Failure> {
+        let target = format!("/admin/catalogue/versions/{number}/cancel");
+        Ok(self.send(Method::POST, &target, &self.bare()).await?.json()?)
     }
 
     async fn operators(&self) -> Result<Vec<OperatorDocument>, Failure> {

@@ -86,6 +86,7 @@ fn request(atoms: i64) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        price_version: None,
     }
 }
 

@@ -41,6 +41,7 @@ fn charge(atoms: i64) -> Posting {
         address: None,
         in_flight: None,
         hold: None,
+        price_version: None,
     })
 }
 

@@ -38,8 +38,20 @@ pub(super) async fn run(
             while started.elapsed() < time {
                 let key = keys[next_account.fetch_add(1, Ordering::Relaxed) % keys.len()];
                 let (price, line, request_path) = (Credits::BASE_CALL, line.clone(), Arc::clone(&line.route_template));
-                let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-                let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold };
+                let (request_id, delivery, address) = (None, None, None);
+                let (in_flight, hold, price_version) = (None, None, None);
+                let charge = Charge {
+                    key,
+                    price,
+                    line,
+                    request_path,
+                    request_id,
+                    delivery,
+                    address,
+                    in_flight,
+                    hold,
+                    price_version,
+                };
                 let sent = Instant::now();
                 if let Decision::Refused(refusal) = meter.charge(charge).await? {
                     return Err(format!("a charge was refused: {refusal:?}").into());

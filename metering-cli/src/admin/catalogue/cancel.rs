@@ -1,0 +1,33 @@
+//! `catalogue cancel`: takes back a price version before it takes effect.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::prices::PriceNumber;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+
+/// Cancel a price version before it takes effect.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin catalogue cancel 4 --reason \"Postponed\"")]
+pub(crate) struct CancelArgs {
+    /// The version's number, as `catalogue versions` lists it.
+    #[arg(value_name = "NUMBER")]
+    number: u32,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl CancelArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let cancelled = session.administrator().await?.cancel_catalogue(PriceNumber(self.number)).await?;
+        if self.format.json {
+            return json_line(out, &cancelled);
+        }
+        Ok(writeln!(out, "Price version {} will not take effect.", self.number)?)
+    }
+}

@@ -1,0 +1,28 @@
+//! `catalogue show`: the catalogue of a price version.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::prices::PriceNumber;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+
+/// Print the catalogue of a price version, byte by byte as it was applied.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin catalogue show 3 > routes-of-version-3.json")]
+pub(crate) struct ShowArgs {
+    /// The version's number, as `catalogue versions` lists it.
+    #[arg(value_name = "NUMBER")]
+    number: u32,
+}
+
+impl ShowArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let catalogue = session.administrator().await?.price_catalogue(PriceNumber(self.number)).await?;
+        out.write_all(catalogue.as_bytes())?;
+        Ok(out.flush()?)
+    }
+}

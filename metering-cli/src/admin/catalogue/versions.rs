@@ -1,0 +1,51 @@
+//! `catalogue versions`: the catalogues that were, are or will be in force.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::{Column, Table};
+
+/// List the price versions: the catalogues that were, are or will be in force.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A version is recorded when a server starts or reloads with a changed file, or when a catalogue is applied. Usage by day
+and the header X-BDS-Price-Version name it.
+
+Examples:
+  metering admin catalogue versions
+  metering admin catalogue versions --json")]
+pub(crate) struct VersionsArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Number("VERSION"),
+    Column::Text("STATUS"),
+    Column::Text("SINCE"),
+    Column::Text("APPLIED_BY"),
+    Column::Text("SHA3-256"),
+];
+
+impl VersionsArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let document = session.administrator().await?.price_versions().await?;
+        if self.format.json {
+            return json_line(out, &document);
+        }
+        if document.versions.is_empty() {
+            return Ok(writeln!(out, "No server has recorded a catalogue yet.")?);
+        }
+        let mut table = Table::new(COLUMNS);
+        for version in &document.versions {
+            let by = version.applied_by.as_deref().unwrap_or("configuration");
+            let hash: String = version.hash.chars().take(16).collect();
+            table.row([&version.number, &version.status, &version.since, &by, &hash]);
+        }
+        table.write(out)
+    }
+}

@@ -1,0 +1,71 @@
+//! Names the price version of charges and of days of usage.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::prices::{PriceHistory, PriceNumber};
+use crate::service::Service;
+use crate::store::PriceStore;
+use crate::usage::DayRange;
+
+/// The version that a service's catalogue is, and where the others are.
+#[derive(Clone, Default)]
+pub(super) struct Prices {
+    store: Option<Arc<dyn PriceStore>>,
+    serving: Option<PriceNumber>,
+}
+
+impl fmt::Debug for Prices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Prices").field(&self.serving).finish()
+    }
+}
+
+impl Service {
+    /// Names the price version in the receipts of charges, and the versions of each day in reports of usage. `serving` is
+    /// the version of the service's catalogue. Without this, neither is named.
+    ///
+    /// `store` must be the service's own store.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use metering_core::prices::{NewPriceVersion, PriceRecorded};
+    /// use metering_core::{Charge, Clock, MemoryStore, PriceStore, Service, SystemClock};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(MemoryStore::new());
+    /// let service = Service::with_defaults(store.clone());
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    ///
+    /// let (catalogue, now) = (service.catalogue().json().into(), SystemClock.now());
+    /// let new = NewPriceVersion { catalogue, since: now, recorded_at: now, applied_by: None };
+    /// let PriceRecorded::Recorded(version) = store.record_prices(new).await? else { return Err("it is new".into()) };
+    /// let service = service.with_prices(store, version.number);
+    ///
+    /// service.charge(Charge::new(&key, "0.25".parse()?, "GET", "/price")).await?;
+    /// let usage = service.usage_summary(Some(&key), 1).await?;
+    /// assert_eq!(usage.by_day[0].price_versions, [1]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_prices(self, store: Arc<dyn PriceStore>, serving: PriceNumber) -> Self {
+        Self { prices: Prices { store: Some(store), serving: Some(serving) }, ..self }
+    }
+
+    /// The price version of the service's catalogue, if it is known.
+    #[must_use]
+    pub const fn price_version(&self) -> Option<PriceNumber> {
+        self.prices.serving
+    }
+
+    /// The price versions in force over the last `days` UTC days; none without [`Service::with_prices`].
+    pub(super) async fn price_history(&self, days: u32) -> Result<PriceHistory, Error> {
+        let Some(store) = &self.prices.store else { return Ok(PriceHistory::default()) };
+        let first = DayRange::last_days(self.clock.now(), days).first;
+        Ok(store.price_versions(first.start()).await?)
+    }
+}

@@ -1,0 +1,100 @@
+//! Builds the parts of a server from its configuration, before anything is served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use metering_core::events::Wake;
+use metering_core::prices::PriceNumber;
+use metering_core::{Catalogue, Clock, FullStore, Meter, MeterConfig, Service};
+use metering_sample::SampleFeed;
+use url::Url;
+
+use super::ending::RunError;
+use super::settings;
+use crate::access::limits::Limits;
+use crate::api::Documents;
+use crate::api::app::{App, BillingSecret};
+use crate::api::openapi::Description;
+use crate::chains::Readers;
+use crate::chains::progress::ChainProgress;
+use crate::config::Config;
+use crate::gateway::{Gateway, HttpUpstream, Source};
+use crate::mail;
+use crate::operations::metrics;
+use crate::pages::Pages;
+use crate::pay;
+use crate::signups::bot::BotChallenge;
+
+pub(super) fn assemble(
+    config: &Config,
+    store: Arc<dyn FullStore>,
+    readers: Readers,
+    clock: Arc<dyn Clock>,
+    address: SocketAddr,
+    (catalogue, version): (Arc<Catalogue>, PriceNumber),
+    wake: Wake,
+) -> Result<(App, Option<mail::Unstarted>, Option<pay::Unread>), RunError> {
+    let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let documents = documents(config, &catalogue)?;
+    let meter_limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
+    let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), meter_limits));
+    let urls = settings::Urls::new(config, address);
+    let service = settings::service(config, &urls);
+    let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), service);
+    let service = service.with_prices(Arc::clone(&store) as _, version);
+    metrics::price_version(Some(version));
+    let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
+    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), settings::payments(config));
+    let service = service.with_webhooks(Arc::clone(&store) as _, settings::webhooks(config, wake.clone()));
+    let service = service.with_billing(settings::billing(config));
+    let limits = Arc::new(Limits::new(&config.limits, config.signup.poll_interval));
+    let offers = pay::prepare(config, &readers, urls.public(), Arc::clone(&limits) as _);
+    let (service, unread) = match offers.map_err(|error| RunError::Setup(Box::new(error)))? {
+        Some((settings, unread)) => (service.with_offers(Arc::clone(&store) as _, settings), Some(unread)),
+        None => (service, None),
+    };
+    let mailer = mail::new(config, &limits, urls.pages()).map_err(RunError::Setup)?;
+    let (outbox, mail) = mailer.unzip();
+    let signup = settings::signup(config, &urls, &bot_challenge);
+    let signup = mail::settings(config, outbox.as_ref(), signup);
+    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
+    let source = source(config, Arc::clone(&clock))?;
+    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
+    let app = App {
+        service,
+        gateway: Arc::new(gateway),
+        meter,
+        store,
+        limits,
+        billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
+        metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
+        metrics_here: config.admin_listen.is_none(),
+        documents: Arc::new(documents),
+        clock,
+        clock_watch: Arc::default(),
+        readiness: Arc::default(),
+        gas: Arc::default(),
+        progress: Arc::new(ChainProgress::new(config.payments.stalled_after.duration())),
+        readers,
+        bot_challenge,
+        courier: None,
+        wake_courier: wake,
+        pages: Arc::new(pages),
+    };
+    Ok((app, mail, unread))
+}
+
+/// What describes the service to programs.
+pub(super) fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
+    let documents = Documents::new(Description::new(catalogue, config), catalogue, &config.mcp.tool_prefix);
+    documents.map_err(|error| RunError::Setup(Box::new(error)))
+}
+
+fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
+    let Some(url) = &config.upstream else {
+        return Ok(Source::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
+    };
+    let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let upstream = HttpUpstream::new(&url, &config.gateway).map_err(|error| RunError::Setup(Box::new(error)))?;
+    Ok(Source::Http(upstream))
+}
