@@ -23,8 +23,8 @@ use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
 
 use crate::admin::{self, AdminApp, Reload};
-use crate::api::app::App;
 use crate::api;
+use crate::api::app::App;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::Front;

@@ -13,13 +13,14 @@ use metering_core::payments::{
     ArrivalLocation, Challenge, NonceHash, Payment, PaymentTarget, PaymentUse, Plan, Quote, QuoteState, SoldPlan,
     UnreadableArrival,
 };
+use metering_core::prices::{NewPriceVersion, PriceNumber, PriceRecorded};
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, SessionHash, SignupSession};
 use metering_core::store::{
     Claim, EmailVerified, KeyDelivery, PaymentCredit, PaymentCredited, QuotePrecedence, RefillStore,
 };
 use metering_core::{
-    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, OperatorStore, PaymentStore, RateLimits,
-    RequestId, SignupStore, Store, UsageLine,
+    AccountId, Charge, ClientSource, Credits, FullStore, NewAccount, OperatorStore, PaymentStore, PriceStore,
+    RateLimits, RequestId, SignupStore, Store, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -52,6 +53,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     visitors(&store).await;
     readers_of_mail(&store).await;
     operators(&store).await;
+    prices(&store).await;
     refills(&store).await;
     events::fill(&store).await;
     let high = format!(
@@ -188,6 +190,16 @@ async fn operators(store: &SqliteStore) {
     }
     let actor = Actor::CommandLine("root".to_owned());
     store.begin_audit(NewAuditEntry { actor, reason: String::new(), before: None, ..entry }).await.unwrap();
+}
+
+/// Price versions: from a file, applied, and applied and cancelled.
+async fn prices(store: &SqliteStore) {
+    let by = |name: &str| Some(Actor::Operator(name.parse().unwrap()));
+    for (catalogue, seconds, applied_by) in [("{}", 0, None), ("{\"ä\": 1}", 60, by("jo")), ("{ }", 90, by("jo"))] {
+        let new = NewPriceVersion { catalogue: catalogue.into(), since: later(seconds), recorded_at: NOON, applied_by };
+        assert!(matches!(store.record_prices(new).await.unwrap(), PriceRecorded::Recorded(_)));
+    }
+    assert!(store.cancel_prices(PriceNumber(3), NOON).await.unwrap().unwrap().cancelled_at.is_some());
 }
 
 pub(crate) fn link(number: u8, purpose: LinkPurpose) -> EmailLink {

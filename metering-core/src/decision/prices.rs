@@ -89,7 +89,11 @@ mod tests {
             ("d", 70, Some("jo"), "recorded 6"),
         ];
         for (catalogue, seconds, by, outcome) in table {
-            assert_eq!(record(&mut history, &new(catalogue, later(seconds), by)), outcome, "{catalogue} {seconds} {by:?}");
+            assert_eq!(
+                record(&mut history, &new(catalogue, later(seconds), by)),
+                outcome,
+                "{catalogue} {seconds} {by:?}"
+            );
         }
     }
 

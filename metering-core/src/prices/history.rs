@@ -90,8 +90,13 @@ mod tests {
     fn a_version_is_in_force_from_its_time_to_that_of_the_next() {
         let at = |hours| NOON.saturating_add(HOUR * hours);
         let cancelled = PriceVersion { cancelled_at: Some(NOON), ..version(4, at(2)) };
-        let history =
-            PriceHistory::new(vec![version(3, at(4)), version(1, NOON), version(2, at(3)), cancelled, version(5, at(3))]);
+        let history = PriceHistory::new(vec![
+            version(3, at(4)),
+            version(1, NOON),
+            version(2, at(3)),
+            cancelled,
+            version(5, at(3)),
+        ]);
         assert_eq!(numbers(history.versions()), [1, 2, 3, 4, 5]);
         // hours after noon, in force, next
         let table = [(0, Some(1), Some(5)), (2, Some(1), Some(5)), (3, Some(5), Some(3)), (4, Some(3), None)];

@@ -25,6 +25,13 @@ pub trait FullStore:
 }
 
 impl<S> FullStore for S where
-    S: PaymentStore + SignupStore + OperatorStore + RefillStore + EventStore + AuthorizationStore + ImportStore + PriceStore
+    S: PaymentStore
+        + SignupStore
+        + OperatorStore
+        + RefillStore
+        + EventStore
+        + AuthorizationStore
+        + ImportStore
+        + PriceStore
 {
 }

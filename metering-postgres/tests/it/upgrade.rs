@@ -129,7 +129,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 12)));
+    assert_eq!(inspection.upgrade(), Some((2, 13)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -263,7 +263,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "12");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "13");
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
@@ -360,5 +360,16 @@ async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
 pub(crate) fn charge_of(atoms: i64) -> Charge {
     let (key, price) = (KeyHash::from_bytes([5; 32]), Credits::from_atoms(atoms));
     let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-    Charge { key, price, line: line(), request_path: "/x".into(), request_id, delivery, address, in_flight, hold }
+    Charge {
+        key,
+        price,
+        line: line(),
+        request_path: "/x".into(),
+        request_id,
+        delivery,
+        address,
+        in_flight,
+        hold,
+        price_version: None,
+    }
 }

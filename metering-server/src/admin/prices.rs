@@ -3,9 +3,7 @@
 use http::StatusCode;
 use metering_core::prices::PriceNumber;
 use metering_core::wire::ErrorBody;
-use metering_core::wire::admin::{
-    ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocument, ReasonRequest,
-};
+use metering_core::wire::admin::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocument, ReasonRequest};
 use metering_core::{Catalogue, Error, Timestamp};
 
 use super::app::AdminApp;

@@ -116,7 +116,9 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
 
 /// Records why this node is not ready, if it is not.
 pub(crate) fn readiness(current: Option<&'static str>) {
-    for reason in ["storage_unavailable", "clock_skew", "chain_unreachable", "chain_stalled", "catalogue_unusable", "timeout"] {
+    for reason in
+        ["storage_unavailable", "clock_skew", "chain_unreachable", "chain_stalled", "catalogue_unusable", "timeout"]
+    {
         let value = if current == Some(reason) { 1.0 } else { 0.0 };
         gauge!("metering_not_ready", "reason" => reason).set(value);
     }

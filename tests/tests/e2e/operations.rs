@@ -8,6 +8,7 @@ mod database_tls;
 mod disk_faults;
 mod endpoints;
 mod monitoring;
+mod prices;
 mod refills;
 mod reload;
 mod service_manager;
