@@ -7,6 +7,7 @@ mod ending;
 mod listen;
 mod prices;
 mod reload;
+mod schedule;
 mod settings;
 
 use std::net::SocketAddr;
@@ -155,7 +156,7 @@ async fn run_until(
         store: Arc::clone(&parts_store),
         clock: Arc::clone(&app.clock),
     });
-    let pricing = tokio::spawn(prices::follow(Arc::clone(&reloader), shutdown.clone()));
+    let pricing = tokio::spawn(schedule::follow(Arc::clone(&reloader), shutdown.clone()));
     let reloading = tokio::spawn(reload::on_signal(reloader, shutdown.clone()));
     let certificates = tls.map(|tls| tokio::spawn(Arc::clone(tls.certificates()).watch(shutdown.clone())));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));

@@ -109,6 +109,7 @@ const DRAIN_WAIT: Duration = Duration::from_secs(5);
 ///     address: None,
 ///     in_flight: None,
 ///     hold: None,
+///     price_version: None,
 /// };
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),

@@ -43,7 +43,18 @@ impl Scene {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
         let (key, price, request_path) = (self.key, Credits::BASE_CALL, "/x".into());
         let (request_id, delivery, address, in_flight, hold) = (None, None, None, None, None);
-        let charge = Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold };
+        let charge = Charge {
+            key,
+            price,
+            line,
+            request_path,
+            request_id,
+            delivery,
+            address,
+            in_flight,
+            hold,
+            price_version: None,
+        };
         let meter = Arc::clone(&self.meter);
         tokio::spawn(async move { meter.charge(charge).await })
     }

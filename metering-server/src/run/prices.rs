@@ -1,46 +1,44 @@
-//! Price versions: records the catalogue that a server starts with, and follows those that operators apply.
-//!
-//! Every node of a store reads the schedule well before a version takes effect, and switches by its own clock, so all
-//! switch at the same time. A request keeps the prices that it began with.
+//! Which catalogue a server serves: the one that its configuration names, unless an applied one is in force. What is
+//! served is recorded as a price version.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use metering_core::administration::SWITCH_LEAD;
-use metering_core::prices::{NewPriceVersion, PriceHistory, PriceNumber, PriceRecorded};
+use metering_core::prices::{CatalogueHash, NewPriceVersion, PriceNumber, PriceRecorded, PriceVersion};
 use metering_core::store::PriceStore;
 use metering_core::{Catalogue, Clock, StoreError};
 
 use super::catalogue::usable;
 use super::ending::RunError;
-use super::reload::{Parts, Reloader};
 use crate::config::Config;
-use crate::http::Shutdown;
-
-/// How often the schedule is read. A version is scheduled at least [`SWITCH_LEAD`] ahead, so that one failed read does
-/// not make a node late.
-const INTERVAL: Duration = Duration::from_secs(5);
-const _: () = assert!(INTERVAL.as_secs() * 3 <= SWITCH_LEAD.as_secs());
 
 /// The catalogue to serve, given that of the configuration: it, unless an applied one is in force.
-pub(super) async fn to_serve(parts: &Parts, file: Catalogue, config: &Config) -> Result<Arc<Catalogue>, RunError> {
-    let now = parts.clock.now();
-    let history = parts.store.price_versions(now).await.map_err(unreadable)?;
+pub(super) async fn to_serve(
+    store: &dyn PriceStore,
+    clock: &dyn Clock,
+    file: Catalogue,
+    config: &Config,
+) -> Result<Arc<Catalogue>, RunError> {
+    let now = clock.now();
+    let history = store.price_versions(now).await.map_err(unreadable)?;
     match history.in_force(now).filter(|current| current.applied_by.is_some()) {
         Some(current) => {
-            report_unused(&file, current.number, &current.hash.to_string());
-            load(&*parts.store, current.number, config).await
+            report_unused(&file, current);
+            load(store, current.number, config).await
         }
         None => Ok(Arc::new(file)),
     }
 }
 
 /// Records the catalogue that [`to_serve`] returned, and returns its number.
-pub(super) async fn record(parts: &Parts, catalogue: &Catalogue) -> Result<PriceNumber, RunError> {
-    match recorded(&*parts.store, &*parts.clock, catalogue).await? {
+pub(super) async fn record(
+    store: &dyn PriceStore,
+    clock: &dyn Clock,
+    catalogue: &Catalogue,
+) -> Result<PriceNumber, RunError> {
+    match recorded(store, clock, catalogue).await? {
         PriceRecorded::Recorded(version) | PriceRecorded::Unchanged(version) => Ok(version.number),
         PriceRecorded::AppliedInForce(version) | PriceRecorded::SameTime(version)
-            if version.hash == metering_core::prices::CatalogueHash::of(catalogue.json()) =>
+            if version.hash == CatalogueHash::of(catalogue.json()) =>
         {
             Ok(version.number)
         }
@@ -60,7 +58,7 @@ pub(super) async fn at_start(
     match recorded(store, clock, &file).await? {
         PriceRecorded::Recorded(version) | PriceRecorded::Unchanged(version) => Ok((Arc::new(file), version.number)),
         PriceRecorded::AppliedInForce(version) | PriceRecorded::SameTime(version) => {
-            report_unused(&file, version.number, &version.hash.to_string());
+            report_unused(&file, &version);
             Ok((load(store, version.number, config).await?, version.number))
         }
     }
@@ -72,10 +70,10 @@ async fn recorded(store: &dyn PriceStore, clock: &dyn Clock, file: &Catalogue) -
     store.record_prices(new).await.map_err(unreadable)
 }
 
-fn report_unused(file: &Catalogue, version: PriceNumber, hash: &str) {
-    if metering_core::prices::CatalogueHash::of(file.json()).to_string() != hash {
+fn report_unused(file: &Catalogue, applied: &PriceVersion) {
+    if CatalogueHash::of(file.json()) != applied.hash {
         tracing::warn!(
-            %version,
+            version = %applied.number,
             "the configured catalogue is not used, because an operator applied another one; to change prices, run \
              `metering admin catalogue apply`"
         );
@@ -97,81 +95,4 @@ pub(super) async fn load(
 
 fn unreadable(error: StoreError) -> RunError {
     RunError::Setup(Box::new(error))
-}
-
-/// What a node last knew of the schedule, to log each problem once.
-#[derive(Debug, Default)]
-struct Known {
-    /// The last scheduled version that was checked.
-    checked: Option<PriceNumber>,
-    problem: Option<String>,
-}
-
-/// Follows the schedule until shutdown.
-pub(super) async fn follow(reloader: Arc<Reloader>, shutdown: Shutdown) {
-    let mut known = Known::default();
-    loop {
-        let wait = match reloader.parts() {
-            Some(parts) => known.step(&reloader, parts).await,
-            None => INTERVAL,
-        };
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = shutdown.cancelled() => return,
-        }
-    }
-}
-
-impl Known {
-    /// Switches if a version has taken effect, and returns how long to wait.
-    async fn step(&mut self, reloader: &Arc<Reloader>, parts: &Parts) -> Duration {
-        let now = parts.clock.now();
-        let history = match parts.store.price_versions(now).await {
-            Ok(history) => history,
-            Err(error) => {
-                tracing::warn!(%error, "could not read the schedule of price versions; trying again");
-                return INTERVAL;
-            }
-        };
-        self.switch(reloader, parts, &history).await;
-        self.look_ahead(reloader, parts, &history).await;
-        let now = parts.clock.now();
-        let until = |since: i64| Duration::from_millis(u64::try_from(since - now.unix_millis()).unwrap_or(0));
-        history.next_after(now).map_or(INTERVAL, |next| until(next.since.unix_millis()).min(INTERVAL))
-    }
-
-    async fn switch(&mut self, reloader: &Arc<Reloader>, parts: &Parts, history: &PriceHistory) {
-        let front = parts.front.load();
-        let app = front.app();
-        let applied = history.in_force(parts.clock.now()).filter(|current| current.applied_by.is_some());
-        let Some(current) = applied.filter(|current| app.service.price_version() != Some(current.number)) else {
-            app.readiness.prices_are_outdated(false);
-            self.problem = None;
-            return;
-        };
-        match reloader.switch(current.number).await {
-            Ok(()) => {
-                app.readiness.prices_are_outdated(false);
-                self.problem = None;
-                tracing::info!(version = %current.number, "a price version has taken effect");
-            }
-            Err(error) => {
-                app.readiness.prices_are_outdated(true);
-                if self.problem.as_ref() != Some(&error) {
-                    tracing::error!(version = %current.number, %error, "a price version is in force that this server cannot serve; it goes on with the one before, and is not ready");
-                    self.problem = Some(error);
-                }
-            }
-        }
-    }
-
-    /// Reports a scheduled version that this server cannot serve, while it can still be cancelled.
-    async fn look_ahead(&mut self, reloader: &Arc<Reloader>, parts: &Parts, history: &PriceHistory) {
-        let next = history.next_after(parts.clock.now()).map(|next| next.number);
-        let Some(number) = next.filter(|_| next != self.checked) else { return };
-        if let Err(error) = load(&*parts.store, number, &reloader.config()).await {
-            tracing::error!(version = %number, %error, "a price version is scheduled that this server cannot serve");
-        }
-        self.checked = Some(number);
-    }
 }

@@ -147,7 +147,8 @@ impl Reloader {
 
         let before = Arc::clone(&parts.front.load().app().service);
         let runtime = tokio::runtime::Handle::current();
-        let catalogue = runtime.block_on(prices::to_serve(parts, catalogue(&config)?, &config))?;
+        let catalogue =
+            runtime.block_on(prices::to_serve(&*parts.store, &*parts.clock, catalogue(&config)?, &config))?;
         let is_new = before.catalogue().json() != catalogue.json();
         let mut prepared = parts.prepare(&config, &catalogue, before.price_version())?;
         let letterhead = match (&parts.letterhead, &config.smtp) {
@@ -164,7 +165,7 @@ impl Reloader {
 
         // Recorded only once everything else is known to be usable.
         if is_new {
-            let version = runtime.block_on(prices::record(parts, &catalogue))?;
+            let version = runtime.block_on(prices::record(&*parts.store, &*parts.clock, &catalogue))?;
             prepared = parts.prepare(&config, &catalogue, Some(version))?;
             changed.push("catalogue".to_owned());
         }

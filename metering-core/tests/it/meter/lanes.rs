@@ -57,6 +57,7 @@ impl Scene {
                 address: None,
                 in_flight: None,
                 hold: None,
+                price_version: None,
             };
             let meter = Arc::clone(&self.meter);
             tokio::spawn(async move { meter.charge(charge).await })

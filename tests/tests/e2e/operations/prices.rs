@@ -157,7 +157,7 @@ fn node_that_was_killed_meanwhile_starts_with_what_is_in_force() {
     let account = site.account("10");
     let at = apply(&site, 7);
     let too_soon = site.admin(&["catalogue", "apply", &write(&site, 9), "--at", &SystemClock.now().to_string()]);
-    assert!(too_soon.code == Some(1) && too_soon.stderr.contains("at least 15 seconds ahead"), "{too_soon:?}");
+    assert!(too_soon.code == Some(2) && too_soon.stderr.contains("at least 15 seconds ahead"), "{too_soon:?}");
     let same_time = site.admin(&["catalogue", "apply", &write(&site, 9), "--at", &at.to_string()]);
     assert!(same_time.code == Some(1) && same_time.stderr.contains("version 2 takes effect"), "{same_time:?}");
     let later = site.admin_json(&["catalogue", "apply", &write(&site, 9)]);
