@@ -110,17 +110,34 @@ impl Reloader {
     /// # Errors
     /// When this server cannot serve its catalogue. Nothing is changed then.
     pub(super) async fn switch(self: &Arc<Self>, version: PriceNumber) -> Result<(), String> {
+        self.with_version(version, |parts, prepared| parts.install(prepared)).await
+    }
+
+    /// Whether this server could serve a price version of the store.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) async fn check(self: &Arc<Self>, version: PriceNumber) -> Result<(), String> {
+        self.with_version(version, |_, prepared| drop(prepared)).await
+    }
+
+    /// Builds what serves a price version. Off the async threads: it waits for reloads, and renders all pages.
+    async fn with_version(
+        self: &Arc<Self>,
+        version: PriceNumber,
+        then: impl FnOnce(&Parts, Prepared) + Send + 'static,
+    ) -> Result<(), String> {
         let reloader = Arc::clone(self);
-        let switched = tokio::task::spawn_blocking(move || {
+        let built = tokio::task::spawn_blocking(move || {
             let Some(parts) = reloader.parts.get() else { return Ok(()) };
             let loaded = reloader.loaded.lock().unwrap_or_else(PoisonError::into_inner);
             let runtime = tokio::runtime::Handle::current();
             let catalogue = runtime.block_on(prices::load(&*parts.store, version, &loaded.config))?;
-            parts.install(parts.prepare(&loaded.config, &catalogue, Some(version))?);
+            then(parts, parts.prepare(&loaded.config, &catalogue, Some(version))?);
             Ok(())
         });
-        match switched.await {
-            Ok(switched) => switched.map_err(|error: RunError| error.to_string()),
+        match built.await {
+            Ok(built) => built.map_err(|error: RunError| error.to_string()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -128,11 +145,6 @@ impl Reloader {
     /// The parts, once the server has started.
     pub(super) fn parts(&self) -> Option<&Parts> {
         self.parts.get()
-    }
-
-    /// The configuration in use.
-    pub(super) fn config(&self) -> Config {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).config.clone()
     }
 
     fn take(&self) -> Result<ReloadDocument, RunError> {

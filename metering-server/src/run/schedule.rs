@@ -9,7 +9,6 @@ use std::time::Duration;
 use metering_core::administration::SWITCH_LEAD;
 use metering_core::prices::{PriceHistory, PriceNumber};
 
-use super::prices::load;
 use super::reload::{Parts, Reloader};
 use crate::http::Shutdown;
 
@@ -88,7 +87,7 @@ impl Known {
     async fn look_ahead(&mut self, reloader: &Arc<Reloader>, parts: &Parts, history: &PriceHistory) {
         let next = history.next_after(parts.clock.now()).map(|next| next.number);
         let Some(number) = next.filter(|_| next != self.checked) else { return };
-        if let Err(error) = load(&*parts.store, number, &reloader.config()).await {
+        if let Err(error) = reloader.check(number).await {
             tracing::error!(version = %number, %error, "a price version is scheduled that this server cannot serve");
         }
         self.checked = Some(number);

@@ -89,7 +89,7 @@ impl RehearseArgs {
         // Before opening the store: an invalid file is the most likely failure.
         let new = read(&self.file)?;
         let administration = Administration::new(session.store().await?);
-        let old = self.with.read(session).await?;
+        let old = self.with.read_or(session, &administration).await?;
         let top = usize::try_from(self.top).unwrap_or(usize::MAX);
         let old_catalogue = old.as_ref().map(|old| &old.catalogue);
         let document = administration.rehearse(&new.catalogue, old_catalogue, self.days, top).await?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use metering_core::Catalogue;
+use metering_core::administration::Administration;
 use serde::Deserialize;
 
 use crate::admin::administrator::refused;
@@ -14,8 +15,8 @@ use crate::failure::Failure;
 /// The catalogue in force.
 #[derive(Debug, Args)]
 pub(super) struct WithArgs {
-    /// The file of the catalogue in force. By default the one that the server named with --server serves, or the one
-    /// that the configuration names (`catalogue`).
+    /// The file of the catalogue in force. By default the one that the server named with --server serves, the price
+    /// version in force (`rehearse`), or the one that the configuration names (`catalogue`).
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
 }
@@ -48,6 +49,23 @@ impl WithArgs {
         }
         let Configured { catalogue } = session.sources().read()?;
         catalogue.as_deref().map(read).transpose()
+    }
+
+    /// The same for a store, which knows its price version unless no server has used it yet.
+    pub(super) async fn read_or(
+        &self,
+        session: &Session,
+        administration: &Administration,
+    ) -> Result<Option<Source>, Failure> {
+        if self.with.is_none()
+            && let Some(text) = administration.catalogue_in_force().await?
+        {
+            let catalogue = Catalogue::from_published_json(&text);
+            let catalogue =
+                catalogue.map_err(|error| Failure::Failed(format!("the price version in force: {error}")))?;
+            return Ok(Some(Source { name: "the price version in force".to_owned(), catalogue }));
+        }
+        self.read(session).await
     }
 }
 

@@ -106,9 +106,10 @@ fn unlisted_host_or_origin_is_refused_everywhere() {
         (vec![here.clone(), "Origin: https://console.example.evil.example".to_owned()], false),
         (vec![here, "Origin: null".to_owned()], false),
     ];
-    for (lines, allowed) in table {
+    // Each ping has an id of its own: that of one that is still in progress would be refused.
+    for (id, (lines, allowed)) in (9..).zip(table) {
         let head = [&with_key("X-Test: 1")[..], &lines].concat();
-        let ping = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"}).to_string();
+        let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
         let posted = status(&server, &format!("POST {endpoint}"), &head, &ping);
         let streamed = status(&server, "POST /mcp", &head, &initialize().to_string());
         assert_eq!((posted, streamed), if allowed { (202, 200) } else { (403, 403) }, "{lines:?}");

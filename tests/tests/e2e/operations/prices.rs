@@ -92,6 +92,8 @@ fn changed_file_is_a_new_version_that_receipts_and_usage_name() {
         assert_eq!(site.admin(&["catalogue", "show", number]).stdout, catalogue(weight));
     }
     assert!(site.admin(&["catalogue", "show", "3"]).stderr.contains("no price version 3"));
+    let rehearsed = site.admin(&["catalogue", "rehearse", &write(&site, 9), "--days", "1"]).stdout;
+    assert!(rehearsed.contains("In force         the price version in force\n"), "{rehearsed}");
     let metrics = server.client().get("/metrics").expect(200).text();
     assert!(metrics.contains("metering_price_version 2\n"), "{metrics}");
 }
@@ -159,7 +161,7 @@ fn node_that_was_killed_meanwhile_starts_with_what_is_in_force() {
     let too_soon = site.admin(&["catalogue", "apply", &write(&site, 9), "--at", &SystemClock.now().to_string()]);
     assert!(too_soon.code == Some(2) && too_soon.stderr.contains("at least 15 seconds ahead"), "{too_soon:?}");
     let same_time = site.admin(&["catalogue", "apply", &write(&site, 9), "--at", &at.to_string()]);
-    assert!(same_time.code == Some(1) && same_time.stderr.contains("version 2 takes effect"), "{same_time:?}");
+    assert!(same_time.code == Some(5) && same_time.stderr.contains("version 2 takes effect"), "{same_time:?}");
     let later = site.admin_json(&["catalogue", "apply", &write(&site, 9)]);
     assert_eq!(later["number"], 3);
     assert_eq!(statuses(&site), rows(&[(3, "scheduled"), (2, "scheduled"), (1, "in_force")]));
@@ -172,7 +174,7 @@ fn node_that_was_killed_meanwhile_starts_with_what_is_in_force() {
     assert_eq!(call(&server, &account.api_key), (2, 7));
     assert_eq!(statuses(&site), rows(&[(3, "cancelled"), (2, "in_force"), (1, "past")]));
     let late = site.admin(&["catalogue", "cancel", "2"]);
-    assert!(late.code == Some(1) && late.stderr.contains("apply another catalogue instead"), "{late:?}");
+    assert!(late.code == Some(5) && late.stderr.contains("apply another catalogue instead"), "{late:?}");
     let same = site.admin(&["catalogue", "apply", &write(&site, 7)]);
     assert!(same.stderr.contains("version 2 has the same catalogue"), "{same:?}");
     site.verify();
