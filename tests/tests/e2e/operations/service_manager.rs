@@ -116,7 +116,8 @@ fn process_that_is_stuck_does_not_notify_the_watchdog() {
 #[test]
 fn server_without_its_database_is_not_ready_but_alive() {
     let site = Site::new();
-    let watchdog = Duration::from_secs(18);
+    // A check begins after each third, and may take as long: longer than the check of the store, with time to spare.
+    let watchdog = Duration::from_secs(30);
     let (manager, setup) = Manager::of(&site, watchdog);
     let server = setup.start();
     manager.expect(READY, SOON);
