@@ -9,6 +9,7 @@ mod list;
 mod load;
 mod mcp;
 mod operator;
+mod otlp;
 mod pay;
 mod payments;
 mod proxies;
@@ -42,6 +43,7 @@ pub use load::needs_gateway;
 pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
 pub use operator::{OperatorConfig, PostalAddress};
+pub use otlp::OtlpConfig;
 pub use pay::{Amount, OfferConfig, PayConfig, Settle};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::{Network, NetworkError, TrustedProxies};
@@ -84,6 +86,8 @@ pub struct Config {
     pub primary_chain: Option<String>,
     /// Logging.
     pub log: LogConfig,
+    /// Traces; without it there are none.
+    pub otlp: Option<OtlpConfig>,
     /// Timeouts and limits of HTTP connections.
     pub http: HttpConfig,
     /// The certificate of `listen`; without it, `listen` serves plain HTTP.
@@ -261,6 +265,7 @@ impl Default for Config {
             pages_url: None,
             primary_chain: None,
             log: LogConfig::default(),
+            otlp: None,
             http: HttpConfig::default(),
             tls: None,
             limits: LimitsConfig::default(),

@@ -65,6 +65,7 @@ pub mod secret;
 pub mod service;
 pub mod signups;
 pub mod store;
+pub mod trace;
 pub mod transfer;
 pub mod usage;
 pub mod wire;

@@ -25,6 +25,7 @@ use tower_layer::Layer;
 use crate::config::AuthorizeConfig;
 use crate::gateway::ACCOUNT_HEADER;
 use crate::http::{ClientAddress, Problem, Response, into_response};
+use crate::operations::spans;
 
 pub(crate) use document::describe;
 use original::original;
@@ -48,7 +49,10 @@ impl Authorizer {
     /// An authorizer that charges with `service`.
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, config: &AuthorizeConfig) -> Self {
-        let layer = MeteringLayer::new(service);
+        let layer = MeteringLayer::new(service).on_match(|_, route, _| {
+            spans::name_route(&route.method, &route.template);
+            Ok(())
+        });
         let layer = if config.pass_others { layer.pass_others() } else { layer };
         let hold = config.settle.then(|| config.settle_within.duration());
         Self { metered: layer.layer(Yes), request_id: config.request_id_header(), hold }

@@ -12,6 +12,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use metering_core::Service;
 use tower_service::Service as _;
+use tracing::Instrument;
 
 use crate::api;
 use crate::api::app::App;
@@ -20,6 +21,7 @@ use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{
     CrossOrigin, Problem, Reply, Response, compressed, into_response, prefers_html, read_capped, without_body,
 };
+use crate::operations::spans;
 use crate::pages::{self, PagesOrigin};
 
 type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;
@@ -90,6 +92,17 @@ impl Front {
 
     /// Responds to a request for a path of `surface`.
     pub(crate) async fn respond<B>(&self, surface: Surface, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let span = spans::of_request(surface, &request);
+        let response = self.answer(surface, request).instrument(span.clone()).await;
+        spans::responded(&span, response.status());
+        response
+    }
+
+    async fn answer<B>(&self, surface: Surface, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

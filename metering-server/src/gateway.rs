@@ -26,6 +26,7 @@ use tower_layer::Layer;
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::http::{Response, into_response, read_capped};
+use crate::operations::spans;
 use streams::StreamRoute;
 use under_way::until_sent;
 
@@ -78,6 +79,7 @@ impl Gateway {
         let by_usage = service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
+            spans::name_route(&route.method, &route.template);
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
                 extensions.insert(StreamRoute::new(permit));

@@ -25,4 +25,5 @@ mod webhooks;
 pub use api::openapi::document as openapi_document;
 pub use chains::{ChainMismatch, Readers};
 pub use operations::logging::start as start_logging;
+pub use operations::traces::Traces;
 pub use run::{Ending, RunError, run, run_mcp_alone};

@@ -11,9 +11,10 @@ use metering_core::FullStore;
 use metering_core::chains::{ChainError, ChainReader};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
-use metering_server::config::{Arguments, Config, DatabaseUrl, Surface, load};
+use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, load};
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
+use tokio::runtime::Runtime;
 
 /// Faster than the C library's allocator on charged requests; see docs/performance.md.
 #[global_allocator]
@@ -53,30 +54,35 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         print!("{}", toml::to_string(&Config { database: config.database.map(masked), ..config })?);
         return Ok(Ending::Orderly);
     }
-    start_logging(&config.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let traces = runtime.block_on(async { start_logging(&config) })?;
+    let ended = serve(&runtime, arguments, loaded);
+    traces.end();
+    runtime.shutdown_timeout(BLOCKED_THREADS);
+    ended
+}
+
+fn serve(runtime: &Runtime, arguments: &Arguments, loaded: Loaded) -> Result<Ending, Failure> {
+    let config = loaded.config.clone();
     for variable in &loaded.ignored {
         tracing::debug!(variable, "ignoring an environment variable that Kubernetes or Docker injected for a service");
     }
     if config.is_mcp_alone() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let announced = config.clone();
         let announce = |address| announce_mcp(&announced, address);
         return Ok(runtime.block_on(run_mcp_alone(config, announce, stop_signal()))?);
     }
     let database = config.database_url();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let announced = config.clone();
     let arguments = arguments.clone();
     let reload = move || load(&arguments, std::env::vars_os());
-    let ended: Result<Ending, Failure> = runtime.block_on(async {
+    runtime.block_on(async {
         let store = open(&database).await?;
         let database = shown(&database);
         let readers = open_chains(&config).await?;
         let announce = |address| announce(&announced, &database, address);
         Ok(run(loaded, reload, store, readers, announce, stop_signal()).await?)
-    });
-    runtime.shutdown_timeout(BLOCKED_THREADS);
-    ended
+    })
 }
 
 async fn open(database: &str) -> Result<Arc<dyn FullStore>, Failure> {

@@ -1,4 +1,4 @@
-//! What operators see and what runs in the background: logs, metrics, readiness, the check of the clock, periodic work,
+//! What operators see and what runs in the background: logs, traces, metrics, readiness, the check of the clock, periodic work,
 //! and the service manager.
 
 pub(crate) mod clock_watch;
@@ -8,3 +8,5 @@ pub(crate) mod metrics;
 pub(crate) mod readiness;
 pub(crate) mod refills;
 pub(crate) mod service_manager;
+pub(crate) mod spans;
+pub(crate) mod traces;

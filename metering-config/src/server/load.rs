@@ -124,6 +124,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     check_mail(config)?;
     config.webhooks.check()?;
     config.pay.check(config)?;
+    config.otlp.as_ref().map_or(Ok(()), |otlp| otlp.check())?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {

@@ -138,6 +138,24 @@ pub enum Decision {
     Refused(Refusal),
 }
 
+impl Decision {
+    /// Its name in traces.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Accepted(receipt) if receipt.repeated => "repeated",
+            Self::Accepted(receipt) if receipt.hold.is_some() => "held",
+            Self::Accepted(_) => "charged",
+            Self::Refused(Refusal::UnknownKey) => "unknown_key",
+            Self::Refused(Refusal::Key(_)) => "key_not_allowed",
+            Self::Refused(Refusal::TooManyInFlight) => "too_many_in_flight",
+            Self::Refused(Refusal::KeyBudget { .. }) => "key_budget",
+            Self::Refused(Refusal::RateLimited { .. }) => "rate_limited",
+            Self::Refused(Refusal::Repeated(_)) => "idempotency_key_in_use",
+            Self::Refused(Refusal::InsufficientCredits { .. }) => "insufficient_credits",
+        }
+    }
+}
+
 /// Proof of a charge: who was charged how much, and everything a refund needs.
 ///
 /// Not `Clone` on purpose: a refund consumes it, so a charge cannot be refunded twice.

@@ -12,6 +12,7 @@ mod keeper;
 mod lanes;
 mod queue;
 mod stats;
+mod waiting;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
+use tracing::field::Empty;
+use tracing::{Instrument, info_span};
 
 use crate::charging::charge::{Charge, Decision, Receipt, Settlement};
 use crate::charging::hold::{HoldAction, HoldId, HoldTerms};
@@ -27,6 +30,7 @@ use crate::clock::Clock;
 use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::store::{Store, StoreError};
+use crate::trace;
 use committer::{CommitContext, Committer};
 use keeper::{Keeper, OpenHolds};
 use queue::Queue;
@@ -221,7 +225,14 @@ impl Meter {
         let id = || HoldId::generate(&SystemRandomness);
         let lease = |lease: Duration| lease.clamp(*HoldTerms::LEASES.start(), *HoldTerms::LEASES.end());
         let hold = charge.hold.map(|terms| HoldTerms { id: id(), lease: lease(terms.lease), ..terms });
-        let posted = self.queue.try_post(Posting::Charge(Charge { hold, ..charge }));
+        let span = info_span!(target: trace::TARGET, "charge", metering.decision = Empty);
+        let decision = self.decide(Charge { hold, ..charge }).instrument(span.clone()).await?;
+        span.record("metering.decision", decision.name());
+        Ok(decision)
+    }
+
+    async fn decide(&self, charge: Charge) -> Result<Decision, MeterError> {
+        let posted = self.queue.try_post(Posting::Charge(charge));
         if let Err(MeterError::Overloaded) = posted {
             self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
         }
@@ -257,7 +268,8 @@ impl Meter {
             return self.update_hold(release).await.map(|updated| Some(updated.balance));
         }
         let Some(refund) = receipt.into_refund() else { return Ok(None) };
-        match self.queue.post(Posting::Refund(refund)).await?.outcome().await? {
+        let span = info_span!(target: trace::TARGET, "refund");
+        match self.queue.record(Posting::Refund(refund)).instrument(span).await? {
             Outcome::Refunded(balance) => Ok(balance),
             other => unreachable!("a store returns a balance for a refund, but the outcome was {other:?}"),
         }
@@ -296,7 +308,8 @@ impl Meter {
     /// # Errors
     /// When it could not be recorded. A retry may then be forwarded again, uncharged.
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
-        self.queue.post(Posting::Settle(settlement)).await?.outcome().await.map(drop)
+        let span = info_span!(target: trace::TARGET, "delivered");
+        self.queue.record(Posting::Settle(settlement)).instrument(span).await.map(drop)
     }
 
     /// Stops accepting requests, and returns when everything accepted is on disk. Holds that are being settled get five

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use tokio::sync::Mutex;
+use tracing::{Instrument, Span};
 
 use super::response::set_headers;
 use crate::access::account::AccountId;
@@ -19,6 +20,7 @@ use crate::charging::{HoldGuard, MeterError};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::{Paid, Presented, Service};
+use crate::trace;
 use crate::wire::{BALANCE_HEADER, PAYMENT_RECEIPT_HEADER, metered_headers, settled_headers};
 
 /// The account and amount of a charge or a hold. Every charged request has it in its extensions.
@@ -38,6 +40,8 @@ pub struct Charged {
     pub route_template: Arc<str>,
     service: Arc<Service>,
     usage_price: Option<Arc<UsagePrice>>,
+    /// The span of the request, for what is settled when its response has begun.
+    span: Span,
     state: Arc<Mutex<State>>,
 }
 
@@ -96,6 +100,7 @@ impl Charged {
             route_template: Arc::clone(&receipt.line.route_template),
             service: Arc::clone(service),
             usage_price,
+            span: trace::current(),
             state: Arc::new(Mutex::new(State {
                 rate: receipt.rate,
                 settlement: receipt.settlement(),
@@ -167,9 +172,9 @@ impl Charged {
         let price = self.usage_price.as_ref();
         let cost = price.map_or(cost, |price| price.cost_of_credits(cost));
         if price.is_some_and(|price| price.may_exceed_hold()) {
-            settled(&mut state, guard.capture_in_full(cost)).await
+            self.settled(&mut state, guard.capture_in_full(cost)).await
         } else {
-            settled(&mut state, guard.capture(cost)).await
+            self.settled(&mut state, guard.capture(cost)).await
         }
     }
 
@@ -197,7 +202,7 @@ impl Charged {
     pub async fn capture_without_report(&self) -> Result<Option<HoldUpdated>, Error> {
         let mut state = self.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
-        settled(&mut state, guard.capture_fallback()).await
+        self.settled(&mut state, guard.capture_fallback()).await
     }
 
     /// Releases what is held for a request that costs nothing, although its response is passed on. `None` as in
@@ -208,7 +213,7 @@ impl Charged {
     pub async fn release(&self) -> Result<Option<HoldUpdated>, Error> {
         let mut state = self.state.lock().await;
         let Some(guard) = state.take_hold() else { return Ok(None) };
-        settled(&mut state, guard.release()).await
+        self.settled(&mut state, guard.release()).await
     }
 
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
@@ -260,11 +265,11 @@ impl Charged {
         state.settlement = None;
         match money {
             Money::Charged(receipt) => {
-                let refund = self.service.refund_undelivered(receipt).await;
+                let refund = self.service.refund_undelivered(receipt).instrument(self.span.clone()).await;
                 (state.headers, state.refund) = (refund.headers, refund.outcome);
             }
-            Money::Held(guard) => match tokio::time::timeout(SETTLE_WAIT, guard.release()).await {
-                Ok(Ok(released)) => {
+            Money::Held(guard) => match self.settling(guard.release()).await {
+                Some(Ok(released)) => {
                     state.headers = settled_headers(&state.rate, &released);
                     // An earlier settlement stays.
                     if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
@@ -272,7 +277,7 @@ impl Charged {
                     }
                 }
                 // It is released later, or settled by its rule.
-                Ok(Err(_)) | Err(_) => state.refund = Err(Error::NotRefunded),
+                None | Some(Err(_)) => state.refund = Err(Error::NotRefunded),
             },
             Money::Captured => {
                 state.money = Money::Captured;
@@ -316,6 +321,25 @@ impl Charged {
         }
     }
 
+    /// Waits until a hold is settled, and updates what the response says about it.
+    async fn settled(
+        &self,
+        state: &mut State,
+        settling: impl Future<Output = Result<HoldUpdated, MeterError>>,
+    ) -> Result<Option<HoldUpdated>, Error> {
+        let settled = self.settling(settling).await.ok_or(Error::StorageUnavailable)??;
+        if !settled.changed {
+            tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
+        }
+        state.headers = settled_headers(&state.rate, &settled);
+        Ok(Some(settled))
+    }
+
+    /// Waits until a hold is settled, but not for long: settling goes on without the response.
+    async fn settling<T>(&self, settling: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
+    }
+
     /// Refunds a request that was not served, and returns its response.
     pub(super) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
         let response = match self.refund().await {
@@ -325,19 +349,6 @@ impl Charged {
         let headers = self.state.lock().await.take_headers(response.status());
         set_headers(response, headers)
     }
-}
-
-/// Waits until a hold is settled, and updates what the response says about it.
-async fn settled(
-    state: &mut State,
-    settled: impl Future<Output = Result<HoldUpdated, MeterError>>,
-) -> Result<Option<HoldUpdated>, Error> {
-    let settled = tokio::time::timeout(SETTLE_WAIT, settled).await.map_err(|_| Error::StorageUnavailable)??;
-    if !settled.changed {
-        tracing::warn!(id = %settled.hold.id, "the cost of a request was reported after its hold was settled");
-    }
-    state.headers = settled_headers(&state.rate, &settled);
-    Ok(Some(settled))
 }
 
 impl Money {

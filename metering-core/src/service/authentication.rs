@@ -1,5 +1,7 @@
 //! Who sent a request: the account and the keys behind a secret, and whether they may be used for it.
 
+use tracing::{Instrument, info_span};
+
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::issued_key::{Key, KeyHolder};
@@ -8,6 +10,7 @@ use crate::access::key_use::KeyRefusal;
 use crate::access::scope::Scope;
 use crate::error::Error;
 use crate::service::Service;
+use crate::trace;
 
 impl Service {
     /// The account that owns a key.
@@ -34,7 +37,8 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used from
     /// there.
     pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
-        Ok(self.holder(caller.into(), None).await?.account)
+        let span = info_span!(target: trace::TARGET, "authenticate");
+        Ok(self.holder(caller.into(), None).instrument(span).await?.account)
     }
 
     /// The account that owns a key which has this scope.

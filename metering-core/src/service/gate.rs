@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::{Instrument, info_span};
+
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::path::RequestPath;
@@ -20,6 +22,7 @@ use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::charging::request_id::RequestId;
 use crate::error::{Error, KeyBudget, PaymentRequired};
 use crate::service::{Links, Paid, Presented, Service};
+use crate::trace;
 use crate::usage::ClientSource;
 
 use no_match::NoMatch;
@@ -166,11 +169,13 @@ impl<'s> Found<'s, '_> {
                 return Err(service.after_authentication(request.caller(), error).await);
             }
         };
-        let priced = route.read(&path, request.query).map_err(Error::from);
-        let priced = match proxied {
-            Some(_) => priced.and_then(|priced| proxied::check_spelling(&request, &path).map(|()| priced)),
-            None => priced,
-        };
+        let priced = info_span!(target: trace::TARGET, "price").in_scope(|| {
+            let priced = route.read(&path, request.query).map_err(Error::from);
+            match proxied {
+                Some(_) => priced.and_then(|priced| proxied::check_spelling(&request, &path).map(|()| priced)),
+                None => priced,
+            }
+        });
         let (price, query) = match priced {
             Ok(priced) => priced,
             Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
@@ -209,7 +214,7 @@ impl<'s> Found<'s, '_> {
         let paid = match request.payment {
             Some(presented) => {
                 let paying = presented.paying(request.caller(), fingerprint(), price);
-                let paid = service.pay(paying).await?;
+                let paid = service.pay(paying).instrument(info_span!(target: trace::TARGET, "pay")).await?;
                 presented.credited(&paid);
                 Some(paid)
             }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use crate::charging::charge::{Receipt, Settlement};
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::Service;
+use crate::trace;
 use crate::wire::{metered_headers, refunded_headers};
 
 /// The result of a refund.
@@ -68,14 +71,14 @@ impl Service {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
         let amount = receipt.hold.map_or(receipt.charged, |held| held.amount);
         let (meter, account) = (Arc::clone(&self.meter), receipt.account.clone());
-        let refund = tokio::spawn(async move {
+        let refunding = async move {
             let refunded = meter.refund(receipt).await;
             if let Err(error) = &refunded {
                 tracing::error!(%error, %account, %amount, "a refund could not be recorded; the charge stands");
             }
             refunded
-        });
-        match refund.await {
+        };
+        match tokio::spawn(refunding.instrument(trace::current())).await {
             Ok(Ok(after)) => {
                 RefundResult { headers: refunded_headers(&rate, after.unwrap_or(balance)), outcome: Ok(()) }
             }
@@ -119,10 +122,11 @@ impl Service {
     /// [`Service::delivered`], for a receipt that is gone.
     pub(crate) fn record_delivery(&self, settlement: Settlement) {
         let meter = Arc::clone(&self.meter);
-        tokio::spawn(async move {
+        let recording = async move {
             if let Err(error) = meter.settle(settlement).await {
                 tracing::warn!(%error, "a delivery could not be recorded; its idempotency key may be used again");
             }
-        });
+        };
+        tokio::spawn(recording.instrument(trace::current()));
     }
 }

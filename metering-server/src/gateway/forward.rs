@@ -18,6 +18,7 @@ use hyper::body::Incoming;
 use metering_core::Charged;
 use metering_core::wire::ErrorCode;
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::Instrument;
 use url::Url;
 
 use crate::config::GatewayConfig;
@@ -25,6 +26,7 @@ use crate::gateway::delivery::BodyError;
 use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Connection, Problem, Response};
+use crate::operations::spans;
 use body::UpstreamBody;
 use connection::UpstreamConnection;
 use pool::Pool;
@@ -81,9 +83,12 @@ impl HttpUpstream {
     /// # Errors
     /// A 502, 503 or 504 when the upstream did not serve the request.
     pub(crate) async fn call(&self, head: &Parts, body: Bytes, streams: bool) -> Result<Response, Problem> {
-        let exchanged = timeout(self.response_timeout, self.exchange(head, body)).await;
-        let (response, connection) =
-            exchanged.unwrap_or(Err(UpstreamError::TimedOut)).map_err(|error| broken(&error))?;
+        let span = spans::of_upstream(head.method.as_str());
+        let exchanged = timeout(self.response_timeout, self.exchange(head, body)).instrument(span.clone()).await;
+        let exchanged = exchanged.unwrap_or(Err(UpstreamError::TimedOut));
+        spans::upstream_responded(&span, exchanged.as_ref().ok().map(|(response, _)| response.status()));
+        drop(span);
+        let (response, connection) = exchanged.map_err(|error| broken(&error))?;
         let (mut head, incoming) = response.into_parts();
         let silence = (!streams).then_some(self.response_timeout);
         let streams = streams || delivery::is_stream(&head.headers);
@@ -142,6 +147,7 @@ impl HttpUpstream {
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }
+        spans::propagate(&mut headers);
         if body.is_empty() && announces_length(head) {
             // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));

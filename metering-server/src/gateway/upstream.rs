@@ -11,9 +11,10 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
-use metering_core::Charged;
+use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
+use tracing::Instrument;
 
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
@@ -91,7 +92,8 @@ impl Shared {
             stream: stream.clone(),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
-        let fetching = async move { shared.fetch(&head, body, streams).await };
+        // It goes on in a task of its own, below the span of the request.
+        let fetching = async move { shared.fetch(&head, body, streams).await }.instrument(trace::current());
         let response = self.reports.serve(by_usage, fetching).await?;
         Ok(held(response, stream, connection.as_ref()))
     }

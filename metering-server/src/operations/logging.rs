@@ -1,29 +1,43 @@
-//! Logs to standard error.
+//! Starts logs, which go to standard error, and traces, which go to a collector.
+//!
+//! Both come from `tracing`. The spans of traces have a target of their own, which the log leaves out.
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, fmt};
 
-use crate::config::{ConfigError, LogConfig, LogFormat};
+use super::traces::Traces;
+use crate::config::{Config, ConfigError, LogConfig, LogFormat};
 
 /// Default filters, which the configured filter can override. The MCP library logs every message at info level, with
-/// everything its client sent.
-const DEFAULT_FILTERS: &str = "rmcp=error";
+/// everything its client sent. The spans of traces would make every line longer.
+const DEFAULT_FILTERS: &str = "rmcp=error,metering::trace=off";
 
-/// Starts logging for the whole process. A second call changes nothing.
+/// Starts logging for the whole process, and traces if they are configured. Must be called on a Tokio runtime. A second
+/// call changes nothing.
 ///
 /// # Errors
-/// When the filter is invalid.
-pub fn start(config: &LogConfig) -> Result<(), ConfigError> {
+/// When the filter is invalid, or spans cannot be sent as configured.
+pub fn start(config: &Config) -> Result<Traces, ConfigError> {
+    let traces = Traces::new(config.otlp.as_ref())?;
+    // An error means that the embedding process has already set up logging of its own.
+    drop(Registry::default().with(traces.layer()).with(lines(&config.log)?).try_init());
+    Ok(traces)
+}
+
+/// The lines of the log.
+fn lines<S>(config: &LogConfig) -> Result<impl Layer<S> + use<S>, ConfigError>
+where
+    S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
+{
     let filter = EnvFilter::try_new(format!("{DEFAULT_FILTERS},{}", config.filter))
         .map_err(|error| ConfigError::Key { key: "log.filter".to_owned(), problem: error.to_string() })?;
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
-    let started = match config.format {
-        LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().try_init(),
-    };
-    // An error means that the embedding process has already set up logging of its own.
-    drop(started);
-    Ok(())
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    Ok(match config.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    }
+    .with_filter(filter))
 }

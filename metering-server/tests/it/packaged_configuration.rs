@@ -23,7 +23,8 @@ fn uncommented() -> String {
 
 fn loaded(text: &str) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
-    for secret in ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"] {
+    let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
+    for secret in secrets.into_iter().chain(["otlp-authorization"]) {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
     }
@@ -107,7 +108,8 @@ fn commented_values_are_the_defaults() {
 }
 
 /// Keys that exclude each other.
-const EITHER: [(&str, &str); 5] = [
+const EITHER: [(&str, &str); 6] = [
+    ("[otlp]", "authorization = "),
     ("[smtp]", "password = "),
     ("[webhooks]", "secret = "),
     ("[webhooks]", "previous_secret = "),

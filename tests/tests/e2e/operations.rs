@@ -1,4 +1,4 @@
-//! Running a server: its settings, its endpoints for operators, its disk, upgrades, and how it stops.
+//! Running a server: its settings, its endpoints for operators, its traces, its disk, upgrades, and how it stops.
 
 mod administration;
 mod catalogues;
@@ -14,4 +14,5 @@ mod reload;
 mod service_manager;
 mod shutdown;
 mod sigkill;
+mod traces;
 mod upgrade;

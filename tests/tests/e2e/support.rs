@@ -2,6 +2,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod certificates;
+pub(crate) mod collector;
 pub(crate) mod https;
 pub(crate) mod script;
 pub(crate) mod shop;

@@ -25,7 +25,8 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let smtp = config.smtp.as_ref().and_then(|smtp| smtp.password_file.as_ref());
     let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file];
     let webhooks = [&config.webhooks.secret_file, &config.webhooks.previous_secret_file];
-    let others = pay.into_iter().chain(webhooks).filter_map(Option::as_ref);
+    let otlp = config.otlp.as_ref().map(|otlp| &otlp.authorization_file);
+    let others = pay.into_iter().chain(webhooks).chain(otlp).filter_map(Option::as_ref);
     tls.into_iter().chain(smtp).chain(others).cloned().collect()
 }
 

@@ -197,11 +197,17 @@ impl CommitContext {
     /// Commits a batch and replies to its callers. Waking all callers from this one task keeps that cheap.
     async fn commit(self, batch: Batch<Request>) -> FinishedCommit {
         let Batch { items, lanes } = batch;
-        let (postings, replies): (Vec<_>, Vec<_>) =
-            items.into_iter().map(|request| (request.posting, request.reply)).unzip();
+        let size = items.len();
+        let (mut postings, mut replies, mut spans) = (Vec::with_capacity(size), Vec::with_capacity(size), Vec::new());
+        for Request { posting, reply, waiting, .. } in items {
+            postings.push(posting);
+            replies.push(reply);
+            spans.extend(waiting.commit(size));
+        }
         let started_at = Instant::now();
         let outcomes = self.store.commit(postings, self.clock.now()).await;
         self.stats.count_commit(replies.len(), started_at.elapsed());
+        drop(spans);
         match outcomes {
             Ok(outcomes) => {
                 assert_eq!(outcomes.len(), replies.len(), "a store returns one outcome per posting");

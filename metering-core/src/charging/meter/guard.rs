@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::{Instrument, info_span};
+
 use super::MeterError;
 use super::keeper::OpenHolds;
 use super::queue::Queue;
@@ -13,6 +15,7 @@ use crate::charging::in_flight::Slot;
 use crate::charging::posting::{Outcome, Posting};
 use crate::money::credits::Credits;
 use crate::retry::RetryPolicy;
+use crate::trace;
 
 /// Settling is tried again for as long as the process lives: the cost is known, and nobody else knows it.
 const RETRIES: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5));
@@ -103,7 +106,7 @@ impl HoldGuard {
         let (Some(keeping), Some(update)) = (self.keeping.take(), self.receipt.hold_update(action)) else {
             return Err(MeterError::Closed);
         };
-        let settled = tokio::spawn(async move {
+        let settling = async move {
             let settled = keeping.settle(&update).await;
             keeping.open.remove(&update.id);
             if let Err(error) = &settled {
@@ -111,7 +114,8 @@ impl HoldGuard {
                 tracing::error!(%error, %account, %id, "a hold could not be settled; it is settled by its rule later");
             }
             settled
-        });
+        };
+        let settled = tokio::spawn(settling.instrument(info_span!(target: trace::TARGET, "settle_hold")));
         settled.await.unwrap_or(Err(MeterError::Closed))
     }
 }

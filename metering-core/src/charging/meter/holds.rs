@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use tracing::{Instrument, info_span};
+
 use super::guard::HoldGuard;
 use super::{Meter, MeterError};
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::hold::{HoldTerms, HoldUpdate, HoldUpdated};
 use crate::charging::posting::{Outcome, Posting};
+use crate::trace;
 
 /// The decision on a hold.
 #[derive(Debug)]
@@ -84,7 +87,8 @@ impl Meter {
     /// # Errors
     /// [`MeterError::NoSuchHold`], or when it could not be recorded.
     pub async fn update_hold(&self, update: HoldUpdate) -> Result<HoldUpdated, MeterError> {
-        match self.queue.post(Posting::Hold(update)).await?.outcome().await? {
+        let span = info_span!(target: trace::TARGET, "settle_hold");
+        match self.queue.record(Posting::Hold(update)).instrument(span).await? {
             Outcome::Hold(updated) => updated.ok_or(MeterError::NoSuchHold),
             other => unreachable!("a store returns a hold for an update, but the outcome was {other:?}"),
         }

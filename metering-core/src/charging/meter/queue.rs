@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot};
 
 use super::MeterError;
+use super::waiting::Waiting;
 use crate::charging::posting::{Outcome, Posting};
 use crate::store::StoreError;
 
@@ -15,6 +16,7 @@ pub(super) struct Request {
     pub(super) reply: oneshot::Sender<Result<Outcome, MeterError>>,
     /// Whether it took one of the queue's permits, which is returned when its commit begins.
     pub(super) has_permit: bool,
+    pub(super) waiting: Waiting,
 }
 
 /// The sending end of a meter's queue.
@@ -67,6 +69,11 @@ impl Queue {
         self.enqueue(posting, true)
     }
 
+    /// Queues a posting that is owed, and waits for its outcome.
+    pub(super) async fn record(&self, posting: Posting) -> Result<Outcome, MeterError> {
+        self.post(posting).await?.outcome().await
+    }
+
     /// Queues a posting that is owed, without waiting and although the queue may be full.
     pub(super) fn post_now(&self, posting: Posting) -> Result<Reply, MeterError> {
         self.enqueue(posting, false)
@@ -74,7 +81,7 @@ impl Queue {
 
     fn enqueue(&self, posting: Posting, has_permit: bool) -> Result<Reply, MeterError> {
         let (reply, outcome) = oneshot::channel();
-        self.sender.send(Request { posting, reply, has_permit }).map_err(|_| {
+        self.sender.send(Request { posting, reply, has_permit, waiting: Waiting::start() }).map_err(|_| {
             self.permits.add_permits(usize::from(has_permit));
             MeterError::Closed
         })?;
