@@ -12,8 +12,9 @@ use super::traces::Traces;
 use crate::config::{Config, ConfigError, LogConfig, LogFormat};
 
 /// Default filters, which the configured filter can override. The MCP library logs every message at info level, with
-/// everything its client sent. The spans of traces would make every line longer.
-const DEFAULT_FILTERS: &str = "rmcp=error,metering::trace=off";
+/// everything its client sent. The spans of traces would make every line longer, and the OpenTelemetry libraries repeat
+/// what `traces` logs once.
+const DEFAULT_FILTERS: &str = "rmcp=error,metering::trace=off,opentelemetry_sdk=off,opentelemetry-otlp=off";
 
 /// Starts logging for the whole process, and traces if they are configured. Must be called on a Tokio runtime. A second
 /// call changes nothing.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -100,6 +101,8 @@ fn sampler(config: &OtlpConfig) -> ParentBasedSampler {
 struct Collector {
     client: reqwest::Client,
     runtime: Handle,
+    /// Whether the last request failed, which is logged once.
+    is_failing: AtomicBool,
 }
 
 impl Collector {
@@ -108,8 +111,45 @@ impl Collector {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirect = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(SEND_TIMEOUT).redirect(redirect).build()?;
-        Ok(Self { client, runtime: Handle::current() })
+        Ok(Self { client, runtime: Handle::current(), is_failing: AtomicBool::new(false) })
     }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (client, request) = (self.client.clone(), request.try_into()?);
+        let received = self.runtime.spawn(async move {
+            let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
+            let status = response.status();
+            let body = response.bytes().await.map_err(reqwest::Error::without_url)?;
+            Ok::<_, reqwest::Error>((status, body))
+        });
+        let (status, body) = received.await??;
+        Ok(Response::builder().status(status).body(body)?)
+    }
+
+    /// Logs when the collector begins to fail, and when it works again.
+    fn note(&self, problem: Option<String>) {
+        match (problem, self.is_failing.load(Ordering::Relaxed)) {
+            (Some(problem), false) => {
+                self.is_failing.store(true, Ordering::Relaxed);
+                tracing::warn!(
+                    problem,
+                    "spans cannot be sent to the collector, and are lost; requests are not affected"
+                );
+            }
+            (None, true) => {
+                self.is_failing.store(false, Ordering::Relaxed);
+                tracing::info!("the collector accepts spans again");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The last cause of an error says the most.
+fn cause(error: &HttpError) -> String {
+    let first: &dyn std::error::Error = &**error;
+    let last = std::iter::successors(Some(first), |cause| cause.source()).last();
+    last.map_or_else(String::new, ToString::to_string)
 }
 
 impl fmt::Debug for Collector {
@@ -121,14 +161,12 @@ impl fmt::Debug for Collector {
 #[async_trait]
 impl HttpClient for Collector {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let (client, request) = (self.client.clone(), request.try_into()?);
-        let received = self.runtime.spawn(async move {
-            let response = client.execute(request).await.map_err(reqwest::Error::without_url)?;
-            let status = response.status();
-            let body = response.bytes().await.map_err(reqwest::Error::without_url)?;
-            Ok::<_, reqwest::Error>((status, body))
+        let sent = self.send(request).await;
+        self.note(match &sent {
+            Ok(response) if response.status().is_success() => None,
+            Ok(response) => Some(response.status().to_string()),
+            Err(error) => Some(cause(error)),
         });
-        let (status, body) = received.await??;
-        Ok(Response::builder().status(status).body(body)?)
+        sent
     }
 }

@@ -143,6 +143,18 @@ fn settled_hold_belongs_to_the_trace_of_its_request() {
 }
 
 #[test]
+fn request_that_a_proxy_asks_about_is_named_by_its_route() {
+    let more = [("METERING_SURFACES", "authorize"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let scene = Scene::new("1", &more);
+    let proxy = scene.client("01").with_header("X-Forwarded-Method", "GET");
+    drop(proxy.with_header("X-Forwarded-Uri", "/api/echo/word").get("/authorize").expect(200));
+    let trace = scene.collector.trace(TRACE, 5);
+    let paths = ["", " > charge", " > charge > commit", " > charge > queue", " > price"];
+    assert_eq!(trace.paths(), paths.map(|below| format!("GET /api/echo/{{word}}{below}")));
+    assert_eq!(trace.attributes("GET /api/echo/{word}")["metering.surface"], "authorize");
+}
+
+#[test]
 fn sampling_is_decided_here_unless_the_caller_is_trusted() {
     // ratio, whether callers are trusted, the caller's flag, whether the trace is recorded
     let table = [
@@ -196,6 +208,11 @@ fn collector_that_is_down_or_hangs_delays_neither_requests_nor_the_end() {
         server.terminate();
         assert!(server.wait().success());
         assert!(stopping.elapsed() < Duration::from_secs(6), "{:?}", stopping.elapsed());
+        let log = server.log();
+        assert!(!log.contains("ERROR"), "operators are alerted to lines of this level: {log}");
+        if address == closed {
+            assert_eq!(log.matches("spans cannot be sent to the collector").count(), 1, "{log}");
+        }
         site.verify();
     }
 }
