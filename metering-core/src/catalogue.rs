@@ -23,6 +23,8 @@ pub(crate) mod trie;
 mod units;
 mod usage_file;
 pub(crate) mod usage_price;
+mod volume_file;
+pub(crate) mod volume_tiers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub use report_reader::ReportReader;
 pub use route::{Param, ParamLocation, ParamType, Route};
 pub use units::{Count, Counts, UnitPrice};
 pub use usage_price::{CostError, UsagePrice};
+pub use volume_tiers::{VolumeTier, VolumeTiers};
 
 /// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
 ///

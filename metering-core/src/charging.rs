@@ -15,6 +15,7 @@ pub(crate) mod posting;
 pub(crate) mod rate;
 pub(crate) mod request_id;
 pub(crate) mod tally;
+pub(crate) mod volume;
 
 pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
@@ -29,3 +30,4 @@ pub use posting::{Outcome, Posting, Remembered, StoredResult};
 pub use rate::{LimitWindow, RateStatus, Window};
 pub use request_id::{RequestId, RequestIdError};
 pub use tally::{Changes, HoldChange, Tally, UsageChange, UsageKind};
+pub use volume::{CountedRoute, Volume, VolumeTerms};

@@ -107,6 +107,7 @@ pub mod topups;
 pub mod unreadable;
 pub mod usage;
 pub mod verification;
+pub mod volumes;
 pub mod wallets;
 pub mod webhooks;
 

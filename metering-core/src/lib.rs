@@ -73,7 +73,7 @@ pub mod wire;
 pub use access::{Account, AccountId, ApiKey, RateLimits};
 pub use catalogue::Catalogue;
 pub use charging::{Charge, Decision, Meter, MeterConfig, MeterError, Receipt, Refusal, RequestId};
-pub use clock::{Clock, Day, SystemClock, Timestamp};
+pub use clock::{Clock, Day, Month, SystemClock, Timestamp};
 pub use error::Error;
 #[cfg(feature = "tower")]
 pub use layer::{Charged, Metered, MeteringLayer, RequestBody, UnderWay};

@@ -31,6 +31,7 @@ use crate::access::account::{Account, AccountId, AgentName, Email, Payer, RateLi
 use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
 use crate::charging::posting::{Outcome, Posting};
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
@@ -159,6 +160,10 @@ pub trait Store: KeyStore + HoldStore {
     /// and distinct routes, not on the number of requests. An error when the credits added in those days exceed the
     /// range of [`Credits`].
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
+
+    /// How many requests an account has made to each route with volume tiers, in the newest month that had any, ordered by
+    /// route and method. Empty when there is no such account.
+    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>, StoreError>;
 
     /// An account's recent activity, newest first; empty when there is no such account.
     ///

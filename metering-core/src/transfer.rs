@@ -23,7 +23,7 @@ pub use copying::{copy, survey};
 pub use position::{Part, Position};
 pub use record::{
     AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record,
-    ScanMark, SecretRecord, SolutionRecord, WalletLink,
+    ScanMark, SecretRecord, SolutionRecord, VolumeRecord, WalletLink,
 };
 pub use section::Section;
 pub use source_id::SourceId;

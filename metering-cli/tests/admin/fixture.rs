@@ -158,6 +158,7 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     };
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();

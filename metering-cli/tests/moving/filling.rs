@@ -229,6 +229,7 @@ pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     })
 }

@@ -62,6 +62,7 @@ fn in_words(pricing: Option<&Pricing>) -> String {
         None => "not metered".to_owned(),
         Some(Pricing::PerRequest(price)) => price.to_string(),
         Some(Pricing::PerConnection(price)) => format!("{price} per connection"),
+        Some(Pricing::ByVolume(tiers)) => tiers.to_string(),
         Some(Pricing::ByUsage(price)) => price.to_string(),
         Some(Pricing::Unknown) => "unknown".to_owned(),
         Some(Pricing::PerLookback { weight, tiers, .. }) => {

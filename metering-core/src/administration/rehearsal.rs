@@ -11,7 +11,7 @@ use crate::access::account::Account;
 use crate::catalogue::Catalogue;
 use crate::clock::Day;
 use crate::money::credits::Credits;
-use crate::usage::rehearsal::{AccountDay, Repriced, Repricing, replay};
+use crate::usage::rehearsal::{AccountDay, MonthCounts, Repriced, Repricing, replay};
 use crate::usage::{DailyTotal, DayRange};
 use crate::wire::admin::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
 
@@ -37,15 +37,19 @@ impl Administration {
     ) -> Result<RehearsalDocument, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         let repricing = Repricing::new(old, new);
-        let mut rehearsal = Rehearsal::new(top);
+        // What came before in the month decides which tier the first requests are in.
+        let first = if repricing.depends_on_month() { days.first.month().start().day() } else { days.first };
+        let counted = DayRange { first, ..days };
+        let mut rehearsal = Rehearsal::new(top, days);
         let mut after = None;
         loop {
             let page = self.store.accounts(after.as_ref(), PAGE).await?;
             for account in &page.items {
-                let totals = self.store.account_daily_totals(&account.id, days).await?;
-                if totals.is_empty() {
+                let mut totals = self.store.account_daily_totals(&account.id, counted).await?;
+                if !totals.iter().any(|total| days.contains(total.day)) {
                     continue;
                 }
+                totals.sort_by_key(|total| total.day);
                 // The opening balance comes from one consistent read, so that it does not depend on what is charged
                 // meanwhile.
                 let Some(report) = self.store.usage_report(&account.id, days).await? else { continue };
@@ -59,7 +63,7 @@ impl Administration {
             }
             after = page.next;
             if after.is_none() {
-                return Ok(rehearsal.finish(days));
+                return Ok(rehearsal.finish());
             }
         }
     }
@@ -87,6 +91,7 @@ fn out_of_range() -> AdminError {
 
 /// What was found so far.
 struct Rehearsal {
+    days: DayRange,
     totals: RehearsedUsage,
     routes: BTreeMap<(Arc<str>, Arc<str>), RehearsedUsage>,
     accounts: u64,
@@ -96,8 +101,9 @@ struct Rehearsal {
 }
 
 impl Rehearsal {
-    fn new(top: usize) -> Self {
+    fn new(top: usize, days: DayRange) -> Self {
         Self {
+            days,
             totals: RehearsedUsage::default(),
             routes: BTreeMap::new(),
             accounts: 0,
@@ -107,7 +113,8 @@ impl Rehearsal {
         }
     }
 
-    /// Adds an account: its opening balance, the credits added by day, and its usage. `None` when a sum is out of range.
+    /// Adds an account: its opening balance, the credits added by day, and its usage in the order of days. `None` when a
+    /// sum is out of range.
     fn account(
         &mut self,
         account: &Account,
@@ -116,9 +123,13 @@ impl Rehearsal {
         totals: &[DailyTotal],
         repricing: &Repricing<'_>,
     ) -> Option<()> {
-        let mut usage = RehearsedUsage::default();
+        let (mut usage, mut month) = (RehearsedUsage::default(), MonthCounts::default());
         for total in totals {
-            let row = row(total, repricing.of(total)?)?;
+            let repriced = repricing.of(total, &mut month)?;
+            if !self.days.contains(total.day) {
+                continue;
+            }
+            let row = row(total, repriced)?;
             let flow = flows.entry(total.day).or_default();
             flow.calls = flow.calls.checked_add(row.calls)?;
             flow.before = flow.before.checked_add(row.credits_before)?;
@@ -144,7 +155,7 @@ impl Rehearsal {
         Some(())
     }
 
-    fn finish(self, days: DayRange) -> RehearsalDocument {
+    fn finish(self) -> RehearsalDocument {
         let routes = u64::try_from(self.routes.len()).unwrap_or(u64::MAX);
         let mut by_route = Top::new(self.by_account.most);
         for ((template, method), usage) in self.routes {
@@ -153,8 +164,8 @@ impl Rehearsal {
                 .offer((by_change(&usage), template, method), RehearsedRoute { http_method, route_template, usage });
         }
         RehearsalDocument {
-            first_day: days.first,
-            last_day: days.last,
+            first_day: self.days.first,
+            last_day: self.days.last,
             totals: self.totals,
             routes,
             by_route: by_route.items(),

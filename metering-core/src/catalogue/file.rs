@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
-use super::{schema, usage_file};
+use super::{schema, usage_file, volume_file};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
@@ -225,6 +225,12 @@ fn pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys
         return match (usage_pricing(endpoint, unknown), unknown) {
             (Err(_), UnknownKeys::Ignore) => Ok(Pricing::Unknown),
             (pricing, _) => pricing,
+        };
+    }
+    if endpoint.get::<&RawValue>("price")?.is_some_and(|price| price.get().starts_with('[')) {
+        return match (volume_file::read_tiers(endpoint, unknown), unknown) {
+            (Err(_), UnknownKeys::Ignore) => Ok(Pricing::Unknown),
+            (tiers, _) => tiers.map(|tiers| Pricing::ByVolume(Arc::new(tiers))),
         };
     }
     let mut problems = Problems::default();

@@ -46,7 +46,11 @@ impl StreamPrefix {
 fn session_price(route: &Route) -> Option<Credits> {
     match route.pricing {
         Pricing::PerConnection(price) => Some(price),
-        Pricing::PerRequest(_) | Pricing::PerLookback { .. } | Pricing::ByUsage(_) | Pricing::Unknown => None,
+        Pricing::PerRequest(_)
+        | Pricing::PerLookback { .. }
+        | Pricing::ByVolume(_)
+        | Pricing::ByUsage(_)
+        | Pricing::Unknown => None,
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::catalogue::usage_price::UsagePrice;
+use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
 use crate::money::decimal::{self, DecimalError};
 
@@ -228,6 +229,8 @@ pub enum Pricing {
     },
     /// Once per connection of a stream.
     PerConnection(Credits),
+    /// By the number of the request in the account's calendar month.
+    ByVolume(Arc<VolumeTiers>),
     /// By what the response used. A hold is placed before the request runs, and the cost is captured after it.
     ByUsage(Arc<UsagePrice>),
     /// In a way that this version cannot read. Only in catalogues published by other servers.
@@ -240,7 +243,7 @@ impl Pricing {
     pub const fn lookback_tiers(&self) -> Option<&LookbackTiers> {
         match self {
             Self::PerLookback { tiers, .. } => Some(tiers),
-            Self::PerRequest(_) | Self::PerConnection(_) | Self::ByUsage(_) | Self::Unknown => None,
+            Self::PerRequest(_) | Self::PerConnection(_) | Self::ByVolume(_) | Self::ByUsage(_) | Self::Unknown => None,
         }
     }
 }

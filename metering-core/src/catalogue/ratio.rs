@@ -92,7 +92,7 @@ impl Ratio {
 pub(crate) fn fixed_price(pricing: &Pricing) -> Option<Credits> {
     match pricing {
         Pricing::PerRequest(price) | Pricing::PerConnection(price) => Some(*price),
-        Pricing::PerLookback { .. } | Pricing::ByUsage(_) | Pricing::Unknown => None,
+        Pricing::PerLookback { .. } | Pricing::ByVolume(_) | Pricing::ByUsage(_) | Pricing::Unknown => None,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::usage_price::UsagePrice;
+use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
 use crate::money::decimal;
 use crate::usage::{ClientSource, UsageLine};
@@ -146,8 +147,9 @@ impl Route {
         self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
-    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByUsage`] it
-    /// is the most that is held, and for [`Pricing::Unknown`] the highest price that a route can have.
+    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`] it
+    /// is that of the dearest tier, for [`Pricing::ByUsage`] the most that is held, and for [`Pricing::Unknown`] the
+    /// highest price that a route can have.
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {
         match &self.pricing {
@@ -155,8 +157,18 @@ impl Route {
             Pricing::PerLookback { weight, tiers, .. } => weight
                 .price(tiers.multiplier(lookback_seconds))
                 .expect("every tier of a loaded catalogue has a price in whole atoms"),
+            Pricing::ByVolume(tiers) => tiers.max(),
             Pricing::ByUsage(price) => price.max(),
             Pricing::Unknown => MAX_PRICE,
+        }
+    }
+
+    /// The volume tiers, if that is how the route is priced.
+    #[must_use]
+    pub const fn volume_tiers(&self) -> Option<&Arc<VolumeTiers>> {
+        match &self.pricing {
+            Pricing::ByVolume(tiers) => Some(tiers),
+            _ => None,
         }
     }
 

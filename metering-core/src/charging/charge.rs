@@ -11,8 +11,10 @@ use crate::charging::delivery::{Attempt, DeliveryTerms, Repetition};
 use crate::charging::hold::{Held, HoldAction, HoldTerms, HoldUpdate};
 use crate::charging::in_flight::{InFlight, Slot};
 use crate::charging::key_meter::{ExhaustedBudget, KeyLimit};
+use crate::charging::max_cost::MaxCost;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::{CountedRoute, Volume, VolumeTerms};
 use crate::clock::{Day, Timestamp};
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
@@ -35,8 +37,10 @@ use crate::usage::{ClientSource, UsageLine};
 pub struct Charge {
     /// The API key it came with.
     pub key: KeyHash,
-    /// Its price, zero or more.
+    /// Its price, zero or more. With [`by_volume`](Self::by_volume), the most that it may cost.
     pub price: Credits,
+    /// Set if the route has volume tiers: the price is that of the request's number in the month.
+    pub by_volume: Option<VolumeTerms>,
     /// The usage line it is booked on.
     pub line: UsageLine,
     /// The requested path, for the account's recent activity.
@@ -67,6 +71,7 @@ impl Charge {
         Self {
             key: key.hash(),
             price,
+            by_volume: None,
             line,
             request_path,
             request_id: None,
@@ -76,6 +81,12 @@ impl Charge {
             hold: None,
             price_version: None,
         }
+    }
+
+    /// The route whose count the price depends on.
+    #[must_use]
+    pub fn counted_route(&self) -> Option<CountedRoute> {
+        self.by_volume.as_ref().map(|_| CountedRoute::of(&self.line))
     }
 }
 
@@ -152,6 +163,7 @@ impl Decision {
             Self::Refused(Refusal::RateLimited { .. }) => "rate_limited",
             Self::Refused(Refusal::Repeated(_)) => "idempotency_key_in_use",
             Self::Refused(Refusal::InsufficientCredits { .. }) => "insufficient_credits",
+            Self::Refused(Refusal::MaxCostExceeded { .. }) => "max_cost_exceeded",
         }
     }
 }
@@ -203,6 +215,8 @@ pub struct Receipt {
     pub slot: Option<Slot>,
     /// The version of the price list that the charge is from. Not known for a repeated result.
     pub price_version: Option<PriceNumber>,
+    /// The account's requests to the route in the month after this one, if the route has volume tiers.
+    pub volume: Option<Volume>,
 }
 
 /// Records that a response to a request with an idempotency key was passed on: the key is used up.
@@ -235,20 +249,31 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
+    /// Whether the charge was counted for its route's volume tiers. The refund gives back its place in the count.
+    pub by_volume: bool,
+}
+
+impl Refund {
+    /// The route in whose count the refund gives a place back.
+    #[must_use]
+    pub fn counted_route(&self) -> Option<CountedRoute> {
+        self.by_volume.then(|| CountedRoute::of(&self.line))
+    }
 }
 
 impl Receipt {
-    /// The refund of this charge; `None` when there is nothing to refund. A hold is not refunded but
+    /// The refund of this charge; `None` when there is nothing to give back. A hold is not refunded but
     /// [released](Self::hold_update).
     ///
     /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
-        let Self { account, key, charged, line, day, request_path, repeated, delivery, hold, .. } = self;
-        let owed = delivery.is_some() || (charged.is_positive() && !repeated);
+        let Self { account, key, charged, line, day, request_path, repeated, delivery, hold, volume, .. } = self;
+        let by_volume = volume.is_some();
+        let owed = delivery.is_some() || ((charged.is_positive() || by_volume) && !repeated);
         let owed = owed && hold.is_none();
-        owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery })
+        owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery, by_volume })
     }
 
     /// The posting that settles the hold, or renews its lease; `None` when the charge is not a hold.
@@ -312,6 +337,13 @@ pub enum Refusal {
         /// The account's use of its rate limits.
         rate: RateStatus,
     },
+    /// The request's volume tier costs more than its client allows.
+    MaxCostExceeded {
+        /// The request's price.
+        price: Credits,
+        /// The most that it may cost.
+        max_cost: MaxCost,
+    },
 }
 
 /// What a request takes from the balance.
@@ -321,13 +353,35 @@ pub(crate) enum Taking {
     Charge(Credits),
     /// The most that it may cost, until its cost is known.
     Hold(Credits),
+    /// Nothing: the request is within the free allowance of its route.
+    Nothing,
+}
+
+impl Taking {
+    /// What a request takes at this price. If the price is that of a volume tier, zero is a free allowance.
+    pub(crate) fn of(price: Credits, is_hold: bool, is_by_volume: bool) -> Self {
+        match is_hold {
+            _ if is_by_volume && price == Credits::ZERO => Self::Nothing,
+            true => Self::Hold(price),
+            false => Self::Charge(price),
+        }
+    }
+
+    /// How much.
+    pub(crate) const fn amount(self) -> Credits {
+        match self {
+            Self::Charge(amount) | Self::Hold(amount) => amount,
+            Self::Nothing => Credits::ZERO,
+        }
+    }
 }
 
 /// Applies one charge or hold: checks the rate limits first, then the balance.
 ///
 /// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take the
 /// balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
-/// spent twice. A refused request changes nothing and does not count towards the limits.
+/// spent twice. A request within a free allowance needs no balance. A refused request changes nothing and does not count
+/// towards the limits.
 ///
 /// # Errors
 /// Why the request was refused.
@@ -335,7 +389,7 @@ pub(crate) enum Taking {
 /// # Panics
 /// When the amount is negative: a charge must never give credits away.
 pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> Result<RateStatus, Refusal> {
-    let (Taking::Charge(amount) | Taking::Hold(amount)) = taking;
+    let amount = taking.amount();
     assert!(!amount.is_negative(), "a price is never negative");
     let rate = state.rate_status(now);
     // The day first: when both are reached, waiting for the next minute would not help.
@@ -347,7 +401,12 @@ pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> R
     };
     let Totals { balance, used, held, .. } = state.totals;
     let insufficient = || Refusal::InsufficientCredits { balance, required: amount, rate };
-    if !balance.is_positive() || (matches!(taking, Taking::Hold(_)) && balance < amount) {
+    let is_covered = match taking {
+        Taking::Charge(_) => balance.is_positive(),
+        Taking::Hold(_) => balance.is_positive() && balance >= amount,
+        Taking::Nothing => true,
+    };
+    if !is_covered {
         return Err(insufficient());
     }
     // `used` and `held` would only overflow after more credits were spent than can exist; even then, refusing is safe.
@@ -358,6 +417,7 @@ pub(crate) fn apply(state: &mut MeterState, taking: Taking, now: Timestamp) -> R
     state.totals = match taking {
         Taking::Charge(_) => Totals { balance, used: sum(used)?, ..state.totals },
         Taking::Hold(_) => Totals { balance, held: sum(held)?, ..state.totals },
+        Taking::Nothing => state.totals,
     };
     state.minute = minute;
     state.day = day;

@@ -12,6 +12,7 @@ use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
 use crate::charging::delivery::Attempt;
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::CountedRoute;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::random::Randomness;
@@ -180,6 +181,15 @@ pub struct HoldUpdate {
     /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold is now that
     /// attempt's, and nothing changes.
     pub delivery: Option<Attempt>,
+}
+
+impl HoldUpdate {
+    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with volume
+    /// tiers.
+    #[must_use]
+    pub fn counted_route(&self, hold: &Hold) -> Option<CountedRoute> {
+        matches!(self.action, HoldAction::Release).then(|| CountedRoute::of(&hold.line))
+    }
 }
 
 /// The outcome of a [`HoldUpdate`].

@@ -113,6 +113,7 @@ const DRAIN_WAIT: Duration = Duration::from_secs(5);
 ///     address: None,
 ///     in_flight: None,
 ///     hold: None,
+///     by_volume: None,
 ///     price_version: None,
 /// };
 /// match meter.charge(charge).await? {

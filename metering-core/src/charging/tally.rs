@@ -20,6 +20,7 @@ use crate::charging::hold::{Held, HoldId};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::CountedRoute;
 use crate::clock::{Day, Timestamp};
 use crate::events::event::NewEvent;
 use crate::money::alert::AlertLevel;
@@ -30,12 +31,14 @@ pub use changes::{Changes, HoldChange, UsageChange, UsageKind};
 use holds::TouchedHold;
 use keys::TouchedKey;
 use repeats::Repeat;
+use volumes::TouchedVolume;
 
 mod alerts;
 mod changes;
 mod holds;
 mod keys;
 mod repeats;
+mod volumes;
 
 /// A batch being applied.
 #[derive(Debug)]
@@ -46,6 +49,7 @@ pub struct Tally<K, L> {
     holds: BTreeMap<HoldId, TouchedHold<K, L>>,
     usage: HashMap<Row<K, L>, UsageDelta>,
     results: BTreeMap<(K, RequestId), Remembered>,
+    volumes: BTreeMap<(K, CountedRoute), TouchedVolume>,
     events: Vec<(K, NewEvent)>,
 }
 
@@ -83,6 +87,7 @@ where
             holds: BTreeMap::new(),
             usage: HashMap::new(),
             results: BTreeMap::new(),
+            volumes: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -104,11 +109,11 @@ where
     /// ([`Tally::missing_hold`]), load it first.
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
-    /// requests under way, an idempotency key that is in use, the account's rate limits and balance, the key's rate
-    /// limits and budget. A rule for a key holds for the keys above it too.
+    /// requests under way, the most that the request may cost, an idempotency key that is in use, the account's rate
+    /// limits and balance, the key's rate limits and budget. A rule for a key holds for the keys above it too.
     ///
     /// # Panics
-    /// When the account or the key was not loaded, or a key above it.
+    /// When the account, the key, a key above it, or the count of the charge's route was not loaded.
     pub fn charge(
         &mut self,
         account: K,
@@ -119,69 +124,77 @@ where
     ) -> Decision {
         let charge = Charge { request_id: charge.request_id.map(|id| id.of_key_number(key)), ..charge };
         let earlier = charge.request_id.as_ref().and_then(|request| self.known(account, request, remembered));
-        if let Err(refusal) = self.check_use(account, key, &charge) {
-            return Decision::Refused(refusal);
+        match self.accept(account, key, line, charge, earlier) {
+            Ok(receipt) => Decision::Accepted(receipt),
+            Err(refusal) => Decision::Refused(refusal),
         }
+    }
+
+    /// Accepts a charge or hold, or refuses it. `earlier` is the result of the request with the same id.
+    fn accept(
+        &mut self,
+        account: K,
+        key: KeyNumber,
+        line: L,
+        charge: Charge,
+        earlier: Option<Remembered>,
+    ) -> Result<Receipt, Refusal> {
+        self.check_use(account, key, &charge)?;
         let touched = self.accounts.get(&account).expect("accounts are loaded before they are charged");
-        let slot = match charge.in_flight.as_ref().map(|in_flight| self.enter(in_flight, &touched.id, account, key)) {
-            Some(Err(full)) => return Decision::Refused(full),
-            Some(Ok(slot)) => slot,
-            None => None,
-        };
-        let Charge { price, line: of, request_path, request_id, delivery, hold, price_version, .. } = charge;
+        let slot = charge.in_flight.as_ref().map(|in_flight| self.enter(in_flight, &touched.id, account, key));
+        let slot = slot.transpose()?.flatten();
+        let counted = charge.counted_route();
+        let mut price = self.price(account, &charge, earlier)?;
         let of_account = touched.state.rate_status(self.now);
         let mut receipt = Receipt {
             account: touched.id.clone(),
             key,
-            charged: if hold.is_some() { Credits::ZERO } else { price },
-            hold: hold.map(|terms| Held { id: terms.id, amount: price, lease: terms.lease }),
+            charged: if charge.hold.is_some() { Credits::ZERO } else { price },
+            hold: charge.hold.map(|terms| Held { id: terms.id, amount: price, lease: terms.lease }),
             balance: touched.state.totals.balance,
-            line: of,
+            line: charge.line.clone(),
             day: self.now.day(),
-            request_path,
+            request_path: Arc::clone(&charge.request_path),
             rate: self.key(account, key).state.rate_status(self.now).unwrap_or(of_account),
             repeated: earlier.is_some(),
             delivery: None,
             slot,
-            price_version: price_version.filter(|_| earlier.is_none()),
+            price_version: charge.price_version.filter(|_| earlier.is_none()),
+            volume: counted.as_ref().map(|route| self.volume(account, route)),
         };
-        let mut delivery = delivery.map(|terms| (terms, Delivery::first(terms, self.now)));
+        let mut delivery = charge.delivery.map(|terms| (terms, Delivery::first(terms, self.now)));
         if let Some(earlier) = earlier {
-            match self.repeat(earlier, &receipt, delivery) {
-                Err(repetition) => return Decision::Refused(Refusal::Repeated(repetition)),
-                Ok(Repeat::Same(attempt)) => {
-                    return Decision::Accepted(self.accept_again(account, request_id, attempt, earlier, receipt));
+            match self.repeat(earlier, &receipt, delivery).map_err(Refusal::Repeated)? {
+                Repeat::Same(attempt) => {
+                    return Ok(self.accept_again(account, charge.request_id, attempt, earlier, receipt));
                 }
-                Ok(Repeat::Anew(attempt)) => {
+                Repeat::Anew(attempt) => {
                     delivery = delivery.zip(attempt).map(|((terms, _), attempt)| (terms, attempt));
                     receipt.repeated = false;
-                    receipt.price_version = price_version;
+                    receipt.price_version = charge.price_version;
+                    price = self.price(account, &charge, None)?;
+                    receipt.hold = receipt.hold.map(|held| Held { amount: price, ..held });
                 }
             }
         }
-        let taking = if hold.is_some() { Taking::Hold(price) } else { Taking::Charge(price) };
-        match self.apply(account, key, taking) {
-            Ok(rate) => receipt.rate = rate,
-            Err(refusal) => {
-                self.raise_refused(account, &refusal);
-                return Decision::Refused(refusal);
-            }
-        }
+        let taking = Taking::of(price, charge.hold.is_some(), counted.is_some());
+        receipt.rate = self.apply(account, key, taking).inspect_err(|refusal| self.raise_refused(account, refusal))?;
         self.raise_balance(account, None);
         receipt.balance = self.accounts[&account].state.totals.balance;
-        if let Some(request) = request_id {
+        receipt.volume = counted.map(|route| self.count_volume(account, route));
+        if let Some(request) = charge.request_id {
             let delivery = delivery.map(|(_, attempt)| attempt);
             receipt.delivery = delivery.map(|attempt| Attempt { request: request.clone(), number: attempt.tries });
-            let hold = hold.map(|terms| terms.id);
+            let hold = charge.hold.map(|terms| terms.id);
             let result = StoredResult { charged: price, balance: receipt.balance, delivery, hold };
             let expires_at = self.now.saturating_add(RequestId::RETENTION);
             self.results.insert((account, request), Remembered { result, expires_at });
         }
-        match hold {
+        match charge.hold {
             Some(terms) => self.open_hold(account, line, terms, &receipt),
             None => self.book((account, receipt.day, line, key, UsageKind::Charged), price, &receipt.request_path),
         }
-        Decision::Accepted(receipt)
+        Ok(receipt)
     }
 
     /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
@@ -215,6 +228,9 @@ where
         let balance = touched.state.totals.balance;
         self.refund_keys(account, refund);
         self.forget(account, delivery, known);
+        if let Some(route) = refund.counted_route() {
+            self.return_volume(account, route, refund.day.month());
+        }
         if refund.amount.is_positive() {
             self.book(
                 (account, refund.day, line, refund.key, UsageKind::Refunded),
@@ -279,8 +295,10 @@ where
             (a.day, a.account, &a.line, a.key, a.kind).cmp(&(b.day, b.account, &b.line, b.key, b.kind))
         });
         let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
+        let volumes = self.volumes.into_iter().filter(|(_, touched)| touched.changed);
+        let volumes = volumes.map(|((account, route), touched)| (account, route, touched.volume)).collect();
         let holds = self.holds.into_values().filter_map(TouchedHold::into_change).collect();
-        Changes { accounts, keys, usage, results, holds, alerts, events: self.events }
+        Changes { accounts, keys, usage, results, volumes, holds, alerts, events: self.events }
     }
 }
 

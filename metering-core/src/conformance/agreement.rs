@@ -248,6 +248,7 @@ impl Pair {
         Charge {
             key: key.unwrap_or(key_hash(self.made_keys + 1)),
             price: atoms(price),
+            by_volume: None,
             request_path: format!("{}?{path}", line.route_template).into(),
             line,
             request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),

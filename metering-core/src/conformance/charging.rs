@@ -113,6 +113,7 @@ fn summary(outcome: &Outcome) -> Result<i64, &'static str> {
         Outcome::Decided(Decision::Refused(Refusal::TooManyInFlight)) => Err("too many in flight"),
         Outcome::Decided(Decision::Refused(Refusal::KeyBudget { .. })) => Err("key budget"),
         Outcome::Refunded(balance) => balance.map(Credits::atoms).ok_or("not refunded"),
+        Outcome::Decided(Decision::Refused(Refusal::MaxCostExceeded { .. })) => Err("max cost"),
         Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => Err("repeated"),
         Outcome::Settled => Err("settled"),
         Outcome::Hold(updated) => updated.as_ref().map(|updated| updated.balance.atoms()).ok_or("no hold"),

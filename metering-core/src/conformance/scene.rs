@@ -108,6 +108,7 @@ pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
     Charge {
         key,
         price: atoms(price),
+        by_volume: None,
         line: line("/mpp/ethPrice"),
         request_path: "/mpp/ethPrice".into(),
         request_id: None,

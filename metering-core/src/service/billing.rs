@@ -15,6 +15,7 @@ use crate::catalogue::trie::param_name;
 use crate::charging::charge::{Charge, Receipt};
 use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::service::gate::kept_path;
@@ -194,10 +195,14 @@ impl Service {
         let session = named.and_then(|named| self.catalogue.session_price(&named));
         let session = session.or_else(|| self.catalogue.session_price(&segments));
         let listed = || session.map_or_else(|| price(request, route, &segments, self.billing.default_weight), Ok);
+        let amount = hold.and_then(|fields| fields.amount);
         let (price, hold) = match hold {
             None => (listed()?, None),
             Some(fields) => held_price(fields, route, listed).map(|(price, terms)| (price, Some(terms)))?,
         };
+        let is_listed = session.is_none() && request.credit_weight.is_none() && amount.is_none();
+        let tiers = route.filter(|_| is_listed).and_then(Route::volume_tiers);
+        let by_volume = tiers.map(|tiers| VolumeTerms { tiers: Arc::clone(tiers), max_cost: None });
         let template = match (by_template.or(route), &request.route_template) {
             (_, Some(template)) if by_template.is_none() => template.as_str().into(),
             (Some(route), _) => Arc::clone(&route.template),
@@ -208,7 +213,19 @@ impl Service {
         let request_path = kept_path(&described.path);
         let (delivery, in_flight) = (None, None);
         let (key, price_version) = (key.hash(), self.price_version());
-        Ok(Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold, price_version })
+        Ok(Charge {
+            key,
+            price,
+            by_volume,
+            line,
+            request_path,
+            request_id,
+            delivery,
+            address,
+            in_flight,
+            hold,
+            price_version,
+        })
     }
 
     /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.
@@ -267,6 +284,11 @@ fn price(
         Some(Pricing::PerRequest(price) | Pricing::PerConnection(price)) => {
             request.history_multiplier.unwrap_or(Multiplier::ONE).times(*price).map_err(uneven)
         }
+        Some(Pricing::ByVolume(_)) if request.history_multiplier.is_some() => Err(Error::field(
+            "history_multiplier",
+            "does not apply to a route with volume tiers; send credit_weight too",
+        )),
+        Some(Pricing::ByVolume(tiers)) => Ok(tiers.max()),
         Some(Pricing::ByUsage(_) | Pricing::Unknown) => Err(Error::field(
             "path",
             "is that of a route priced by usage; place a hold before the request and capture its cost after it, or send \

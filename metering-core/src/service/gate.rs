@@ -20,7 +20,9 @@ use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
 use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::VolumeTerms;
 use crate::error::{Error, KeyBudget, PaymentRequired};
+use crate::money::credits::Credits;
 use crate::service::{Links, Paid, Presented, Service};
 use crate::trace;
 use crate::usage::ClientSource;
@@ -210,7 +212,15 @@ impl<'s> Found<'s, '_> {
             None => (price, None),
         };
         let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
-        service.check_max_cost(request.caller(), price, max_cost, hold.is_some()).await?;
+        let by_volume = route.volume_tiers().map(|tiers| {
+            let max_cost = max_cost.and_then(Result::ok);
+            VolumeTerms { tiers: Arc::clone(tiers), max_cost }
+        });
+        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the dearest.
+        let is_compared_later = by_volume.is_some() && request.key.is_some() && request.payment.is_none();
+        let known_price = if is_compared_later { Credits::ZERO } else { price };
+        let is_maximum = hold.is_some() || by_volume.is_some();
+        service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
         let paid = match request.payment {
             Some(presented) => {
                 let paying = presented.paying(request.caller(), fingerprint(), price);
@@ -239,8 +249,19 @@ impl<'s> Found<'s, '_> {
         let request_path = kept_path(path.as_str());
         let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
         let price_version = service.price_version();
-        let charge =
-            Charge { key, price, line, request_path, request_id, delivery, address, in_flight, hold, price_version };
+        let charge = Charge {
+            key,
+            price,
+            by_volume,
+            line,
+            request_path,
+            request_id,
+            delivery,
+            address,
+            in_flight,
+            hold,
+            price_version,
+        };
         let mut receipt = service.charge(charge).await?;
         if is_of_proxy {
             // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
@@ -381,6 +402,9 @@ impl Service {
             }
             Decision::Refused(Refusal::Repeated(repetition)) => Err(Error::Repeated(repetition)),
             Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
+            Decision::Refused(Refusal::MaxCostExceeded { price, max_cost }) => {
+                Err(Error::MaxCostExceeded { price, max_cost, is_maximum: false })
+            }
             Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {
                 let plans = self.plans().await?;
                 let Links { plans: plans_url, top_up: topup_url, .. } = self.config.links.clone();

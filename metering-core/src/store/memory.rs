@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use crate::access::account::{Account, AccountId, RateLimits};
 use crate::access::key::KeyHash;
 use crate::charging::posting::{Outcome, Posting};
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
@@ -133,6 +134,12 @@ impl Store for MemoryStore {
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError> {
         self.state()?.usage_report(id, days)
+    }
+
+    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>, StoreError> {
+        let state = self.state()?;
+        let volumes = state.record(id).into_iter().flat_map(|record| &record.volumes);
+        Ok(volumes.map(|(route, volume)| (route.clone(), *volume)).collect())
     }
 
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError> {

@@ -15,6 +15,7 @@ use crate::charging::posting::StoredResult;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::UsageKind;
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::{Day, Timestamp};
 use crate::events::delivery::{DeliveryId, Progress};
 use crate::events::event::Event;
@@ -52,6 +53,8 @@ pub enum Record {
     Idempotency(IdempotencyRecord),
     /// A hold.
     Hold(Box<Hold>),
+    /// The requests of the month to a route with volume tiers.
+    Volume(VolumeRecord),
     /// The rule for recurring credits.
     Refill(Refill),
     /// A plan.
@@ -160,6 +163,17 @@ pub struct IdempotencyRecord {
     pub expires_at: Timestamp,
 }
 
+/// The requests of an account to a route with volume tiers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeRecord {
+    /// The account.
+    pub account: AccountId,
+    /// The route.
+    pub route: CountedRoute,
+    /// The requests of its newest month.
+    pub volume: Volume,
+}
+
 /// A wallet that is linked to an account by an earlier proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletLink {
@@ -259,6 +273,7 @@ impl Record {
             Self::Activity(_) => Section::Activity,
             Self::Idempotency(_) => Section::Idempotency,
             Self::Hold(_) => Section::Holds,
+            Self::Volume(_) => Section::Volumes,
             Self::Refill(_) => Section::Refills,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
@@ -349,6 +364,9 @@ impl Record {
                 format!("outcome of request {} of {}", record.request.as_str(), record.account)
             }
             Self::Hold(hold) => format!("hold {} of {}", hold.id, hold.account),
+            Self::Volume(VolumeRecord { account, route, volume }) => {
+                format!("requests of {account} to {} {} in {}", route.http_method, route.route_template, volume.month)
+            }
             Self::Refill(_) => "rule for recurring credits".to_owned(),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),

@@ -17,6 +17,8 @@ pub enum Section {
     Idempotency,
     /// Holds, open ones and settled ones that are still kept: by their id.
     Holds,
+    /// Requests of the month to routes with volume tiers: by account and the bytes of route and method.
+    Volumes,
     /// The rule for recurring credits, if there is one.
     Refills,
     /// Plans: by chain and the bytes of their id.
@@ -66,7 +68,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
     /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Accounts,
         Self::Keys,
         Self::Ledger,
@@ -74,6 +76,7 @@ impl Section {
         Self::Activity,
         Self::Idempotency,
         Self::Holds,
+        Self::Volumes,
         Self::Refills,
         Self::Plans,
         Self::Payments,
@@ -107,6 +110,7 @@ impl Section {
             Self::Activity => "activity",
             Self::Idempotency => "answers",
             Self::Holds => "holds",
+            Self::Volumes => "volumes",
             Self::Refills => "refills",
             Self::Plans => "plans",
             Self::Payments => "payments",

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::catalogue::ratio::{Ratio, fixed_price};
 use crate::catalogue::{Catalogue, Pricing, Route};
-use crate::clock::Day;
+use crate::clock::{Day, Month};
 use crate::money::credits::Credits;
 use crate::usage::DailyTotal;
 
@@ -26,6 +26,7 @@ pub(crate) enum Repriced {
     /// This, to the atom.
     Exact(Credits),
     /// This, if every request that was recorded was delivered; or, for a price by usage, to within an atom per request.
+    /// For volume tiers, also if no request was refunded after later ones of its month.
     Estimate(Credits),
     /// Not known: the new price depends on what was not recorded.
     Unknown,
@@ -42,8 +43,14 @@ impl<'c> Repricing<'c> {
         Self { old: old.map(routes), new: routes(new) }
     }
 
-    /// What `total` would have been. `None` when that is out of range.
-    pub(crate) fn of(&self, total: &DailyTotal) -> Option<Repriced> {
+    /// Whether new prices depend on what came before in the month.
+    pub(crate) fn depends_on_month(&self) -> bool {
+        self.new.values().any(|route| route.volume_tiers().is_some())
+    }
+
+    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the order
+    /// of their days, from the first of a month on. `None` when that is out of range.
+    pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
         let key = (&*total.line.route_template, &*total.line.http_method);
         let old = self.old.as_ref().map(|old| old.get(&key));
         let Some(new) = self.new.get(&key) else {
@@ -54,7 +61,28 @@ impl<'c> Repricing<'c> {
             return Some(Repriced::Exact(Credits::ZERO));
         }
         let old = old.flatten().filter(|route| route.metered).map(|route| &route.pricing);
-        reprice(old, &new.pricing, total.calls, total.credits_used)
+        match &new.pricing {
+            Pricing::ByVolume(tiers) if old != Some(&new.pricing) && !total.credits_used.is_negative() => {
+                let calls = delivered(old, total.calls, total.credits_used).unwrap_or(total.calls);
+                tiers.total(month.add(total, calls), calls).map(Repriced::Estimate)
+            }
+            pricing => reprice(old, pricing, total.calls, total.credits_used),
+        }
+    }
+}
+
+/// How many requests an account has made to each route in a month.
+#[derive(Debug, Default)]
+pub(crate) struct MonthCounts<'t>(HashMap<(&'t str, &'t str, Month), u64>);
+
+impl<'t> MonthCounts<'t> {
+    /// Adds the requests of a day, and returns how many came before them.
+    fn add(&mut self, total: &'t DailyTotal, calls: u64) -> u64 {
+        let route = (&*total.line.route_template, &*total.line.http_method, total.day.month());
+        let count = self.0.entry(route).or_default();
+        let before = *count;
+        *count = count.saturating_add(calls);
+        before
     }
 }
 
@@ -66,9 +94,7 @@ fn reprice(old: Option<&Pricing>, new: &Pricing, calls: u64, used: Credits) -> O
         if price == Credits::ZERO {
             return Some(Repriced::Exact(price));
         }
-        // Refunded requests are among the calls. How many there are follows from a fixed old price.
-        let delivered = old.and_then(fixed_price).and_then(|old| calls_at(old, used)).filter(|paid| *paid <= calls);
-        return match delivered {
+        return match delivered(old, calls, used) {
             Some(delivered) => times(price, delivered).map(Repriced::Exact),
             None => times(price, calls).map(Repriced::Estimate),
         };
@@ -79,6 +105,11 @@ fn reprice(old: Option<&Pricing>, new: &Pricing, calls: u64, used: Credits) -> O
         // An amount that is no whole number of atoms was charged at another price than the old catalogue's.
         _ => Some(ratio.applied_to(used).map_or(Repriced::Unknown, Repriced::Exact)),
     }
+}
+
+/// How many requests were delivered. Refunded ones are among the calls, and how many follows from a fixed old price.
+fn delivered(old: Option<&Pricing>, calls: u64, used: Credits) -> Option<u64> {
+    old.and_then(fixed_price).and_then(|old| calls_at(old, used)).filter(|paid| *paid <= calls)
 }
 
 /// How many requests at `price` add up to `used`.

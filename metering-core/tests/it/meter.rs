@@ -53,6 +53,7 @@ impl Scene {
             address,
             in_flight,
             hold,
+            by_volume: None,
             price_version: None,
         };
         let meter = Arc::clone(&self.meter);

@@ -34,6 +34,7 @@ fn charge(price: i64, path: &str, request_id: Option<&str>) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     }
 }

@@ -138,6 +138,7 @@ fn charge(draw: &mut Draw) -> Charge {
         address: draw.of(&[None, "10.1.1.1".parse().ok(), "192.0.2.1".parse().ok()]),
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     }
 }

@@ -370,6 +370,7 @@ pub(crate) fn charge_of(atoms: i64) -> Charge {
         address,
         in_flight,
         hold,
+        by_volume: None,
         price_version: None,
     }
 }

@@ -187,6 +187,7 @@ async fn space_for_activity_is_independent_of_request_count() {
                     address: None,
                     in_flight: None,
                     hold: None,
+                    by_volume: None,
                     price_version: None,
                 })
             });

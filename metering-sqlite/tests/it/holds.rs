@@ -46,6 +46,7 @@ fn charge_of(key: KeyHash, count: i64) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     }
 }

@@ -36,6 +36,7 @@ fn posting(key: KeyHash, path: &str) -> Posting {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     })
 }

@@ -80,6 +80,7 @@ fn charge_of(key: KeyHash, template: &str, price: i64) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     }
 }

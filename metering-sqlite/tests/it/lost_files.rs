@@ -25,6 +25,7 @@ async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, Store
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     };
     store.commit(vec![Posting::Charge(charge)], NOON).await

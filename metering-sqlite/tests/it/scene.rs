@@ -75,6 +75,7 @@ pub(crate) fn charge_of(key: KeyHash, price: Credits) -> Charge {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     }
 }

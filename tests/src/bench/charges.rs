@@ -170,6 +170,7 @@ pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
         address: None,
         in_flight: None,
         hold: None,
+        by_volume: None,
         price_version: None,
     })
 }

@@ -44,6 +44,8 @@ pub struct MeterStats {
     pub too_many_in_flight: AtomicU64,
     /// Charges refused because the budget of a key does not cover the price.
     pub budget_exhausted: AtomicU64,
+    /// Charges refused because a volume tier costs more than the client allows.
+    pub max_cost_exceeded: AtomicU64,
     /// Charges refused because the queue was full.
     pub overloaded: AtomicU64,
     /// Retries refused because of their idempotency key.
@@ -136,6 +138,7 @@ impl MeterStats {
             Outcome::Decided(Decision::Refused(Refusal::KeyBudget { .. })) => &self.budget_exhausted,
             Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
             Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
+            Outcome::Decided(Decision::Refused(Refusal::MaxCostExceeded { .. })) => &self.max_cost_exceeded,
             Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
             Outcome::Refunded(_) => &self.refunded,
             Outcome::Hold(Some(updated)) => return self.count_hold(updated),

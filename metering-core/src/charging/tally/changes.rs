@@ -8,6 +8,7 @@ use crate::charging::hold::Hold;
 use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::Remembered;
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Day;
 use crate::events::event::NewEvent;
 use crate::money::alert::AlertLevel;
@@ -25,6 +26,8 @@ pub struct Changes<K, L> {
     pub usage: Vec<UsageChange<K, L>>,
     /// Results to store. One that has already expired deletes the stored one.
     pub results: Vec<(K, RequestId, Remembered)>,
+    /// New counts of routes with volume tiers.
+    pub volumes: Vec<(K, CountedRoute, Volume)>,
     /// Holds that were opened or changed, by id.
     pub holds: Vec<HoldChange<K, L>>,
     /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is among
@@ -42,6 +45,7 @@ impl<K, L> Changes<K, L> {
         self.accounts.is_empty()
             && self.usage.is_empty()
             && self.results.is_empty()
+            && self.volumes.is_empty()
             && self.holds.is_empty()
             && self.events.is_empty()
     }

@@ -7,6 +7,7 @@ use super::{HoldChange, Tally, UsageKind};
 use crate::charging::charge::{Receipt, apply_settled};
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
 use crate::charging::posting::Remembered;
+use crate::charging::volume::CountedRoute;
 use crate::events::event::EventData;
 use crate::money::credits::Credits;
 
@@ -90,6 +91,7 @@ where
         }
         if changed && matches!(update.action, HoldAction::Release) {
             self.forget(account, delivery, known);
+            self.return_volume(account, CountedRoute::of(&hold.line), hold.created_at.day().month());
         }
         if changed {
             self.holds.get_mut(&update.id).expect("the hold was just read").set(hold.clone());

@@ -81,7 +81,7 @@ where
 
     /// Counts an accepted request for the key and each key above it, or changes nothing.
     pub(super) fn count_for_keys(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<(), KeyLimit> {
-        let (Taking::Charge(price) | Taking::Hold(price)) = taking;
+        let price = taking.amount();
         let mut counted = Vec::new();
         let mut refused = None;
         for (number, touched) in self.chain(account, key) {

@@ -35,6 +35,7 @@ fn batch_is_empty_only_if_nothing_is_to_be_written() {
         accounts: Vec::new(),
         keys: Vec::new(),
         usage: Vec::new(),
+        volumes: Vec::new(),
         results: Vec::new(),
         holds: Vec::new(),
         alerts: Vec::new(),
@@ -79,6 +80,7 @@ fn request(atoms: i64) -> Charge {
     Charge {
         key: KeyHash::from_bytes([1; 32]),
         price: Credits::from_atoms(atoms),
+        by_volume: None,
         line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
         request_path: "/a".into(),
         request_id: None,

@@ -231,6 +231,7 @@ impl Owner {
             slot: None,
             hold,
             price_version: None,
+            volume: None,
         };
         let first = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)).copied());
         if let Some(first) = first.filter(|first| now < first.at.saturating_add(RequestId::RETENTION)) {

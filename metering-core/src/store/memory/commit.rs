@@ -7,6 +7,7 @@ use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
 use crate::charging::request_id::RequestId;
 use crate::charging::tally::{Changes, Tally, UsageChange};
+use crate::charging::volume::CountedRoute;
 use crate::clock::Timestamp;
 use crate::usage::{ACTIVITY_KEPT, Activity, UsageLine};
 
@@ -32,6 +33,7 @@ impl State {
                 if let Some((account, hold)) = tally.missing_hold(remembered.as_ref()).and_then(|id| self.hold(&id)) {
                     tally.load_hold(account, hold.line.clone(), hold.clone());
                 }
+                self.load_volume(tally, account, charge.counted_route());
                 let line = charge.line.clone();
                 Outcome::Decided(tally.charge(account, key, line, charge, remembered))
             }
@@ -40,6 +42,7 @@ impl State {
                     return Outcome::Refunded(None);
                 };
                 self.load(tally, account, refund.key);
+                self.load_volume(tally, account, refund.counted_route());
                 let request = refund.delivery.as_ref().map(|failed| &failed.request);
                 let remembered = request.and_then(|id| self.remembered(account, id, now));
                 Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
@@ -65,8 +68,9 @@ impl State {
             tally.load_hold(account, hold.line.clone(), hold.clone());
         }
         let (account, hold) = tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account)?;
-        let key = hold.key;
+        let (key, counted) = (hold.key, update.counted_route(hold));
         self.load(tally, account, key);
+        self.load_volume(tally, account, counted);
         let request = update.delivery.as_ref().map(|failed| &failed.request);
         let remembered = request.and_then(|id| self.remembered(account, id, now));
         Some(tally.update_hold(update, remembered))
@@ -80,6 +84,13 @@ impl State {
         while let Some(number) = tally.missing_key(account, key) {
             let stored = record.stored(number).expect("keys are never removed");
             tally.load_key(account, number, KeyState::of(&stored.key, stored.meter.unwrap_or_default()));
+        }
+    }
+
+    fn load_volume(&self, tally: &mut Tally<usize, UsageLine>, account: usize, counted: Option<CountedRoute>) {
+        if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
+            let stored = self.accounts[account].volumes.get(&route).copied().unwrap_or_default();
+            tally.load_volume(account, route, stored);
         }
     }
 
@@ -99,6 +110,9 @@ impl State {
         }
         for change in changes.usage {
             self.write_usage(change, now);
+        }
+        for (account, route, volume) in changes.volumes {
+            self.accounts[account].volumes.insert(route, volume);
         }
         for change in changes.holds {
             self.accounts[change.account].holds.insert(change.hold.id, change.hold);

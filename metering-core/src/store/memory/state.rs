@@ -14,6 +14,7 @@ use crate::charging::key_meter::KeyMeter;
 use crate::charging::posting::Remembered;
 use crate::charging::rate::Window;
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
     self, CreateChanges, CreateFacts, Decided, EntryChanges, KeyChangeFacts, KeyChanges, OwnerFacts, RefillProgress,
@@ -70,6 +71,8 @@ pub(super) struct Record {
     pub(super) recent: BTreeMap<i64, Activity>,
     /// The remembered outcomes of charges, by request id.
     pub(super) results: BTreeMap<RequestId, Remembered>,
+    /// Its requests to routes with volume tiers.
+    pub(super) volumes: BTreeMap<CountedRoute, Volume>,
     /// Open holds, and settled ones that are still kept.
     pub(super) holds: BTreeMap<HoldId, Hold>,
     /// The day of its last refill.
@@ -122,6 +125,7 @@ impl Record {
             usage: BTreeMap::new(),
             recent: BTreeMap::new(),
             results: BTreeMap::new(),
+            volumes: BTreeMap::new(),
             holds: BTreeMap::new(),
             refilled_on: None,
         }

@@ -34,6 +34,7 @@ fn charge(atoms: i64) -> Posting {
     Posting::Charge(Charge {
         key: KEY,
         price: Credits::from_atoms(atoms),
+        by_volume: None,
         line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
         request_path: "/a".into(),
         request_id: None,

@@ -15,6 +15,11 @@ fn catalogue(routes: &[(&str, &str)]) -> Catalogue {
     Catalogue::from_json(&format!(r#"{{"market": "M", "version": 1, "endpoints": [{}]}}"#, routes.join(","))).unwrap()
 }
 
+/// What a total would have been, if it is the first of its month.
+fn of(repricing: &Repricing<'_>, total: &DailyTotal) -> Option<Repriced> {
+    repricing.of(total, &mut MonthCounts::default())
+}
+
 fn total(route: &str, calls: u64, atoms: i64) -> DailyTotal {
     DailyTotal {
         account: "org_00000000000000000000".parse::<AccountId>().unwrap(),
@@ -92,9 +97,13 @@ fn each_kind_of_price_is_repriced_as_far_as_it_can_be_known() {
     ];
     for (route, calls, atoms, known, unknown) in table {
         let total = total(route, calls, atoms);
-        assert_eq!((with_old.of(&total), without.of(&total)), (Some(known), Some(unknown)), "{route} {calls} {atoms}");
+        assert_eq!(
+            (of(&with_old, &total), of(&without, &total)),
+            (Some(known), Some(unknown)),
+            "{route} {calls} {atoms}"
+        );
     }
-    assert_eq!(with_old.of(&total("/free", u64::MAX, 0)), None, "out of range");
+    assert_eq!(of(&with_old, &total("/free", u64::MAX, 0)), None, "out of range");
 }
 
 #[test]
@@ -146,12 +155,43 @@ proptest! {
         ];
         for (route, calls, atoms) in used {
             let total = total(route, calls, atoms);
-            let same = Repricing::new(Some(&once), &once).of(&total);
+            let same = of(&Repricing::new(Some(&once), &once), &total);
             prop_assert_eq!(same, Some(Repriced::Exact(total.credits_used)));
-            let doubled = Repricing::new(Some(&once), &twice).of(&total);
+            let doubled = of(&Repricing::new(Some(&once), &twice), &total);
             prop_assert_eq!(doubled, Some(Repriced::Exact(Credits::from_atoms(2 * atoms))));
-            let back = Repricing::new(Some(&twice), &once).of(&super::tests::total(route, calls, 2 * atoms));
+            let back = of(&Repricing::new(Some(&twice), &once), &super::tests::total(route, calls, 2 * atoms));
             prop_assert_eq!(back, Some(Repriced::Exact(total.credits_used)));
         }
     }
+}
+
+#[test]
+fn volume_tiers_continue_through_the_month_and_begin_again() {
+    let tiers = r#""price": [{"up_to": 10, "credits": "0"}, {"credits": "0.00000002"}]"#;
+    let before = catalogue(&[("/a", r#""price": "0.00000001""#), ("/b", r#""price": "0.00000001""#)]);
+    let after = catalogue(&[("/a", tiers), ("/b", tiers)]);
+    let repricing = Repricing::new(Some(&before), &after);
+    assert!(repricing.depends_on_month());
+    assert!(!Repricing::new(Some(&after), &before).depends_on_month());
+    // day, route, calls, how many were not refunded, atoms with tiers
+    let table = [
+        ("2026-10-29", "/a", 7, 6, 0),
+        ("2026-10-30", "/a", 8, 8, 4 * 144),
+        ("2026-10-30", "/b", 5, 5, 0),
+        ("2026-10-31", "/a", 1, 0, 0),
+        ("2026-10-31", "/a", 1, 1, 144),
+        ("2026-11-01", "/a", 12, 12, 2 * 144),
+    ];
+    let on =
+        |day: &str, route, calls, paid: i64| DailyTotal { day: day.parse().unwrap(), ..total(route, calls, paid * 72) };
+    let totals = table.map(|(day, route, calls, paid, _)| on(day, route, calls, paid));
+    let mut month = MonthCounts::default();
+    for (total, (day, route, .., atoms)) in totals.iter().zip(table) {
+        let expected = Repriced::Estimate(Credits::from_atoms(atoms));
+        assert_eq!(repricing.of(total, &mut month), Some(expected), "{route} on {day}");
+    }
+    // With unchanged tiers, the amount stays.
+    let same = Repricing::new(Some(&after), &after);
+    assert_eq!(of(&same, &on("2026-11-01", "/a", 12, 3)), Some(Repriced::Exact(Credits::from_atoms(216))));
+    assert_eq!(of(&Repricing::new(None, &after), &total("/a", u64::MAX, 0)), None, "out of range");
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
-use metering_core::charging::{Hold, HoldId, Outcome, Posting};
+use metering_core::charging::{CountedRoute, Hold, HoldId, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{
     Created, Cursor, HoldStore, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
@@ -96,6 +96,9 @@ impl Store for Gated {
     }
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         self.store.usage_report(id, days).await
+    }
+    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+        self.store.volumes(id).await
     }
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
         self.store.activity(id, limit).await

@@ -57,6 +57,7 @@ impl Scene {
                 address: None,
                 in_flight: None,
                 hold: None,
+                by_volume: None,
                 price_version: None,
             };
             let meter = Arc::clone(&self.meter);
