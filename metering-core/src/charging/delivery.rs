@@ -174,6 +174,8 @@ pub struct Attempt {
     pub request: RequestId,
     /// Its number, from 1.
     pub number: u32,
+    /// When the result of the charge that pays for it is forgotten. Tells that charge from others with the same key.
+    pub expires_at: Timestamp,
 }
 
 /// Why a request with a known idempotency key is neither forwarded nor charged.

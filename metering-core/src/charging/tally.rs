@@ -184,10 +184,12 @@ where
         receipt.volume = counted.map(|route| self.count_volume(account, route));
         if let Some(request) = charge.request_id {
             let delivery = delivery.map(|(_, attempt)| attempt);
-            receipt.delivery = delivery.map(|attempt| Attempt { request: request.clone(), number: attempt.tries });
+            let expires_at = self.now.saturating_add(RequestId::RETENTION);
+            let request_of =
+                |attempt: Delivery| Attempt { request: request.clone(), number: attempt.tries, expires_at };
+            receipt.delivery = delivery.map(request_of);
             let hold = charge.hold.map(|terms| terms.id);
             let result = StoredResult { charged: price, balance: receipt.balance, delivery, hold };
-            let expires_at = self.now.saturating_add(RequestId::RETENTION);
             self.results.insert((account, request), Remembered { result, expires_at });
         }
         match charge.hold {
@@ -216,9 +218,9 @@ where
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
-        let is_over = repeats::is_taken_over(delivery, known);
+        let is_owed = repeats::is_owed(delivery, known, self.now);
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
-        if is_over {
+        if !is_owed {
             return Some(touched.state.totals.balance);
         }
         if !charge::apply_refund(&mut touched.state, refund.amount) {

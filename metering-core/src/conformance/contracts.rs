@@ -96,6 +96,7 @@ macro_rules! charging_conformance {
             emails::an_email_is_free_again_after_revocation,
             emails::email_uniqueness_ignores_case,
             emails::refused_email_leaves_id_and_key_unused,
+            idempotency_keys::a_charge_is_refunded_once,
             idempotency_keys::a_delivered_key_is_used_up,
             idempotency_keys::attempts_are_limited,
             idempotency_keys::batch_decides_keys_in_order,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::charging::charge::{Charge, Receipt, Refusal};
+use crate::charging::charge::{Charge, Receipt, Refund, Refusal};
 
 use crate::access::key::KeyHash;
 use crate::access::key_terms::KeyTerms;
@@ -135,6 +135,33 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
         totals.iter().map(|total| (total.day, total.credits_used.atoms())).collect::<Vec<_>>(),
         [(evening.day(), 0)]
     );
+    assert_verified(&*store).await;
+}
+
+/// The same refund, posted again.
+fn same(refund: &Refund) -> Refund {
+    let Refund { account, key, amount, line, day, request_path, delivery, by_volume } = refund;
+    let (account, line, request_path) = (account.clone(), line.clone(), Arc::clone(request_path));
+    let delivery = delivery.clone();
+    Refund { account, key: *key, amount: *amount, line, day: *day, request_path, delivery, by_volume: *by_volume }
+}
+
+/// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
+/// the key is used for by then.
+pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
+    let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(40)).await;
+    let (first, second) = (first.into_refund().unwrap(), second.into_refund().unwrap());
+    let repeated = same(&second);
+    assert_eq!(commit_refund(&*store, second, later(41)).await.map(|left| left.atoms()), Some(10 * BASE));
+    let again = commit_refund(&*store, repeated, later(41)).await;
+    assert_eq!(again.map(|left| left.atoms()), Some(10 * BASE), "the same refund twice");
+    let late = commit_refund(&*store, same(&first), later(41)).await;
+    assert_eq!(late.map(|left| left.atoms()), Some(10 * BASE), "the second attempt gave it back");
+    accepted(&*store, keyed(customer.key, 3 * BASE, "k", 1), later(42)).await;
+    let late = commit_refund(&*store, first, later(43)).await;
+    assert_eq!(late.map(|left| left.atoms()), Some(7 * BASE), "the key is in use for another charge");
     assert_verified(&*store).await;
 }
 

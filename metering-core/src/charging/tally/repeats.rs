@@ -88,7 +88,7 @@ where
         match request.zip(attempt) {
             None => receipt.balance = result.balance,
             Some((request, attempt)) => {
-                receipt.delivery = Some(Attempt { request: request.clone(), number: attempt.tries });
+                receipt.delivery = Some(Attempt { request: request.clone(), number: attempt.tries, expires_at });
                 let result = StoredResult { delivery: Some(attempt), ..result };
                 self.results.insert((account, request), Remembered { result, expires_at });
             }
@@ -110,6 +110,16 @@ where
 pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>) -> bool {
     let last = known.and_then(|known| known.result.delivery);
     failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
+}
+
+/// Whether the charge of a failed attempt is to be given back. A later attempt may have taken it over. If its result is
+/// not stored any more, another attempt has given it back and forgotten the key, which may be in use for another charge.
+pub(super) fn is_owed(failed: Option<&Attempt>, known: Option<Remembered>, now: Timestamp) -> bool {
+    match (failed, known) {
+        (None, _) => true,
+        (Some(failed), None) => now >= failed.expires_at,
+        (Some(of), Some(known)) => known.expires_at == of.expires_at && !is_taken_over(failed, Some(known)),
+    }
 }
 
 /// The stored result of a request, if it is still about this hold: the same key can be used for another request later.
