@@ -5,3 +5,4 @@ pub(crate) mod cached_keys;
 pub(crate) mod commit;
 pub(crate) mod holds;
 pub(crate) mod stored_results;
+pub(crate) mod volumes;

@@ -20,13 +20,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::access::KeyHash;
-use metering_core::charging::{Outcome, Posting};
+use metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted, Verification};
 use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
 use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreError, Timestamp};
 
 use crate::access::{accounts, key_changes};
+use crate::charging::volumes;
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
@@ -219,6 +220,11 @@ impl Store for SqliteStore {
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         let id = id.clone();
         self.read(move |connection| daily_totals::report(connection, &id, days)).await
+    }
+
+    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+        let id = id.clone();
+        self.read(move |connection| volumes::of_account(connection, &id)).await
     }
 
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {

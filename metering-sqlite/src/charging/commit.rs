@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
-    Changes, HoldChange, HoldId, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
+    Changes, CountedRoute, HoldChange, HoldId, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
 };
 use metering_core::events::NewEvent;
 use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
@@ -14,6 +14,7 @@ use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
 use crate::charging::holds;
 use crate::charging::stored_results::{self, remembered};
+use crate::charging::volumes;
 use crate::error::{Result, commit_error, corrupt, store_error};
 use crate::events::outbox;
 use crate::journal::fold::Amount;
@@ -77,6 +78,7 @@ impl Batch<'_> {
         if let Some(hold) = self.tally.missing_hold(remembered.as_ref()) {
             self.load_hold(&hold)?;
         }
+        self.load_volume(account, charge.counted_route())?;
         Ok(self.tally.charge(account, key, line, charge, remembered))
     }
 
@@ -84,6 +86,7 @@ impl Batch<'_> {
         match self.account(&refund.account)? {
             Some(account) if self.load(account, refund.key)? => {
                 let line = self.line(&refund.line)?;
+                self.load_volume(account, refund.counted_route())?;
                 let remembered = match &refund.delivery {
                     Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
                     None => None,
@@ -107,10 +110,12 @@ impl Batch<'_> {
             self.load_hold(&update.id)?;
         }
         let of_account = self.tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account);
-        let Some((account, key)) = of_account.map(|(account, hold)| (account, hold.key)) else { return Ok(None) };
+        let known = of_account.map(|(account, hold)| (account, hold.key, update.counted_route(hold)));
+        let Some((account, key, counted)) = known else { return Ok(None) };
         if !self.load(account, key)? {
             return Err(corrupt(format_args!("the account of hold {} has no meter", update.id)));
         }
+        self.load_volume(account, counted)?;
         let remembered = match &update.delivery {
             Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
             None => None,
@@ -123,6 +128,15 @@ impl Batch<'_> {
         if let Some((account, hold)) = holds::by_id(self.transaction, id)? {
             let line = self.line(&hold.line)?;
             self.tally.load_hold(account, line, hold);
+        }
+        Ok(())
+    }
+
+    /// Loads the count of a route whose requests are counted.
+    fn load_volume(&mut self, account: i64, counted: Option<CountedRoute>) -> Result<()> {
+        if let Some(route) = counted.filter(|route| self.tally.lacks_volume(account, route)) {
+            let volume = volumes::of_route(self.transaction, account, &route)?;
+            self.tally.load_volume(account, route, volume);
         }
         Ok(())
     }
@@ -160,6 +174,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
         cache.write_key_meter(connection, *account, *key, *meter)?;
     }
     stored_results::write(connection, &changes.results).map_err(store_error)?;
+    volumes::write(connection, &changes.volumes).map_err(store_error)?;
     holds::write(connection, &changes.holds).map_err(store_error)?;
     for (account, raised) in &changes.alerts {
         alert::write_level(connection, *account, *raised)?;

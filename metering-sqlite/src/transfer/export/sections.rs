@@ -5,7 +5,7 @@ use metering_core::charging::{Remembered, Window};
 use metering_core::events::DeliveryId;
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
-    SecretRecord, Section, SolutionRecord, WalletLink,
+    SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
 };
 use metering_core::usage::DailyTotal;
 use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
@@ -17,6 +17,7 @@ use crate::access::keys::{
 };
 use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
+use crate::charging::volumes;
 use crate::error::{Result, corrupt};
 use crate::events::progress;
 use crate::events::{event, webhooks};
@@ -61,9 +62,12 @@ impl Source {
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Idempotency => {
-                books(section)
-            }
+            Section::Accounts
+            | Section::Ledger
+            | Section::Usage
+            | Section::Activity
+            | Section::Idempotency
+            | Section::Volumes => books(section),
             Section::Webhooks | Section::Events | Section::Deliveries => sent(section),
             Section::Authorizations | Section::GasPlaces => offered(section),
             _ => rest(section),
@@ -117,6 +121,15 @@ fn books(section: Section) -> Source {
                 "request_id q CROSS JOIN account a ON a.id = q.account",
                 &["q.account", "q.request_id"],
                 idempotency_record,
+            )
+        },
+        Section::Volumes => Source {
+            indexed: 3,
+            ..Source::new(
+                format!("a.org_id, {}", volumes::COLUMNS),
+                "route_volume v CROSS JOIN account a ON a.id = v.account",
+                &["v.account", "v.route_template", "v.http_method"],
+                volume_record,
             )
         },
         _ => Source::new(
@@ -305,6 +318,11 @@ fn idempotency_record(row: &Row<'_>) -> Read<Record> {
         Ok(Record::Idempotency(IdempotencyRecord { account: parse(&org_id)?, request, result, expires_at }))
     };
     Ok(read())
+}
+
+fn volume_record(row: &Row<'_>) -> Read<Record> {
+    let (org_id, (route, volume)): (String, _) = (row.get(0)?, volumes::of_row(row, 1)?);
+    Ok(parse(&org_id).map(|account| Record::Volume(VolumeRecord { account, route, volume })))
 }
 
 fn link_record(row: &Row<'_>) -> Read<Record> {
