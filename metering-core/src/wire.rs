@@ -52,6 +52,7 @@ mod statement;
 mod usage;
 #[cfg(test)]
 mod vectors;
+mod volumes;
 mod webhooks;
 pub mod x402;
 
@@ -101,6 +102,7 @@ pub use statement::{DailyUsageDocument, DailyUsageEntry, LedgerDocument, LedgerE
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, KeyEntry, UsageSummary, UsageTotals,
 };
+pub use volumes::{RouteVolume, VolumesDocument};
 pub use webhooks::{
     BalanceAlertDocument, BalanceAlertRequest, ChangeWebhookRequest, CreateWebhookRequest, DeletedWebhookResponse,
     DeliveriesDocument, DeliveryDocument, DeliveryResponse, DeliveryStatus, EventDocument, EventsDocument,

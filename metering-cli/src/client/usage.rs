@@ -3,6 +3,7 @@
 mod activity;
 mod bars;
 mod summary;
+mod volumes;
 
 use std::io::Write;
 
@@ -14,6 +15,7 @@ use crate::client::session::documents::Document;
 use crate::client::usage::activity::Activity;
 use crate::client::usage::bars::Screen;
 use crate::client::usage::summary::Summary;
+use crate::client::usage::volumes::Volumes;
 use crate::failure::Failure;
 use crate::output::Format;
 
@@ -26,6 +28,7 @@ use crate::output::Format;
 Examples:
   metering usage
   metering usage --days 90 --json
+  metering usage --tiers
   metering usage --activity --limit 20")]
 pub(crate) struct UsageArgs {
     #[command(flatten)]
@@ -39,6 +42,9 @@ pub(crate) struct UsageArgs {
     /// Show recent activity instead: each use, purchase and bonus.
     #[arg(long, conflicts_with_all = ["days", "top"])]
     activity: bool,
+    /// Show routes with volume tiers instead: this month's requests, and what the next one costs.
+    #[arg(long, conflicts_with_all = ["days", "top", "activity"])]
+    tiers: bool,
     /// How many activity entries to show: 1 to 1000.
     #[arg(
         long,
@@ -58,6 +64,10 @@ impl UsageArgs {
         if self.activity {
             let document: Document<Activity> =
                 Document::get(&client, &format!("/credits/usage?limit={}", self.limit)).await?;
+            return if self.format.json { document.write_json(out) } else { document.content.write(out) };
+        }
+        if self.tiers {
+            let document: Document<Volumes> = Document::get(&client, "/credits/usage/volumes").await?;
             return if self.format.json { document.write_json(out) } else { document.content.write(out) };
         }
         let document: Document<Summary> =

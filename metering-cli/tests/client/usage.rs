@@ -138,3 +138,26 @@ fn windows_are_as_long_as_the_service_keeps() {
         assert_eq!(home.metering(&["usage", "--activity", "--limit", limit]).code, 2, "{limit}");
     }
 }
+
+#[test]
+fn tiers_show_the_requests_of_the_month_and_the_next_price() {
+    const VOLUMES: &str = r#"{"org_id":"org_1","month":"2026-11","resets_at":"2026-12-01T00:00:00.000Z","routes":[
+{"route_template":"/v1/quote","http_method":"GET","call_count":1200,"next_price":0.0010000001,"free_calls_left":0},
+{"route_template":"/v1/\u001bnews","http_method":"POST","call_count":0,"next_price":0,"free_calls_left":50}]}"#;
+    let service = StandIn::start();
+    service.on("/credits/usage/volumes", Reply::ok(VOLUMES));
+    let (home, _) = Home::of(&service);
+    let text = home.metering(&["usage", "--tiers"]).success();
+    assert_eq!(
+        text,
+        "Month      2026-11\nResets at  2026-12-01T00:00:00.000Z\n\n\
+         ROUTE           METHOD  CALLS  FREE CALLS LEFT    NEXT PRICE\n\
+         /v1/quote       GET      1200                0  0.0010000001\n\
+         /v1/\u{fffd}news        POST        0               50             0\n"
+    );
+    let json = home.metering(&["usage", "--tiers", "--json"]).success();
+    assert!(json.contains(r#""next_price":0.0010000001"#), "{json}");
+    service.on("/credits/usage/volumes", Reply::ok(r#"{"month":"2026-11","resets_at":"x","routes":[]}"#));
+    let text = home.metering(&["usage", "--tiers"]).success();
+    assert!(text.ends_with("No route of this service has volume tiers.\n"), "{text}");
+}

@@ -1,7 +1,7 @@
 //! The price of a tool, stated exactly in words.
 
 use metering_core::Credits;
-use metering_core::catalogue::{Pricing, Route};
+use metering_core::catalogue::{Pricing, Route, VolumeTier, VolumeTiers};
 
 /// The sentence about a route's price.
 pub(super) fn price_sentence(route: &Route) -> String {
@@ -10,6 +10,7 @@ pub(super) fn price_sentence(route: &Route) -> String {
         Pricing::PerConnection(price) => {
             format!("Price: {} per call, however many events it returns.", amount(*price))
         }
+        Pricing::ByVolume(tiers) => by_volume(tiers),
         Pricing::ByUsage(price) => format!("The price of a call depends on what it uses, {price}."),
         Pricing::Unknown => "Price: unknown; this version cannot read it.".to_owned(),
         Pricing::PerLookback { param, tiers, .. } => {
@@ -24,6 +25,16 @@ pub(super) fn price_sentence(route: &Route) -> String {
             )
         }
     }
+}
+
+/// Prices by the number of the call in the account's month.
+fn by_volume(tiers: &VolumeTiers) -> String {
+    let step = |VolumeTier { last, price, .. }: VolumeTier| match last {
+        Some(last) => format!("up to call {last} {}", amount(price)),
+        None => format!("then {}", amount(price)),
+    };
+    let steps: Vec<String> = tiers.iter().map(step).collect();
+    format!("Price per call by its number in the calendar month: {}.", steps.join(", "))
 }
 
 /// An exact amount. Most prices are not finite decimals in credits, since a credit is 7200 base calls, but every price
@@ -69,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_by_usage_are_stated() {
+    fn prices_by_usage_and_volume_are_stated() {
         let sentence = |price: &str| {
             let route = format!(r#"{{"path": "/x", "method": "POST", "metered": true, "price": {price}}}"#);
             let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#);
@@ -79,6 +90,11 @@ mod tests {
             sentence(r#"{"max": "0.5", "units": {"tokens": "0.00000025"}, "report": {"json": {"tokens": "/usage"}}}"#),
             "The price of a call depends on what it uses, up to 0.5 credits: tokens 0.00000025 each."
         );
+        assert_eq!(
+            sentence(r#"[{"up_to": 1000, "credits": "0"}, {"credits": "0.001"}]"#),
+            "Price per call by its number in the calendar month: up to call 1000 nothing, then 0.001 credits."
+        );
+        assert_eq!(sentence(r#"[{"newer": 1}]"#), "Price: unknown; this version cannot read it.");
         assert_eq!(sentence(r#"{"newer": 1}"#), "Price: unknown; this version cannot read it.");
     }
 }

@@ -67,3 +67,79 @@ fn in_order(tiers: &[Tier]) -> Result<VolumeTiers, String> {
     let bounded = bounded.ok_or("price: every tier but the last one needs up_to, its last request in the month")?;
     VolumeTiers::new(bounded, *rest).ok_or_else(|| "price: up_to must increase from tier to tier, from 1".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Catalogue;
+    use crate::catalogue::Pricing;
+
+    fn read(fields: &str) -> Result<String, String> {
+        let route = format!(r#"{{"path": "/x", "method": "GET", "metered": true, {fields}}}"#);
+        let catalogue = Catalogue::from_json(&format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#));
+        match &catalogue.map_err(|error| error.to_string())?.routes()[0].pricing {
+            Pricing::ByVolume(tiers) => Ok(tiers.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_list_of_tiers_is_read() {
+        let price = r#""price": [{"up_to": 1000, "credits": "0"}, {"up_to": 2000, "credits": 0.01, "x-why": "a"},
+            {"credits": "0.001"}]"#;
+        assert_eq!(read(price).unwrap(), "0 for requests 1 to 1000 of a month, 0.01 up to 2000, then 0.001");
+    }
+
+    #[test]
+    fn every_problem_of_a_list_is_named() {
+        let list = |tiers: &str| format!(r#""price": [{tiers}]"#);
+        let first = r#"{"up_to": 5, "credits": "0"}"#;
+        let last = r#"{"credits": "1"}"#;
+        let many = format!(
+            "{}, {last}",
+            (1..=16).map(|n| format!(r#"{{"up_to": {n}, "credits": "1"}}"#)).collect::<Vec<_>>().join(", ")
+        );
+        // the route's fields, what the error names
+        let table = [
+            (list(""), "price: a list needs two or more tiers"),
+            (list(last), "price: a list needs two or more tiers"),
+            (list(first), "price: the last tier must not have up_to"),
+            (list(&format!("{last}, {last}")), "every tier but the last one needs up_to"),
+            (list(&format!("{first}, {first}, {last}")), "up_to must increase"),
+            (
+                list(&format!(r#"{{"up_to": 0, "credits": "0"}}, {last}"#)),
+                "up_to must increase from tier to tier, from 1",
+            ),
+            (list(&format!(r#"{{"up_to": -1, "credits": "0"}}, {last}"#)), "price[0].up_to"),
+            (list(&format!(r#"{{"up_to": 4294967296, "credits": "0"}}, {last}"#)), "price[0].up_to"),
+            (list(&format!(r#"{{"up_to": 5}}, {last}"#)), "price[0].credits is missing"),
+            (list(&format!(r#"{{"up_to": 5, "credits": "-1"}}, {last}"#)), "price[0].credits: must be 0 to"),
+            (list(&format!(r#"{{"up_to": 5, "credits": "569"}}, {last}"#)), "price[0].credits: must be 0 to"),
+            (list(&format!(r#"{{"up_to": 5, "credits": "free"}}, {last}"#)), "price[0].credits: not a decimal number"),
+            (
+                list(&format!(r#"{{"upto": 5, "credits": "0"}}, {last}"#)),
+                "unknown key price[0].upto; did you mean up_to?",
+            ),
+            (list(&format!("7, {last}")), "price[0]"),
+            (list(&many), "must have at most 16 tiers, not 17"),
+            (format!(r#"{}, "credit_weight": 1"#, list(&format!("{first}, {last}"))), "credit_weight does not apply"),
+            (
+                format!(
+                    r#"{}, "billing_modifier": {{"type": "stream_session", "credits_per_connection": 1}}"#,
+                    list(&format!("{first}, {last}"))
+                ),
+                "billing_modifier does not apply",
+            ),
+        ];
+        for (fields, expected) in table {
+            let problem = read(&fields).unwrap_err();
+            assert!(problem.contains(expected), "{fields}: {problem}");
+        }
+        let free = format!(r#""price": [{first}, {last}]"#).replace("\"price\"", "\"metered\": false, \"price\"");
+        let route = format!(r#"{{"path": "/x", "method": "GET", {free}}}"#);
+        let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#);
+        assert!(Catalogue::from_json(&text).unwrap_err().to_string().contains("have no effect"));
+        // Another server's catalogue may have tiers that are not known here.
+        let published = Catalogue::from_published_json(&text.replace("up_to", "above")).unwrap();
+        assert_eq!(published.routes()[0].pricing, Pricing::Unknown);
+    }
+}

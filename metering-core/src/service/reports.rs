@@ -1,11 +1,15 @@
 //! Reports for account holders: balance, usage and activity.
 
+use std::collections::HashMap;
+
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
+use crate::catalogue::Route;
+use crate::charging::volume::CountedRoute;
 use crate::error::Error;
 use crate::service::Service;
-use crate::usage::{DayRange, UsageReport};
-use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary};
+use crate::usage::{ClientSource, DayRange, UsageReport};
+use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, RouteVolume, UsageSummary, VolumesDocument};
 
 /// The longest window of a report, in days.
 const MAX_WINDOW_DAYS: u32 = 90;
@@ -105,6 +109,40 @@ impl Service {
             window_days: days,
             by_endpoint: report.by_endpoint.iter().take(most).map(Into::into).collect(),
         })
+    }
+
+    /// How many requests the account has made this month to the routes with volume tiers, and what the next ones cost.
+    ///
+    /// ```
+    /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};
+    /// # use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true,
+    ///         "price": [{"up_to": 1000, "credits": "0"}, {"credits": "0.001"}]}]}"#,
+    /// )?;
+    /// let service = Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default());
+    /// let (_, key) = service.open_account("my-agent", "2".parse()?).await?;
+    /// let volumes = service.usage_volumes(Some(&key)).await?;
+    /// assert_eq!((volumes.routes[0].call_count, volumes.routes[0].free_calls_left), (0, 1000));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, or when the store fails.
+    pub async fn usage_volumes(&self, caller: impl Into<Caller<'_>>) -> Result<VolumesDocument, Error> {
+        let account = self.authorize(caller, Scope::Read).await?;
+        let counted: HashMap<_, _> = self.store.volumes(&account.id).await?.into_iter().collect();
+        let now = self.clock.now();
+        let volume = |route: &Route| {
+            let counted = counted.get(&CountedRoute::of(&route.usage_line(ClientSource::Direct)));
+            RouteVolume::of(route, counted.copied().unwrap_or_default(), now)
+        };
+        let routes = self.catalogue.routes().iter().filter(|route| route.metered).filter_map(volume).collect();
+        Ok(VolumesDocument::new(&account.id, now.day().month(), routes))
     }
 
     /// Recent activity, newest first: the last `limit` entries, 1 to 1000.

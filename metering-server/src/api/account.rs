@@ -2,7 +2,9 @@
 
 use http::StatusCode;
 use metering_core::access::Scope;
-use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary};
+use metering_core::wire::{
+    ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary, VolumesDocument,
+};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
@@ -81,6 +83,20 @@ pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Rep
         (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(&sender, days, limit).await?,
         (Err(error), _) | (_, Err(error)) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Requests of the month to routes with volume tiers
+///
+/// Calendar months in UTC. Requests are counted per account, whichever key they came with; refunded ones are not counted.
+#[utoipa::path(get, path = "/credits/usage/volumes", tag = "account", security(("bearer" = []), ("api_key" = [])), responses(
+    (status = 200, description = "The routes with volume tiers", body = VolumesDocument),
+    (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),
+    (status = 403, description = "`key_scope`, `key_network`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn usage_volumes(app: &App, request: Request) -> Result<Reply, Problem> {
+    let document = app.service.usage_volumes(&request.sender()?).await?;
     Ok(json(StatusCode::OK, &document))
 }
 

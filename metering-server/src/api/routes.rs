@@ -22,6 +22,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::usage).compressed(),
         endpoint!(api::usage_summary).compressed(),
         endpoint!(api::usage_by_endpoint).compressed(),
+        endpoint!(api::usage_volumes),
         endpoint!(api::usage_daily).compressed(),
         endpoint!(api::usage_csv).compressed(),
         endpoint!(api::ledger).compressed(),

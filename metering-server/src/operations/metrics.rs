@@ -209,13 +209,14 @@ pub(crate) fn render(
         counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
     };
     let MeterStats { accepted, unknown_key, rate_limited, insufficient, overloaded, .. } = stats;
-    let MeterStats { not_allowed, too_many_in_flight, budget_exhausted, .. } = stats;
+    let MeterStats { not_allowed, too_many_in_flight, budget_exhausted, max_cost_exceeded, .. } = stats;
     charges("accepted", accepted);
     charges("unauthorized", unknown_key);
     charges("rate_limited", rate_limited);
     charges("insufficient_credits", insufficient);
     charges("key_not_allowed", not_allowed);
     charges("key_budget_exhausted", budget_exhausted);
+    charges("max_cost_exceeded", max_cost_exceeded);
     charges("too_many_requests_in_flight", too_many_in_flight);
     charges("overloaded", overloaded);
     counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));

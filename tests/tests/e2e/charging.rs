@@ -9,3 +9,4 @@ mod prices;
 mod refunds;
 mod statements;
 mod usage;
+mod volumes;

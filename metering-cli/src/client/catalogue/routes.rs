@@ -109,6 +109,7 @@ fn price(route: &Route) -> String {
         _ if !route.metered => "free".to_owned(),
         Pricing::PerRequest(_) => price.to_string(),
         Pricing::PerConnection(_) => format!("{price} per connection"),
+        Pricing::ByVolume(tiers) => tiers.to_string(),
         Pricing::ByUsage(price) => price.to_string(),
         Pricing::Unknown => "unknown".to_owned(),
         Pricing::PerLookback { param, .. } => format!("from {price}, by {param}"),

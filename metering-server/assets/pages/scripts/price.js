@@ -26,20 +26,21 @@ export function brief(text, digits = DIGITS) {
 
 const credits = (text) => (text === "1" ? "credit" : "credits");
 
-/** Whether no request costs anything. A price that depends on a parameter may start at 0 without being free. */
-export const isFree = (price) => !price || [price, ...(price.tiers ?? []), price.beyond ?? price].every(({ credits }) => credits === "0");
+/** Whether no request costs anything. A price that depends on a parameter or the volume may start at 0 without being free. */
+export const isFree = (price) => !price || [price, ...(price.tiers ?? []), ...(price.volume ?? []), price.beyond ?? price].every(({ credits }) => credits === "0");
 
 /** The price on an operation's row. */
 export function priceTag(operation) {
   const price = operation["x-price"];
   if (isFree(price)) return h("span", { class: "price free" }, "Free");
-  const from = price.tiers ? "from " : price.units ? "up to " : "";
+  const from = price.tiers || price.volume ? "from " : price.units ? "up to " : "";
   const per = price.per === "connection" ? " per connection" : "";
   return h("span", { class: "price", title: `${from}${price.credits} credits per ${price.per}` }, from, h("span", { class: "figure" }, brief(price.credits)), ` ${credits(price.credits)}${per}`);
 }
 
-/** The price of a request with these parameters, in credits; for a price that depends on one, `null` while it has no value. By usage, it is the most that is held. */
+/** The price of a request with these parameters, in credits; for volume tiers, `null`, because it depends on the account; for a price that depends on one, `null` while it has no value. By usage, it is the most that is held. */
 export function priceFor(price, values) {
+  if (price.volume) return null;
   if (!price.tiers) return price.credits;
   const value = values.get(price.param) ?? "";
   if (!/^\d+$/.test(value)) return null;
@@ -51,6 +52,7 @@ export function priceInFull(operation) {
   const price = operation["x-price"];
   if (isFree(price)) return null;
   if (price.tiers) return h("div", { class: "price-facts" }, h("p", {}, "The price depends on ", h("code", {}, price.param), ":"), tiers(price));
+  if (price.volume) return h("div", { class: "price-facts" }, h("p", {}, "The price of a request depends on its number in the calendar month (UTC):"), byVolume(price.volume));
   if (price.units) return h("div", { class: "price-facts" }, ...byUsage(price));
   const unit = /^\d+$/.test(price.base_calls) && BASE_CALLS_PER_CREDIT % BigInt(price.base_calls) === 0n ? String(BASE_CALLS_PER_CREDIT / BigInt(price.base_calls)) : null;
   const often = unit && unit !== "1" ? ` A credit buys ${group(unit)} ${price.per}s.` : "";
@@ -64,6 +66,14 @@ function byUsage({ credits: max, min, units, over }) {
   const held = h("p", {}, "You pay for what a request uses: up to ", h("strong", {}, `${group(max)} ${credits(max)}`), `${least}.${more}`);
   const rows = Object.entries(units).map(([unit, amount]) => h("tr", {}, h("th", { scope: "row" }, unit), h("td", { class: "number" }, group(amount))));
   return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits each"], rows)];
+}
+
+function byVolume(tiers) {
+  const row = (tier) => {
+    const requests = tier.up_to === undefined ? "after that" : `up to ${group(String(tier.up_to))}`;
+    return h("tr", {}, h("th", { scope: "row" }, requests), h("td", { class: "number" }, group(tier.credits)));
+  };
+  return figures(["Requests", "Credits each"], tiers.map(row));
 }
 
 function tiers({ tiers, beyond }) {

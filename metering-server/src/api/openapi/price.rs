@@ -3,7 +3,7 @@
 //! Amounts are decimal text, not JSON numbers: most readers would turn those into binary floats.
 
 use metering_core::Credits;
-use metering_core::catalogue::{Pricing, Route};
+use metering_core::catalogue::{Pricing, Route, VolumeTier};
 use serde_json::{Value, json};
 
 /// The sentence about a route's price.
@@ -12,6 +12,7 @@ pub(super) fn sentence(route: &Route) -> String {
         _ if !route.metered => "Not metered.".to_owned(),
         Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
         Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
+        Pricing::ByVolume(tiers) => format!("Costs, in credits per request: {tiers}."),
         Pricing::ByUsage(price) => format!("Costs what it uses, {price}."),
         Pricing::Unknown => "Costs an amount that this version cannot read.".to_owned(),
         Pricing::PerLookback { weight, param, .. } => {
@@ -22,7 +23,9 @@ pub(super) fn sentence(route: &Route) -> String {
 
 /// The price as data: `per` is `request` or `connection`. If it depends on a parameter, `credits` is the lowest price,
 /// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on what
-/// the response used, `credits` is the most that is held, and `units` has the price of each unit.
+/// the response used, `credits` is the most that is held, and `units` has the price of each unit. If it depends on the
+/// request's number in the month, `credits` is the lowest price, and `volume` has the tiers, each but the last one with
+/// the number of its last request.
 pub(super) fn document(route: &Route) -> Value {
     let per = if matches!(route.pricing, Pricing::PerConnection(_)) { "connection" } else { "request" };
     let mut document = amount(route.price(0));
@@ -31,6 +34,11 @@ pub(super) fn document(route: &Route) -> Value {
         document["min"] = amount(price.min());
         document["units"] = price.units().map(|(unit, price)| (unit.to_owned(), price.to_string())).collect();
         document["over"] = if price.may_exceed_hold() { "debt" } else { "cap" }.into();
+    }
+    if let Pricing::ByVolume(tiers) = &route.pricing {
+        document = amount(tiers.iter().map(|tier| tier.price).min().unwrap_or_default());
+        document["per"] = per.into();
+        document["volume"] = tiers.iter().map(volume_tier).collect();
     }
     let Pricing::PerLookback { param, tiers, .. } = &route.pricing else { return document };
     let bounds: Vec<u64> = tiers.bounds().collect();
@@ -46,6 +54,14 @@ pub(super) fn document(route: &Route) -> Value {
     };
     document["tiers"] = bounds.iter().map(tier).collect();
     document["beyond"] = amount(beyond);
+    document
+}
+
+fn volume_tier(tier: VolumeTier) -> Value {
+    let mut document = amount(tier.price);
+    if let Some(last) = tier.last {
+        document["up_to"] = last.into();
+    }
     document
 }
 
@@ -89,6 +105,11 @@ mod tests {
             (
                 r#""billing_modifier": {"type": "stream_session", "credits_per_connection": 0.01}"#,
                 json!({"per": "connection", "credits": "0.01", "base_calls": "72"}),
+            ),
+            (
+                r#""price": [{"up_to": 1000, "credits": "0"}, {"credits": "0.01"}]"#,
+                json!({"per": "request", "credits": "0", "base_calls": "0", "volume": [
+                    {"up_to": 1000, "credits": "0", "base_calls": "0"}, {"credits": "0.01", "base_calls": "72"}]}),
             ),
             (
                 lookback,

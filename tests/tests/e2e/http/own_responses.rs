@@ -54,6 +54,7 @@ fn head_matches_get_without_body() {
         "/credits/usage?limit=3",
         "/credits/usage/summary?days=3",
         "/credits/usage/by-endpoint",
+        "/credits/usage/volumes",
         "/credits/usage?limit=many",
         "/openapi.json",
         "/endpoints.json",

@@ -60,6 +60,7 @@ fn malformed_keys_are_explained_and_unknown_look_like_revoked() {
         ("GET", "/credits/usage?limit=x", None),
         ("GET", "/credits/usage/summary", None),
         ("GET", "/credits/usage/by-endpoint", None),
+        ("GET", "/credits/usage/volumes", None),
         ("POST", "/internal/billing/deduct", Some(br#"{"path":"/a","method":"GET","credit_weight":1}"#.as_slice())),
         ("POST", "/internal/billing/deduct", Some(b"not JSON")),
         ("POST", "/internal/billing/lookup", None),

@@ -16,6 +16,7 @@ const ENDPOINTS: [(&str, &str, &str); 37] = [
     ("GET", "/credits/usage", "read"),
     ("GET", "/credits/usage/summary", "read"),
     ("GET", "/credits/usage/by-endpoint", "read"),
+    ("GET", "/credits/usage/volumes", "read"),
     ("GET", "/credits/usage/daily", "read"),
     ("GET", "/credits/usage.csv", "read"),
     ("GET", "/credits/ledger", "read"),

@@ -1,0 +1,48 @@
+//! Requests of the month to routes with volume tiers.
+
+use std::io::Write;
+
+use serde::Deserialize;
+
+use crate::client::money::amount::Amount;
+use crate::failure::Failure;
+use crate::table::{Column, Table, write_pairs};
+
+/// The fields read from the response to `GET /credits/usage/volumes`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Volumes {
+    month: String,
+    resets_at: String,
+    routes: Vec<Route>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Route {
+    route_template: String,
+    http_method: String,
+    call_count: u32,
+    next_price: Amount,
+    free_calls_left: u32,
+}
+
+impl Volumes {
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        write_pairs(out, &[("month", &self.month), ("resets at", &self.resets_at)])?;
+        writeln!(out)?;
+        if self.routes.is_empty() {
+            writeln!(out, "No route of this service has volume tiers.")?;
+            return Ok(());
+        }
+        let mut table = Table::new(&[
+            Column::Text("ROUTE"),
+            Column::Text("METHOD"),
+            Column::Number("CALLS"),
+            Column::Number("FREE CALLS LEFT"),
+            Column::Number("NEXT PRICE"),
+        ]);
+        for Route { route_template, http_method, call_count, next_price, free_calls_left } in &self.routes {
+            table.row([route_template, http_method, call_count, free_calls_left, next_price]);
+        }
+        table.write(out)
+    }
+}

@@ -1,0 +1,170 @@
+//! Routes with volume tiers: a free allowance a month, then a price.
+
+use std::sync::{Arc, Mutex};
+
+use metering_tests::client::Client;
+use metering_tests::load::{LoadPlan, Stop, request, run_observed};
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use crate::support::calendar::day_with;
+use crate::support::upstream::Upstream;
+use crate::support::wire::{balance, plan_with_long_timeout};
+
+const SECRET: &str = "correct horse battery staple";
+
+/// Three requests for nothing, two for 0.25 credits, and all others for 0.125.
+fn flags(site: &Site) -> [std::ffi::OsString; 2] {
+    let tiers = json!([{"up_to": 3, "credits": "0"}, {"up_to": 5, "credits": "0.25"}, {"credits": "0.125"}]);
+    let route = |path: &str| {
+        json!({"path": path, "method": "GET", "metered": true, "price": tiers,
+            "params": [{"name": "word", "in": "path", "type": "string", "required": true}]})
+    };
+    let routes = [route("/api/status/{word}"), route("/api/echo/{word}")];
+    let catalogue = json!({"market": "TEST", "version": 1, "endpoints": routes});
+    ["--catalogue".into(), site.write("catalogue.json", &catalogue.to_string()).into_os_string()]
+}
+
+fn serving(site: &Site, upstream: &Upstream) -> Server {
+    site.server()
+        .args(["--upstream", &upstream.url()])
+        .args(flags(site))
+        .set("METERING_BILLING__INTERNAL_SECRET", SECRET)
+        .start()
+}
+
+/// What a request was charged, and the balance after it.
+fn charged(client: &Client, path: &str) -> (String, String) {
+    let response = client.get(path).expect(200);
+    let header = |name| response.header(name).unwrap().to_owned();
+    (header("x-bds-credit-charged"), header("x-bds-credit-balance"))
+}
+
+/// Calls, free calls left and the next price of each route.
+fn volumes(client: &Client) -> Vec<(Value, Value, String)> {
+    let document = client.get("/credits/usage/volumes").expect(200).json();
+    let routes = document["routes"].as_array().unwrap().iter();
+    routes
+        .map(|route| (route["call_count"].clone(), route["free_calls_left"].clone(), route["next_price"].to_string()))
+        .collect()
+}
+
+#[test]
+fn requests_are_priced_by_their_number_in_the_month() {
+    day_with(std::time::Duration::from_secs(30));
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = serving(&site, &upstream);
+    let client = server.client_with(&account.api_key);
+    assert_eq!(volumes(&client)[1], (json!(0), json!(3), "0".to_owned()));
+    let pair = |charged: &str, balance: &str| (charged.to_owned(), balance.to_owned());
+    for _ in 0..3 {
+        assert_eq!(charged(&client, "/api/echo/a"), pair("0", "1"));
+    }
+    assert_eq!(charged(&client, "/api/echo/b"), pair("0.25", "0.75"));
+    assert_eq!(volumes(&client), [(json!(0), json!(3), "0".to_owned()), (json!(4), json!(0), "0.25".to_owned())]);
+    // A server that is killed forgets nothing.
+    server.kill();
+    let server = serving(&site, &upstream);
+    let client = server.client_with(&account.api_key);
+    assert_eq!(charged(&client, "/api/echo/b"), pair("0.25", "0.5"));
+    assert_eq!(charged(&client, "/api/echo/b"), pair("0.125", "0.375"));
+    // The other route has its own count, and a request that was not delivered has no place in it.
+    for _ in 0..5 {
+        let refused = client.get("/api/status/503").expect(503);
+        assert_eq!(refused.header("x-bds-credit-charged"), Some("0"));
+    }
+    assert_eq!(volumes(&client)[0], (json!(0), json!(3), "0".to_owned()));
+    site.verify();
+}
+
+#[test]
+fn free_allowance_is_served_without_credits_and_offers_follow_it() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("0");
+    let server = serving(&site, &upstream);
+    let client = server.client_with(&account.api_key);
+    for _ in 0..3 {
+        assert_eq!(charged(&client, "/api/echo/a").0, "0");
+    }
+    let refused = client.get("/api/echo/a").expect(402);
+    assert_eq!(refused.error(), "insufficient_credits");
+    assert_eq!(refused.json()["required"].to_string(), "0.25");
+    assert_eq!(volumes(&client)[1].0, json!(3), "a refused request is not counted");
+    site.verify();
+}
+
+#[test]
+fn bound_is_compared_with_the_price_of_the_tier() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = serving(&site, &upstream);
+    let nothing = server.client_with(&account.api_key).with_header("Max-Cost", "0");
+    for _ in 0..3 {
+        let _ = nothing.get("/api/echo/a").expect(200);
+    }
+    let refused = nothing.get("/api/echo/a").expect(412);
+    assert_eq!(
+        (refused.error(), refused.json()["required"].to_string()),
+        ("max_cost_exceeded".to_owned(), "0.25".into())
+    );
+    let malformed = server.client_with(&account.api_key).with_header("Max-Cost", "cheap");
+    assert_eq!(malformed.get("/api/echo/a").expect(400).error(), "invalid_parameter");
+    assert_eq!(balance(&server.client_with(&account.api_key)), "1");
+    site.verify();
+}
+
+#[test]
+fn services_that_report_over_http_are_charged_by_tier() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("2");
+    let server = serving(&site, &upstream);
+    let resolver = server.client_with(&account.api_key).with_header("X-BDS-Internal-Billing-Secret", SECRET);
+    let deduct = |fields: Value| {
+        let mut body = json!({"path": "/api/echo/a", "method": "GET"});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        resolver.post("/internal/billing/deduct", &body)
+    };
+    for expected in ["0", "0", "0", "0.25"] {
+        assert_eq!(deduct(json!({})).expect(200).json()["amount_charged"].to_string(), expected);
+    }
+    // A weight of the caller's own replaces the catalogue's price, and is not counted.
+    assert_eq!(deduct(json!({"credit_weight": 720})).expect(200).json()["amount_charged"].to_string(), "0.1");
+    let refused = deduct(json!({"history_multiplier": 2})).expect(400);
+    assert!(refused.text().contains("history_multiplier"), "{}", refused.text());
+    // A hold takes its place, and gives it back when it is released.
+    let held = resolver.post("/internal/billing/hold", &json!({"path": "/api/echo/a", "method": "GET"}));
+    let held = held.expect(200).json();
+    assert_eq!(held["request"]["held"].to_string(), "0.25", "{held}");
+    assert_eq!(volumes(&resolver)[1].0, json!(5));
+    let id = held["request"]["id"].as_str().unwrap();
+    let _ = resolver.post("/internal/billing/release", &json!({"id": id})).expect(200);
+    assert_eq!(volumes(&resolver)[1], (json!(4), json!(0), "0.25".to_owned()));
+    site.verify();
+}
+
+/// Two servers on one database, 64 connections: every tier is filled exactly once, and the books add up.
+#[test]
+fn tiers_are_filled_once_by_racing_requests_of_two_servers() {
+    const REQUESTS: u64 = 400;
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("100");
+    let servers = [serving(&site, &upstream), serving(&site, &upstream)];
+    let call = vec![request("GET", "/api/echo/a", Some(&account.api_key), &[])];
+    let plan = plan_with_long_timeout(servers[0].address(), 64, Stop::AfterRequests(REQUESTS), call);
+    let plan = LoadPlan { addresses: servers.iter().map(Server::address).collect(), ..plan };
+    let prices = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&prices);
+    let result = run_observed(plan, move |response| {
+        seen.lock().unwrap().push(response.header("x-bds-credit-charged").unwrap_or("none").to_owned());
+    });
+    assert_eq!((result.with_status(200), result.errors), (REQUESTS, 0), "{result:?}");
+    let prices = prices.lock().unwrap();
+    let count = |price: &str| prices.iter().filter(|charged| *charged == price).count();
+    assert_eq!((count("0"), count("0.25"), count("0.125")), (3, 2, 395));
+    let client = servers[1].client_with(&account.api_key);
+    assert_eq!(volumes(&client)[1].0, json!(REQUESTS));
+    assert_eq!(balance(&client), "50.125");
+    site.verify();
+}
