@@ -7,10 +7,12 @@ use std::time::Duration;
 use crate::access::account::{AccountId, Email, Payer, RateLimits};
 use crate::access::email_status::EmailStatus;
 use crate::access::key::KeyHash;
+use crate::catalogue::VolumeTiers;
 use crate::charging::charge::{Charge, Decision, Receipt, Refund};
 use crate::charging::hold::{HoldAction, HoldId, HoldTerms, HoldUpdate};
 use crate::charging::posting::{Outcome, Posting};
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::VolumeTerms;
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::payments::quote::Quote;
@@ -21,7 +23,7 @@ use super::model::{InUse, Model};
 use super::operation::{HoldStep, Item, Operation};
 use super::reading;
 use super::sale::wallet;
-use super::scene::{NOON, atoms};
+use super::scene::{BASE, NOON, atoms};
 
 mod authorizations;
 mod keys;
@@ -244,11 +246,15 @@ impl Pair {
     fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
         // One past the last key stands for the next key to be generated, which no account has yet.
         let key = self.keys.get(key % (self.keys.len() + 1)).copied();
-        let line = line_of(line);
+        // One of the routes has volume tiers, for most of its requests.
+        let is_by_volume = line == 1 && path < 2;
+        let (line, rest) = (line_of(line), atoms(price));
+        let tiers = VolumeTiers::new(vec![(2, atoms(0)), (4, atoms(BASE))], rest).expect("prices are not negative");
+        let by_volume = is_by_volume.then(|| VolumeTerms { tiers: Arc::new(tiers), max_cost: None });
         Charge {
             key: key.unwrap_or(key_hash(self.made_keys + 1)),
-            price: atoms(price),
-            by_volume: None,
+            price: by_volume.as_ref().map_or(rest, |terms| terms.tiers.max()),
+            by_volume,
             request_path: format!("{}?{path}", line.route_template).into(),
             line,
             request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),

@@ -9,6 +9,7 @@ use crate::access::key::KeyHash;
 use crate::chains::address::Address;
 use crate::charging::charge::{Charge, Decision, Refund, Refusal};
 use crate::charging::hold::{HoldUpdate, HoldUpdated};
+use crate::charging::volume::CountedRoute;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::NewLedgerEntry;
@@ -148,20 +149,25 @@ impl Model {
 
     pub(super) fn refund(&mut self, refund: &Refund, now: Timestamp) -> Option<Credits> {
         let owner = self.owners.iter_mut().find(|owner| owner.made.id == refund.account)?;
-        owner.usage.push(Event {
+        let entries = owner.usage.len();
+        // A free request may have a refund too, which gives back its place in a count and is no entry.
+        owner.usage.extend(refund.amount.is_positive().then(|| Event {
             kind: ActivityKind::UsageRefund,
             line: refund.line.clone(),
             key: refund.key,
             used: -i128::from(refund.amount.atoms()),
             booked_on: refund.day,
             at: now,
-        });
+        }));
         if owner.all_fit() {
             owner.refund_keys(refund.key, i128::from(refund.amount.atoms()), refund.day);
             owner.raise_keys(refund.key, now);
+            if refund.by_volume {
+                owner.uncount(&CountedRoute::of(&refund.line), refund.day.month());
+            }
             return Some(credits(owner.balance()));
         }
-        owner.usage.pop();
+        owner.usage.truncate(entries);
         None
     }
 

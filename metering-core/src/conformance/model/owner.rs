@@ -3,8 +3,10 @@
 mod alerts;
 mod holds;
 pub(super) mod keys;
+mod volumes;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::access::account::{Account, RateLimits, Totals};
 use crate::access::issued_key::Key;
@@ -15,6 +17,7 @@ use crate::charging::delivery::Repetition;
 use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::{Day, Timestamp};
 use crate::events::event_kind::EventKind;
 use crate::money::credits::Credits;
@@ -49,6 +52,8 @@ pub(in crate::conformance) struct Owner {
     /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
+    /// Requests to routes with volume tiers.
+    pub(in crate::conformance) volumes: BTreeMap<CountedRoute, Volume>,
     /// What each request id got.
     results: BTreeMap<(KeyNumber, RequestId), First>,
 }
@@ -134,6 +139,7 @@ impl Owner {
             last_turn: None,
             minute: Window::default(),
             day: Window::default(),
+            volumes: BTreeMap::new(),
             results: BTreeMap::new(),
             made,
         };
@@ -216,25 +222,32 @@ impl Owner {
             return Decision::Refused(refusal);
         }
         let rate = window_counts(self.limits, self.minute, self.day, now);
+        let first = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)).copied());
+        let first = first.filter(|first| now < first.at.saturating_add(RequestId::RETENTION));
+        let counted = charge.counted_route();
+        let volume = counted.as_ref().map(|route| self.volume(route, now));
+        // A repeated request has the price that it had.
+        let price = first.filter(|_| counted.is_some()).map_or_else(|| self.price(&charge, now), |first| first.charged);
+        let mut charge = Charge { price, ..charge };
+        let (line, request_path) = (charge.line.clone(), Arc::clone(&charge.request_path));
         let (id, own_key) = (self.made.id.clone(), key);
         let receipt = |rate, charged: Credits, balance, first: Option<Timestamp>, hold: Option<Held>| Receipt {
             account: id.clone(),
             key: own_key,
             charged: if hold.is_some() { Credits::ZERO } else { charged },
             balance,
-            line: charge.line.clone(),
+            line: line.clone(),
             day: first.unwrap_or(now).day(),
-            request_path: charge.request_path.clone(),
+            request_path: request_path.clone(),
             rate,
             repeated: first.is_some(),
             delivery: None,
             slot: None,
             hold,
             price_version: None,
-            volume: None,
+            volume,
         };
-        let first = charge.request_id.clone().and_then(|id| self.results.get(&(key, id)).copied());
-        if let Some(first) = first.filter(|first| now < first.at.saturating_add(RequestId::RETENTION)) {
+        if let Some(first) = first {
             let hold = match first.hold.zip(charge.hold) {
                 Some((id, terms)) => self.held_again(id, terms, charge.price, now).map(|held| held.map(Some)),
                 None if first.hold.is_none() && charge.hold.is_none() => Ok(Some(None)),
@@ -246,6 +259,7 @@ impl Owner {
                     let rate = self.key_rate(key, now).unwrap_or(rate);
                     return Decision::Accepted(receipt(rate, first.charged, first.balance, Some(first.at), hold));
                 }
+                Ok(None) if counted.is_some() => charge = Charge { price: self.price(&charge, now), ..charge },
                 Ok(None) => {}
             }
         }
@@ -258,7 +272,8 @@ impl Owner {
             }
         }
         let (before, used, price) = (self.balance(), self.used(), i128::from(charge.price.atoms()));
-        let is_covered = before > 0 && (charge.hold.is_none() || before >= price);
+        let is_allowance = counted.is_some() && price == 0;
+        let is_covered = is_allowance || (before > 0 && (charge.hold.is_none() || before >= price));
         if !is_covered || !fits(before - price) || !fits(used + self.held() + price) {
             self.raise_balance(Some(price), now);
             let (balance, required) = (credits(before), charge.price);
@@ -275,8 +290,9 @@ impl Owner {
         let hold = charge.hold.map(|terms| Held { id: terms.id, amount: charge.price, lease: terms.lease });
         let mut accepted = receipt(rate, charge.price, credits(before - price), None, hold);
         (self.minute, self.day) = (rate.minute, rate.day);
+        accepted.volume = counted.map(|route| self.count(route, now));
         self.count_for_keys(key, price, now);
-        if charge.hold.is_none() {
+        if charge.hold.is_none() || is_allowance {
             self.raise_keys(key, now);
         }
         accepted.rate = self.key_rate(key, now).unwrap_or(rate);

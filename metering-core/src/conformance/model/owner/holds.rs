@@ -5,6 +5,7 @@ use crate::charging::charge::Charge;
 use crate::charging::hold::{
     Held, Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold,
 };
+use crate::charging::volume::CountedRoute;
 use crate::clock::Timestamp;
 use crate::events::event_kind::EventKind;
 use crate::money::credits::Credits;
@@ -91,6 +92,9 @@ impl Owner {
                 assert!(fits, "what is held always fits");
                 self.raise_keys(hold.key, now);
                 self.raise_balance(None, now);
+                if reason == SettleReason::Release {
+                    self.uncount(&CountedRoute::of(&hold.line), hold.created_at.day().month());
+                }
                 if reason == SettleReason::Expiry {
                     self.tell(EventKind::HoldExpired, now);
                 }
