@@ -263,7 +263,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "13");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "14");
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),
