@@ -129,7 +129,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 13)));
+    assert_eq!(inspection.upgrade(), Some((2, 14)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);

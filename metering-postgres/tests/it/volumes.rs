@@ -7,12 +7,12 @@ use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeTerms};
 use metering_core::{Charge, ClientSource, Credits, Receipt, Store, UsageLine};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::is_skipped;
+use metering_tests::postgres::{Cluster, is_skipped};
 use tokio::task::JoinSet;
 
 use crate::hold_scene::{GRANT, Scene, decided, hold};
 use crate::lost_commits::NOON;
-use crate::upgrade::run_in;
+use crate::upgrade::{BOOKS_OF_SEVEN, charge_of, run_in, version_seven};
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
 pub(crate) fn tiers() -> Arc<VolumeTiers> {
@@ -36,7 +36,7 @@ fn request(scene: &Scene) -> Charge {
 
 impl Scene {
     fn node(&self, number: usize) -> &PostgresStore {
-        if number % 2 == 0 { &self.node } else { &self.other }
+        if number.is_multiple_of(2) { &self.node } else { &self.other }
     }
 
     async fn volumes(&self) -> Vec<(CountedRoute, Volume)> {
@@ -179,4 +179,37 @@ async fn a_batch_counts_in_order() {
         assert_eq!(after, [before[0] + 1, before[1] - 1, third + 1]);
     }
     scene.verify().await;
+}
+
+/// Nodes of version 13 go on: their writes find everything that they name.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    run_in(&url, BOOKS_OF_SEVEN);
+    let scripts = [
+        include_str!("../../src/migrations/0008_holds.sql"),
+        include_str!("../../src/migrations/0009_refills.sql"),
+        include_str!("../../src/migrations/0010_events.sql"),
+        include_str!("../../src/migrations/0011_authorizations.sql"),
+        include_str!("../../src/migrations/0012_hash_kinds.sql"),
+        include_str!("../../src/migrations/0013_prices.sql"),
+    ];
+    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 13;", scripts.join("\n")));
+    let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
+                   FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
+    let before = run_in(&url, columns);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "14");
+    let after = run_in(&url, columns);
+    assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
+    let id = "org_x0000000000000000005".parse().unwrap();
+    assert_eq!(store.volumes(&id).await.unwrap(), []);
+    let receipts =
+        [decided(&store, by_volume(charge_of(0)), NOON).await, decided(&store, by_volume(charge_of(0)), NOON).await];
+    assert_numbered(&receipts.map(Result::unwrap));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
