@@ -7,3 +7,4 @@ pub(crate) mod holds;
 pub(crate) mod known;
 pub(crate) mod left;
 pub(crate) mod tail;
+pub(crate) mod volumes;

@@ -10,16 +10,17 @@
 //! a batch updates, and those that repeated requests opened, are read with the locks. Only a commit changes a hold, under
 //! the lock of its account's meter, so that it is settled once whichever nodes try.
 //!
-//! A batch without idempotency keys and updates of holds skips the first round trip when this node was the last to commit
-//! charges of all its accounts: it is decided with the meters as that commit left them, and the second round trip begins
-//! with the locks and a check that they are still the same. Refusals are never decided so: only meters that are written
-//! are checked.
+//! A batch without idempotency keys, updates of holds and volume tiers skips the first round trip when this node was the
+//! last to commit charges of all its accounts: it is decided with the meters as that commit left them, and the second round
+//! trip begins with the locks and a check that they are still the same. Refusals are never decided so: only meters that are
+//! written are checked.
 
 mod check;
 mod columns;
 mod facts;
 mod hold_reads;
 mod notices;
+mod volumes;
 mod write;
 
 use std::borrow::Cow;
@@ -211,7 +212,9 @@ impl<'p> Batch<'p> {
         id: TransactionId,
         now: Timestamp,
     ) -> Option<Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>>> {
-        if self.requests().next().is_some() || self.items.iter().any(|item| item.hold().is_some()) {
+        // The check is only about meters.
+        let is_read = |item: &Item<'_>| item.hold().is_some() || item.counted_route().is_some();
+        if self.requests().next().is_some() || self.items.iter().any(is_read) {
             return None;
         }
         let meters = left.take(self.accounts.keys().copied())?;
@@ -331,6 +334,7 @@ impl Item<'_> {
                 if let Some(hold) = tally.missing_hold(remembered.as_ref()) {
                     facts.load_hold(account, &hold, tally);
                 }
+                facts.load_volume(account, charge.counted_route(), tally);
                 Outcome::Decided(tally.charge(account, key, self.line, charge.clone(), remembered))
             }
             Posting::Refund(refund) => {
@@ -338,6 +342,7 @@ impl Item<'_> {
                 if let Err(missing) = facts.load_chain(account, refund.key, tally) {
                     return Outcome::Failed(missing);
                 }
+                facts.load_volume(account, refund.counted_route(), tally);
                 Outcome::Refunded(tally.refund(account, self.line, refund, remembered()))
             }
             Posting::Settle(settlement) => {
@@ -352,6 +357,8 @@ impl Item<'_> {
                 if let Err(missing) = facts.load_chain(account, key, tally) {
                     return Outcome::Failed(missing);
                 }
+                let counted = tally.hold(&update.id).and_then(|(_, hold)| update.counted_route(hold));
+                facts.load_volume(account, counted, tally);
                 Outcome::Hold(Some(tally.update_hold(update, remembered())))
             }
         }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 use metering_core::access::KeyHash;
-use metering_core::charging::{Outcome, Posting};
+use metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
 use metering_core::money::{LedgerEntry, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted, Verification};
 use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
@@ -12,6 +12,7 @@ use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreErro
 
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
+use crate::charging::volumes;
 use crate::money::ledger;
 use crate::store::{PostgresStore, check, verify};
 use crate::usage::{activity, daily_totals, report};
@@ -92,6 +93,14 @@ impl Store for PostgresStore {
         self.read_at_once(|transaction| {
             let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
             Box::pin(async move { report::report(transaction, &known, &id, days).await })
+        })
+        .await
+    }
+
+    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+        self.read(|client| {
+            let id = id.clone();
+            Box::pin(async move { volumes::of_account(client, &id).await })
         })
         .await
     }

@@ -215,6 +215,7 @@ async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &
         Section::Activity => books::activity(write, records, lines).await?,
         Section::Idempotency => books::idempotency_records(write, records).await?,
         Section::Holds => books::holds(write, records, lines).await?,
+        Section::Volumes => books::volumes(write, records).await?,
         Section::Refills => books::refills(write, records).await?,
         Section::Plans => sales::plans(write, records).await?,
         Section::Payments => sales::payments(write, records).await?,

@@ -40,6 +40,7 @@ fn charge(number: u8, route: &str) -> Posting {
         address,
         in_flight,
         hold,
+        by_volume: None,
         price_version,
     })
 }

@@ -23,4 +23,6 @@ mod recent_activity;
 mod round_trips;
 mod unreachable;
 mod upgrade;
+mod volume_moves;
+mod volumes;
 mod webhook_deletion;

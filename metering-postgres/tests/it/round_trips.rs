@@ -1,13 +1,16 @@
 //! Commits that need no reading first: how many messages they take, and that they never trust what they remember.
 
-use metering_core::charging::Outcome;
+use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::{AccountId, ApiKey, Credits, Decision, NewAccount, RateLimits, Refusal, Store, SystemRandomness};
+use metering_core::{
+    AccountId, ApiKey, Charge, Credits, Decision, NewAccount, RateLimits, Refusal, Store, SystemRandomness,
+};
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 use crate::lost_commits::{NOON, charge};
+use crate::volumes::by_volume;
 
 /// Two nodes on one database with one account of `credits` atoms; the first node's connection goes through the proxy.
 struct Scene {
@@ -36,7 +39,11 @@ impl Scene {
 
     /// Charges once on a node, and returns the balance after it, or the refusal.
     async fn charge(&self, node: &PostgresStore) -> Result<i64, Refusal> {
-        match node.commit(vec![charge(&self.key)], NOON).await.unwrap().remove(0) {
+        Self::commit(node, charge(&self.key)).await
+    }
+
+    async fn commit(node: &PostgresStore, charge: Posting) -> Result<i64, Refusal> {
+        match node.commit(vec![charge], NOON).await.unwrap().remove(0) {
             Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms()),
             Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
             outcome => panic!("{outcome:?}"),
@@ -45,10 +52,15 @@ impl Scene {
 
     /// The least number of messages that a charge took, of `count`.
     async fn least_messages(&self, count: usize) -> u32 {
+        self.least_messages_of(charge(&self.key), count).await
+    }
+
+    async fn least_messages_of(&self, charge: Posting, count: usize) -> u32 {
+        let Posting::Charge(charge) = charge else { panic!("{charge:?}") };
         let mut least = u32::MAX;
         for _ in 0..count {
             let before = self.link.messages();
-            self.charge(&self.node).await.unwrap();
+            Self::commit(&self.node, Posting::Charge(charge.clone())).await.unwrap();
             least = least.min(self.link.messages() - before);
         }
         least
@@ -76,6 +88,28 @@ async fn a_node_that_charges_alone_commits_in_one_round_trip() {
     assert_eq!(scene.least_messages(40).await, 2);
     let _ = scene.least_messages(24).await;
     assert_eq!(scene.least_messages(10).await, 1);
+    scene.verify().await;
+}
+
+/// Counts are read under the locks, because no check of the meters would notice that another node changed them.
+#[tokio::test(flavor = "multi_thread")]
+async fn volume_tiers_take_two_round_trips_and_cost_other_charges_nothing() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(1_000 * PRICE).await;
+    let request = || Posting::Charge(by_volume(Charge::new(&scene.key, Credits::ZERO, "GET", "/tiered")));
+    let _ = scene.least_messages_of(request(), 3).await;
+    let _ = scene.least_messages(3).await;
+    for _ in 0..3 {
+        assert_eq!(scene.least_messages_of(request(), 10).await, 2);
+        assert_eq!(scene.least_messages(10).await, 1);
+    }
+    // What this node remembers of the account is still good after another one counted a request.
+    Scene::commit(&scene.other, request()).await.unwrap();
+    assert_eq!(scene.least_messages_of(request(), 10).await, 2);
+    let volumes = scene.node.volumes(&scene.id).await.unwrap();
+    assert_eq!(volumes.iter().map(|(_, volume)| volume.requests).collect::<Vec<_>>(), [3 + 30 + 1 + 10]);
     scene.verify().await;
 }
 

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::{join, join4};
+use futures_util::future::{join, join5};
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Hold, HoldId, KeyMeter, Posting, Remembered, Tally};
 use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
 use super::hold_reads::HoldReads;
+use super::volumes::{VolumeReads, Volumes};
 use super::{Batch, Item};
 use crate::charging::access::{self, Access, KeyMeters};
 use crate::charging::holds::hold;
@@ -29,6 +30,7 @@ pub(super) struct Facts<'b> {
     /// The secrets and keys of the batch. Only those count whose version is that of their account's meter.
     pub(super) access: Cow<'b, Access>,
     pub(super) holds: Holds,
+    pub(super) volumes: Volumes,
 }
 
 /// Holds of the batch's updates and repeated requests by id.
@@ -75,11 +77,12 @@ impl Batch<'_> {
         let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(REMEMBERED).await?);
         let key_meters = if keys.is_empty() { None } else { Some(client.prepare(&key_meters).await?) };
         let holds = HoldReads::prepare(client, &self.items).await?;
+        let volumes = VolumeReads::prepare(client, &self.items).await?;
         let (begin, now) = (client.begin(), now.unix_millis());
         let accounts_values: [&dyn Value; 1] = [&accounts];
         let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
         let keys_values: [&dyn Value; 2] = [&of_keys, &keys];
-        let ((begun, locked), remembered, key_meters, holds) = join4(
+        let ((begun, locked), remembered, key_meters, holds, volumes) = join5(
             join(client.batch_execute(&begin), client.query(&locked, &accounts_values)),
             async {
                 if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
@@ -91,6 +94,7 @@ impl Batch<'_> {
                 }
             },
             holds.run(client),
+            volumes.run(client),
         )
         .await;
         begun?;
@@ -98,6 +102,7 @@ impl Batch<'_> {
         facts.add(&locked?, &remembered?, &key_meters?)?;
         let (holds, read) = holds?;
         facts.add_holds(&holds)?;
+        facts.volumes = volumes?;
         facts.learn(known, read);
         self.refresh(client, known, &mut facts).await?;
         for (account, key) in self.counted(&facts.access, &facts.holds) {

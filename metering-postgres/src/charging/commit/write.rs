@@ -8,6 +8,7 @@ use super::Lines;
 use super::check::Check;
 use super::columns::{DAILY, DailyRows, KEY_METERS, KeyMeterRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 use super::notices::Notices;
+use super::volumes::VolumeWrite;
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::{HOLDS, HoldRows};
 use crate::charging::left::Meters;
@@ -45,12 +46,11 @@ pub(super) async fn write(
     // Most batches change no meter of a key and no hold, and need no statements for that.
     let key_meters = if changes.keys.is_empty() { None } else { Some(client.prepare(KEY_METERS).await?) };
     let holds = if changes.holds.is_empty() { None } else { Some(client.prepare(HOLDS).await?) };
-    let notices = Notices::prepare(client, changes).await?;
+    let (notices, volumes) = (Notices::prepare(client, changes).await?, VolumeWrite::prepare(client, changes).await?);
     let (key_meter_rows, hold_rows) = (KeyMeterRows::new(&changes.keys), HoldRows::new(&changes.holds));
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(meters_after, changes));
-    let stored_result_rows = StoredResultRows::new(&changes.results);
-    let (noted_at, mark) = (now.unix_millis(), id.bytes());
+    let (stored_result_rows, noted_at, mark) = (StoredResultRows::new(&changes.results), now.unix_millis(), id.bytes());
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let (key_meter_values, stored_result_values) = (key_meter_rows.values(), stored_result_rows.values());
@@ -62,7 +62,7 @@ pub(super) async fn write(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         client.execute_if_any(Some(&blocks).filter(|_| !block_rows.is_empty()), &block_values),
         join(client.execute(&meters, &meter_values), client.execute_if_any(key_meters.as_ref(), &key_meter_values)),
-        join(client.execute_if_any(holds.as_ref(), &hold_values), notices.run(client)),
+        join3(client.execute_if_any(holds.as_ref(), &hold_values), volumes.run(client), notices.run(client)),
         join3(
             client.execute_if_any(
                 Some(&remembered_results).filter(|_| !stored_result_rows.is_empty()),
@@ -72,8 +72,10 @@ pub(super) async fn write(
             client.batch_execute("COMMIT"),
         ),
     );
-    let (checked, (daily, blocks, (meters, key_meters), (holds, told), (remembered_results, outcome, committed))) =
-        join(checked, writing).await;
+    let (
+        checked,
+        (daily, blocks, (meters, key_meters), (holds, volumes, told), (remembered_results, outcome, committed)),
+    ) = join(checked, writing).await;
     checked?;
     // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
     daily?;
@@ -81,6 +83,7 @@ pub(super) async fn write(
     meters?;
     key_meters?;
     holds?;
+    volumes?;
     told?;
     remembered_results?;
     outcome?;

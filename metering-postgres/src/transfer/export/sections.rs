@@ -7,7 +7,7 @@ use metering_core::charging::{Remembered, Window};
 use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
-    SolutionRecord, WalletLink,
+    SolutionRecord, VolumeRecord, WalletLink,
 };
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{Day, RequestId};
@@ -16,6 +16,7 @@ use tokio_postgres::Row;
 use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
+use crate::charging::volumes::{VOLUME_COLUMNS, volume};
 use crate::error::{Result, corrupt};
 use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
@@ -61,7 +62,9 @@ impl Source {
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Idempotency | Section::Holds => books(section),
+            Section::Accounts | Section::Ledger | Section::Idempotency | Section::Holds | Section::Volumes => {
+                books(section)
+            }
             Section::Webhooks | Section::Events | Section::Deliveries => of_events(section),
             Section::Authorizations | Section::GasPlaces => of_offers(section),
             _ => rest(section),
@@ -95,6 +98,12 @@ fn books(section: Section) -> Source {
         Section::Holds => {
             Source::new(HOLD_COLUMNS, HOLD_TABLES, &["h.id"], |row| Ok(Record::Hold(Box::new(hold(row, 0)?))))
         }
+        Section::Volumes => Source::new(
+            format!("a.org_id, {VOLUME_COLUMNS}"),
+            "route_volume v JOIN account a ON a.id = v.account",
+            &["v.account", "v.route_template COLLATE \"C\"", "v.http_method COLLATE \"C\""],
+            volume_record,
+        ),
         _ => Source::new(
             format!(
                 "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
@@ -258,6 +267,11 @@ fn idempotency_record(row: &Row) -> Result<Record> {
     let request = RequestId::from_stored(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
     let Remembered { result, expires_at } = stored_result(row, 2)?;
     Ok(Record::Idempotency(IdempotencyRecord { account: parsed(row, 0)?, request, result, expires_at }))
+}
+
+fn volume_record(row: &Row) -> Result<Record> {
+    let (route, volume) = volume(row, 1)?;
+    Ok(Record::Volume(VolumeRecord { account: parsed(row, 0)?, route, volume }))
 }
 
 fn mark_record(row: &Row) -> Result<Record> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use metering_core::access::Email;
 use metering_core::charging::{Delivery, Hold};
 use metering_core::money::Refill;
-use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record};
+use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record, VolumeRecord};
 use metering_core::usage::DailyTotal;
 use metering_core::{AccountId, Credits, Day};
 
@@ -64,6 +64,11 @@ const HOLDS: &str = "INSERT INTO hold (id, account, key, line, amount, fallback,
      $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::TEXT[], $12::BIGINT[]) AS new (id, org_id, key, line, amount, \
      fallback, request_path, created_at, expires_at, captured, reason, settled_at) \
      JOIN account a ON a.org_id = new.org_id";
+
+const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests) \
+     SELECT a.id, new.route_template, new.http_method, new.month, new.requests \
+     FROM unnest($1::TEXT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[]) \
+     AS new (org_id, route_template, http_method, month, requests) JOIN account a ON a.org_id = new.org_id";
 
 /// The batch as records of one kind; it has no others.
 macro_rules! of_kind {
@@ -246,6 +251,22 @@ pub(super) async fn holds(write: &SerializedWrite<'_>, records: &[Record], lines
             &column!(records, hold => hold.settled.map(|settled| settled.captured.atoms())),
             &column!(records, hold => hold.settled.map(|settled| settled.reason.as_str())),
             &column!(records, hold => hold.settled.map(|settled| settled.at.unix_millis())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn volumes(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&VolumeRecord> = of_kind!(records, Volume);
+    execute(
+        write.client(),
+        VOLUMES,
+        &[
+            &column!(records, record => record.account.as_str()),
+            &column!(records, record => &*record.route.route_template),
+            &column!(records, record => &*record.route.http_method),
+            &column!(records, record => record.volume.month.unix_months()),
+            &column!(records, record => i64::from(record.volume.requests)),
         ],
     )
     .await

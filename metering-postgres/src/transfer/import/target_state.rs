@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
 /// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 32] = [
+pub(super) const TABLES: [&str; 33] = [
     "account",
     "meter",
     "api_key",
@@ -16,6 +16,7 @@ pub(super) const TABLES: [&str; 32] = [
     "activity",
     "request_id",
     "hold",
+    "route_volume",
     "refill",
     "plan",
     "payment",

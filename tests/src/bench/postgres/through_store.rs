@@ -50,6 +50,7 @@ pub(super) async fn run(
                     address,
                     in_flight,
                     hold,
+                    by_volume: None,
                     price_version,
                 };
                 let sent = Instant::now();

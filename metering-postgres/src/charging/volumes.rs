@@ -1,0 +1,65 @@
+//! Rows of `route_volume`: reading them, and the columns that a batch writes.
+
+use metering_core::charging::{CountedRoute, Volume};
+use metering_core::{AccountId, Month};
+use tokio_postgres::Row;
+
+use crate::connection::session::GenericClient;
+use crate::connection::value::Value;
+use crate::error::Result;
+use crate::rows::{all, unsigned};
+
+/// The columns that [`volume`] reads from `route_volume v`.
+pub(crate) const VOLUME_COLUMNS: &str = "v.route_template, v.http_method, v.month, v.requests";
+
+/// Reads a route and its count from [`VOLUME_COLUMNS`], which start at `first`.
+pub(crate) fn volume(row: &Row, first: usize) -> Result<(CountedRoute, Volume)> {
+    let (template, method): (&str, &str) = (row.try_get(first)?, row.try_get(first + 1)?);
+    let route = CountedRoute { route_template: template.into(), http_method: method.into() };
+    let month = Month::from_unix_months(row.try_get(first + 2)?);
+    Ok((route, Volume { month, requests: unsigned(row, first + 3)? }))
+}
+
+/// All counts of an account, in the order of the routes' bytes.
+pub(crate) async fn of_account<C: GenericClient>(client: &C, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+    let sql = format!(
+        "SELECT {VOLUME_COLUMNS} FROM route_volume v WHERE v.account = (SELECT id FROM account WHERE org_id = $1) \
+         ORDER BY v.route_template COLLATE \"C\", v.http_method COLLATE \"C\""
+    );
+    all(client, &sql, &[&id.as_str()]).await?.iter().map(|row| volume(row, 0)).collect()
+}
+
+/// Writes the counts that a batch changed. No other transaction writes the same rows at this time, in whatever order:
+/// an account's are written only under the lock of its meter.
+pub(crate) const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[]) \
+     ON CONFLICT (account, route_template, http_method) \
+     DO UPDATE SET month = excluded.month, requests = excluded.requests";
+
+/// The columns of [`VOLUMES`].
+#[derive(Default)]
+pub(crate) struct VolumeRows<'v> {
+    accounts: Vec<i64>,
+    templates: Vec<&'v str>,
+    methods: Vec<&'v str>,
+    months: Vec<i64>,
+    requests: Vec<i64>,
+}
+
+impl<'v> VolumeRows<'v> {
+    pub(crate) fn new(changes: &'v [(i64, CountedRoute, Volume)]) -> Self {
+        let mut rows = Self::default();
+        for (account, route, volume) in changes {
+            rows.accounts.push(*account);
+            rows.templates.push(&route.route_template);
+            rows.methods.push(&route.http_method);
+            rows.months.push(volume.month.unix_months());
+            rows.requests.push(volume.requests.into());
+        }
+        rows
+    }
+
+    pub(crate) fn values(&self) -> [&dyn Value; 5] {
+        [&self.accounts, &self.templates, &self.methods, &self.months, &self.requests]
+    }
+}

@@ -1,0 +1,215 @@
+//! Volume tiers: no two requests have the same number in the month, whichever nodes decide them, and whatever happens to
+//! their responses.
+
+use std::sync::Arc;
+
+use metering_core::catalogue::VolumeTiers;
+use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeTerms};
+use metering_core::{Charge, ClientSource, Credits, Receipt, Store, UsageLine};
+use metering_postgres::PostgresStore;
+use metering_tests::postgres::{Cluster, is_skipped};
+use tokio::task::JoinSet;
+
+use crate::hold_scene::{GRANT, Scene, decided, hold};
+use crate::lost_commits::NOON;
+use crate::upgrade::{BOOKS_OF_SEVEN, charge_of, run_in, version_seven};
+
+/// Two requests for nothing, two for 5 atoms, and all others for 3.
+pub(crate) fn tiers() -> Arc<VolumeTiers> {
+    let atoms = Credits::from_atoms;
+    Arc::new(VolumeTiers::new(vec![(2, atoms(0)), (4, atoms(5))], atoms(3)).unwrap())
+}
+
+pub(crate) fn by_volume(charge: Charge) -> Charge {
+    Charge { price: tiers().max(), by_volume: Some(VolumeTerms { tiers: tiers(), max_cost: None }), ..charge }
+}
+
+/// `count` requests to the route of [`hold`].
+pub(crate) fn counted(count: u32) -> (CountedRoute, Volume) {
+    let (route_template, http_method) = ("/chat".into(), "POST".into());
+    (CountedRoute { route_template, http_method }, Volume { month: NOON.day().month(), requests: count })
+}
+
+fn request(scene: &Scene) -> Charge {
+    by_volume(Charge { hold: None, ..hold(&scene.key) })
+}
+
+impl Scene {
+    fn node(&self, number: usize) -> &PostgresStore {
+        if number.is_multiple_of(2) { &self.node } else { &self.other }
+    }
+
+    async fn volumes(&self) -> Vec<(CountedRoute, Volume)> {
+        let volumes = self.node.volumes(&self.id).await.unwrap();
+        assert_eq!(volumes, self.other.volumes(&self.id).await.unwrap());
+        volumes
+    }
+}
+
+/// Fails unless the requests have all numbers from 1, and each has the price of its own.
+fn assert_numbered(receipts: &[Receipt]) {
+    let mut priced: Vec<(u32, Credits)> =
+        receipts.iter().map(|receipt| (receipt.volume.unwrap().requests, receipt.charged)).collect();
+    priced.sort_unstable();
+    let expected: Vec<_> = (1..).take(receipts.len()).map(|number: u32| (number, tiers().price(number))).collect();
+    assert_eq!(priced, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_fill_each_tier_once() {
+    if is_skipped() {
+        return;
+    }
+    // 64 connections, of two nodes.
+    let scene = Arc::new(Scene::new(GRANT, 32).await);
+    let mut tasks = JoinSet::new();
+    for place in 0..64 {
+        let scene = Arc::clone(&scene);
+        tasks.spawn(async move { decided(scene.node(place), request(&scene), NOON).await.unwrap() });
+    }
+    assert_numbered(&tasks.join_all().await);
+    assert_eq!(scene.amounts().await, [GRANT - 2 * 5 - 60 * 3, 0, 2 * 5 + 60 * 3]);
+    assert_eq!(scene.volumes().await, [counted(64)]);
+    scene.verify().await;
+}
+
+/// Of every three requests that race, one is refunded and one is a hold that is released, by the other node.
+#[tokio::test(flavor = "multi_thread")]
+async fn places_are_given_back_to_all_nodes() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Arc::new(Scene::new(GRANT, 16).await);
+    let mut tasks = JoinSet::new();
+    for place in 0..48 {
+        let scene = Arc::clone(&scene);
+        tasks.spawn(async move {
+            let (node, other) = (scene.node(place / 3), scene.node(place / 3 + 1));
+            let charge = if place % 3 == 2 { by_volume(hold(&scene.key)) } else { request(&scene) };
+            let receipt = decided(node, charge, NOON).await.unwrap();
+            let posting = match place % 3 {
+                0 => return receipt.charged.atoms(),
+                1 => Posting::Refund(receipt.into_refund().unwrap()),
+                _ => Posting::Hold(receipt.hold_update(HoldAction::Release).unwrap()),
+            };
+            other.commit(vec![posting], NOON).await.unwrap();
+            0
+        });
+    }
+    let used = tasks.join_all().await.into_iter().sum();
+    assert_eq!(scene.amounts().await, [GRANT - used, 0, used]);
+    assert_eq!(scene.volumes().await, [counted(16)]);
+    scene.verify().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connection_cuts_around_commits_count_every_request_once() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Arc::new(Scene::new(GRANT, 4).await);
+    scene.link.cut_commits();
+    let mut tasks = JoinSet::new();
+    for _ in 0..4 {
+        let scene = Arc::clone(&scene);
+        tasks.spawn(async move {
+            let mut receipts = Vec::new();
+            for _ in 0..16 {
+                receipts.push(decided(&scene.node, request(&scene), NOON).await.unwrap());
+            }
+            receipts
+        });
+    }
+    let receipts: Vec<Receipt> = tasks.join_all().await.into_iter().flatten().collect();
+    assert!(scene.link.cuts() > 20, "{}", scene.link.cuts());
+    assert_numbered(&receipts);
+    scene.link.clear();
+    assert_eq!(scene.volumes().await, [counted(64)]);
+    scene.verify().await;
+}
+
+/// Charges at fixed prices, and holds that are captured, work where counts cannot be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_batches_do_not_touch_counts() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(GRANT, 2).await;
+    decided(&scene.node, request(&scene), NOON).await.unwrap();
+    run_in(&scene.url, "ALTER TABLE route_volume RENAME TO elsewhere");
+    for node in [&scene.node, &scene.other] {
+        scene.charge(node).await;
+        let id = scene.open(node).await;
+        assert!(scene.update(node, id, HoldAction::CaptureFallback, NOON).await.changed);
+    }
+    assert!(scene.node.commit(vec![Posting::Charge(request(&scene))], NOON).await.is_err());
+    run_in(&scene.url, "ALTER TABLE elsewhere RENAME TO route_volume");
+    decided(&scene.node, request(&scene), NOON).await.unwrap();
+    assert_eq!(scene.volumes().await, [counted(2)]);
+    scene.verify().await;
+}
+
+/// One batch with several accounts' routes, refunds and releases: each has the count that the postings before it left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_counts_in_order() {
+    if is_skipped() {
+        return;
+    }
+    let scene = Scene::new(GRANT, 2).await;
+    let on = |template: &str| {
+        let line =
+            UsageLine { route_template: template.into(), http_method: "POST".into(), source: ClientSource::Direct };
+        Charge { line, ..request(&scene) }
+    };
+    for node in [&scene.node, &scene.other] {
+        let paid = decided(node, by_volume(hold(&scene.key)), NOON).await.unwrap();
+        let refunded = decided(node, on("/other"), NOON).await.unwrap();
+        let before = scene.volumes().await;
+        let batch = vec![
+            Posting::Charge(request(&scene)),
+            Posting::Hold(paid.hold_update(HoldAction::Release).unwrap()),
+            Posting::Charge(request(&scene)),
+            Posting::Refund(refunded.into_refund().unwrap()),
+            Posting::Charge(on("/third")),
+        ];
+        node.commit(batch, NOON).await.unwrap();
+        let requests = |volumes: &[(CountedRoute, Volume)]| volumes.iter().map(|of| of.1.requests).collect::<Vec<_>>();
+        let (before, after) = (requests(&before), requests(&scene.volumes().await));
+        let third = before.get(2).copied().unwrap_or_default();
+        assert_eq!(after, [before[0] + 1, before[1] - 1, third + 1]);
+    }
+    scene.verify().await;
+}
+
+/// Nodes of version 13 go on: their writes find everything that they name.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    run_in(&url, BOOKS_OF_SEVEN);
+    let scripts = [
+        include_str!("../../src/migrations/0008_holds.sql"),
+        include_str!("../../src/migrations/0009_refills.sql"),
+        include_str!("../../src/migrations/0010_events.sql"),
+        include_str!("../../src/migrations/0011_authorizations.sql"),
+        include_str!("../../src/migrations/0012_hash_kinds.sql"),
+        include_str!("../../src/migrations/0013_prices.sql"),
+    ];
+    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 13;", scripts.join("\n")));
+    let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
+                   FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
+    let before = run_in(&url, columns);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "14");
+    let after = run_in(&url, columns);
+    assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
+    let id = "org_x0000000000000000005".parse().unwrap();
+    assert_eq!(store.volumes(&id).await.unwrap(), []);
+    let receipts =
+        [decided(&store, by_volume(charge_of(0)), NOON).await, decided(&store, by_volume(charge_of(0)), NOON).await];
+    assert_numbered(&receipts.map(Result::unwrap));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
