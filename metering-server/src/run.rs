@@ -106,10 +106,16 @@ async fn run_until(
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
-            let reloader = Arc::clone(&reloader);
+            // Weak, because the reloader has these parts: a circle would keep the store open when the server ends.
+            let reloader = Arc::downgrade(&reloader);
             let reload = Reload::by(move || {
-                let reloader = Arc::clone(&reloader);
-                Box::pin(async move { reloader.reload().await })
+                let reloader = reloader.upgrade();
+                Box::pin(async move {
+                    match reloader {
+                        Some(reloader) => reloader.reload().await,
+                        None => Err("the server is shutting down".to_owned()),
+                    }
+                })
             });
             let parts = admin::assemble(&app, &store, &config, reload);
             let parts = parts.map_err(|error| RunError::Setup(Box::new(error)))?;
