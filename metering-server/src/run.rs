@@ -33,6 +33,7 @@ use crate::gateway;
 use crate::http::{ResponseFuture, Shutdown, Tls};
 use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
+use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
 use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
@@ -302,7 +303,9 @@ fn handler(
     mcp: Option<&Arc<Mcp>>,
 ) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
+    let forwarding = Arc::new(Forwarding::new());
     move |request| {
+        forwarding.count(&request);
         let (front, mcp, times) = (front.load(), mcp.clone(), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();

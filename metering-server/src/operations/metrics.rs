@@ -31,6 +31,10 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
         "metering_http_request_seconds",
         "Time from request head to response head, by surface and status class"
     );
+    describe_counter!(
+        "metering_forwarded_requests_total",
+        "Requests from trusted proxies, and others with X-Forwarded-For, by sender"
+    );
     describe_counter!("metering_charges_total", "Charge decisions, by outcome");
     describe_counter!("metering_refunds_total", "Charges refunded");
     describe_counter!("metering_holds_total", "Requests whose credits were held");
