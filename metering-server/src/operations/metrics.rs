@@ -15,7 +15,6 @@ use metering_core::{Clock, Error, Meter, SystemClock, Timestamp};
 use metrics::{Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::chains::Readers;
 use crate::config::Surface;
 
 /// Upper bounds of the latency buckets, in seconds.
@@ -192,16 +191,14 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
 }
 
-/// Records what is known of the sources that chains are read from.
-pub(crate) fn chain_sources(readers: &Readers) {
-    for (chain_id, reader) in readers {
-        for (index, SourceStatus { problem, newest_block }) in reader.sources().into_iter().enumerate() {
-            // Not its host: a provider's may have a customer's name, and this page may be public.
-            let labels = [("chain_id", chain_id.to_string()), ("source", (index + 1).to_string())];
-            gauge!("metering_chain_source_up", &labels).set(if problem.is_none() { 1.0 } else { 0.0 });
-            if let Some(block) = newest_block {
-                gauge!("metering_chain_source_block", &labels).set(gauge_of(block));
-            }
+/// Records what is known of the sources that a chain is read from.
+pub(crate) fn chain_sources(chain_id: u64, sources: Vec<SourceStatus>) {
+    for (index, SourceStatus { problem, newest_block }) in sources.into_iter().enumerate() {
+        // Not its host: a provider's may have a customer's name, and this page may be public.
+        let labels = [("chain_id", chain_id.to_string()), ("source", (index + 1).to_string())];
+        gauge!("metering_chain_source_up", &labels).set(if problem.is_none() { 1.0 } else { 0.0 });
+        if let Some(block) = newest_block {
+            gauge!("metering_chain_source_block", &labels).set(gauge_of(block));
         }
     }
 }

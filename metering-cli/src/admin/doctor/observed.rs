@@ -69,7 +69,8 @@ fn judge(counts: Counts, findings: &mut Findings) {
     if proxy_without_header > proxy {
         let found =
             format!("{proxy_without_header} requests from trusted proxies have no X-Forwarded-For, {proxy} have one");
-        let advice = "have the proxy set it (docs/proxies.md): otherwise all clients share its address and its limits";
+        let advice =
+            "have the proxy set it (docs/deployment.md): otherwise all clients share its address and its limits";
         findings.warning(CHECK, found, advice);
     }
     if untrusted_with_header > 0 {
