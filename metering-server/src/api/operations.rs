@@ -72,7 +72,7 @@ pub(crate) async fn health(_: &App, _: Request) -> Result<Reply, Problem> {
 /// the chains that plans are paid on can be read and make progress. With `chains=ignore`, the chains do not count:
 /// charges do not need them.
 #[utoipa::path(get, path = "/ready", tag = "operations", params(
-    ("chains" = Option<ChainsInReadiness>, Query, description = "Whether chains count; they do by default"),
+    ("chains" = inline(Option<ChainsInReadiness>), Query, description = "Whether chains count; they do by default"),
 ), responses(
     (status = 200, description = "Ready", body = HealthDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
