@@ -108,8 +108,9 @@ impl DatabaseArgs {
         if let Some(directory) = &self.data {
             return Ok(Location::in_directory(directory));
         }
-        let StorePlace { data, database } = sources.read()?;
-        if let Some(url) = database {
+        let place: StorePlace = sources.read()?;
+        let data = place.data.clone();
+        if let Some(url) = place.url()? {
             return Location::from_url(&url.expose().into());
         }
         Ok(Location::in_directory(&data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))))
@@ -296,6 +297,10 @@ mod tests {
         assert_eq!(location(both, None, &[DATABASE]), "sqlite:env.db");
         assert_eq!(location(both, Some("dir"), &[DATABASE]), "sqlite:dir/metering.db");
         assert_eq!(location("data = '/srv/a'", None, &[DATA]), "sqlite:env/metering.db");
+        std::fs::write(folder.path().join("url"), "postgres://u:secret@h/e\n").unwrap();
+        let in_a_file = format!("data = '/srv/a'\ndatabase_file = '{}'", folder.path().join("url").display());
+        assert_eq!(location(&in_a_file, None, &[]), "postgres://u:********@h/e");
+        assert_eq!(location(&in_a_file, None, &[DATABASE]), "sqlite:env.db");
         let missing = folder.path().join("none.toml");
         let message = located_with(Some(&missing), None, None, &[]).unwrap_err().to_string();
         assert!(message.contains("none.toml"), "{message}");

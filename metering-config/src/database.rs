@@ -2,9 +2,12 @@
 //! masks it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::ConfigError;
+use crate::secret_file;
 
 /// The folder of the default database.
 pub const DEFAULT_DATA: &str = "./metering-data";
@@ -21,6 +24,27 @@ pub struct StorePlace {
     pub data: Option<PathBuf>,
     /// The database URL; it takes precedence over `data`.
     pub database: Option<DatabaseUrl>,
+    /// A file with the database URL; it takes precedence over `data`, and `database` over it.
+    pub database_file: Option<PathBuf>,
+}
+
+impl StorePlace {
+    /// The database URL, from its key or its file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is empty.
+    pub fn url(self) -> Result<Option<DatabaseUrl>, ConfigError> {
+        match (self.database, self.database_file) {
+            (Some(url), _) => Ok(Some(url)),
+            (None, Some(file)) => read_url(&file).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// The database URL in a file.
+pub(crate) fn read_url(file: &Path) -> Result<DatabaseUrl, ConfigError> {
+    secret_file::read("database_file", file).map(|url| DatabaseUrl::from(url.to_string()))
 }
 
 /// A database URL. Printing or serializing it shows a masked form. The backend knows which parts are safe to show and

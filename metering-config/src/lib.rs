@@ -35,6 +35,7 @@
 
 mod database;
 mod error;
+mod secret_file;
 pub mod server;
 mod service_links;
 mod sources;

@@ -15,6 +15,7 @@ mod payments;
 mod proxies;
 mod quota;
 mod secret;
+mod secret_files;
 mod signup;
 mod smtp;
 mod span;
@@ -72,6 +73,8 @@ pub struct Config {
     pub data: PathBuf,
     /// The database URL; by default `sqlite:DATA/metering.db`.
     pub database: Option<DatabaseUrl>,
+    /// A file with the database URL, for one with a password; `database` takes precedence.
+    pub database_file: Option<PathBuf>,
     /// The service behind the gateway; by default the sample feed.
     pub upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
@@ -224,6 +227,8 @@ pub struct BillingConfig {
     /// The secret those services send as `X-BDS-Internal-Billing-Secret`, at least 16 characters. Without it the
     /// endpoints do not exist.
     pub internal_secret: Option<Secret>,
+    /// A file with that secret, instead of `internal_secret`.
+    pub internal_secret_file: Option<PathBuf>,
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: WeightSetting,
     /// Maximum number of route templates per account that are not in the catalogue; usage of further ones is recorded
@@ -259,6 +264,7 @@ impl Default for Config {
             surfaces: Surface::DEFAULT.into_iter().collect(),
             data: PathBuf::from(DEFAULT_DATA),
             database: None,
+            database_file: None,
             upstream: None,
             catalogue: None,
             public_url: None,
@@ -342,6 +348,7 @@ impl Default for BillingConfig {
         let settings = metering_core::service::BillingSettings::default();
         Self {
             internal_secret: None,
+            internal_secret_file: None,
             default_weight: WeightSetting::of(settings.default_weight),
             templates_per_account: NonZeroUsize::new(settings.templates_per_account).expect("not zero"),
         }

@@ -16,7 +16,7 @@ mod wrapped_signature;
 pub use address::{Address, AddressError};
 pub use chain::{
     AccountCode, Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
-    PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
+    PaymentsFound, PendingTransaction, SourceStatus, TokenTransfer, TransactionStatus,
 };
 pub use explorer::known_explorer;
 pub use signature::{WalletSignature, WalletSignatureError, signer, signer_of_digest, signing_digest};

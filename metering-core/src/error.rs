@@ -17,6 +17,7 @@ pub use keys::{KeyBudget, KeyConflict};
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
 use crate::catalogue::path::TargetError;
+use crate::chains::chain::ChainError;
 use crate::charging::delivery::Repetition;
 use crate::charging::max_cost::MaxCost;
 use crate::charging::meter::MeterError;
@@ -288,6 +289,23 @@ impl Error {
     #[must_use]
     pub fn field(name: &str, problem: impl ToString) -> Self {
         Self::ValidationFailed(BTreeMap::from([(name.to_owned(), problem.to_string())]))
+    }
+
+    /// For background tasks, whose caller logs the cause when it changes: they try again every few seconds.
+    pub(crate) fn of_chain(cause: ChainError) -> Self {
+        Self::Payment(Box::new(PaymentError::Chain(cause)))
+    }
+
+    /// Why a chain could not be read, in words for operators, if this error comes from that.
+    #[must_use]
+    pub fn chain_problem(&self) -> Option<&ChainError> {
+        match self {
+            Self::Payment(error) => match &**error {
+                PaymentError::Chain(cause) => Some(cause),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn of_store(error: &StoreError) -> Self {

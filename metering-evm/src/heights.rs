@@ -34,7 +34,9 @@ pub(crate) async fn heights(
         };
         Ok(Heights { newest, confirmed, finalized: finalized.min(confirmed) })
     };
-    source.send_batch(&calls, read).await
+    let heights = source.send_batch(&calls, read).await?;
+    source.health().has_block(heights.newest);
+    Ok(heights)
 }
 
 /// The newest block that `depth` accepts.

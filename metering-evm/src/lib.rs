@@ -49,6 +49,7 @@ mod failure;
 mod finality;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod health;
 mod heights;
 mod http;
 mod lenient;

@@ -62,16 +62,28 @@ impl<T> Poll<T> {
         });
         let mut results: FuturesUnordered<_> = queries.collect();
         let mut poll = Self { responses: Vec::new(), problems: Vec::new(), unreadable: 0, wrong_chains: Vec::new() };
+        let mut silent: Vec<&Source> = sources.iter().collect();
         let mut until: Option<Instant> = None;
         loop {
             let next = match until {
                 None => results.next().await,
-                Some(until) => timeout_at(until, results.next()).await.unwrap_or_default(),
+                Some(until) => match timeout_at(until, results.next()).await {
+                    Ok(next) => next,
+                    Err(_) => {
+                        let problem = format!("no response within {} s of the others", GRACE.as_secs());
+                        silent.iter().for_each(|source| source.failed(&problem));
+                        break;
+                    }
+                },
             };
-            match next {
-                None => break,
-                Some((source, Ok(value))) => poll.responses.push(SourceResponse { host: source.host(), value }),
-                Some((source, Err(failure))) => poll.fail(source, &failure),
+            let Some((source, response)) = next else { break };
+            silent.retain(|other| !std::ptr::eq(*other, source));
+            match response {
+                Ok(value) => {
+                    source.worked();
+                    poll.responses.push(SourceResponse { host: source.host(), value });
+                }
+                Err(failure) => poll.fail(source, &failure),
             }
             match state(&poll.responses) {
                 PollState::Open => {}
@@ -85,7 +97,11 @@ impl<T> Poll<T> {
     fn fail(&mut self, source: &Source, failure: &Failure) {
         let problem = source.problem(failure);
         // Log it here: if the other sources are sufficient, the failure is not reported anywhere else.
-        tracing::warn!(source = problem, "an RPC source failed");
+        if failure.is_of_a_working_source() {
+            tracing::debug!(source = problem, "an RPC source could not say");
+        } else {
+            source.failed(&source.shown(&failure.to_string()));
+        }
         self.problems.push(problem);
         self.unreadable += usize::from(failure.is_about_the_subject());
         if let Failure::WrongChain(found) = failure {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::chains::{
-    AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, TransactionStatus, TxHash,
+    AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, SourceStatus, TransactionStatus,
+    TxHash,
 };
 use tokio::time::Instant;
 
@@ -306,5 +307,13 @@ impl ChainReader for EvmReader {
 
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {
         self.common(|source| contract::accepts(source, wallet, digest, signature)).await
+    }
+
+    fn sources(&self) -> Vec<SourceStatus> {
+        let status = |source: &Source| {
+            let (problem, newest_block) = source.health().known();
+            SourceStatus { problem, newest_block }
+        };
+        self.sources.iter().map(status).collect()
     }
 }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
+use tokio::time::Instant;
 
 use crate::call::{self, Call};
 use crate::encoding::Quantity;
 use crate::failure::{self, Failure};
+use crate::health::{News, SourceHealth};
 use crate::http;
 use crate::results::{BatchResults, rejection};
 use crate::retry;
@@ -27,6 +29,7 @@ pub(crate) struct Source {
     client: Client,
     /// Whether it has ever returned a `finalized` block.
     names_finalized: AtomicBool,
+    health: SourceHealth,
 }
 
 /// Leaves out the client, since its proxy URL may contain a password.
@@ -40,7 +43,8 @@ impl Source {
     /// A source of a chain. The error says why the HTTP client cannot be set up.
     pub(crate) fn new(url: &RpcUrl, chain_id: u64, attempts: u32, request_timeout: Duration) -> Result<Self, String> {
         let client = http::client(url, request_timeout)?;
-        Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized: AtomicBool::new(false) })
+        let (names_finalized, health) = (AtomicBool::new(false), SourceHealth::default());
+        Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized, health })
     }
 
     /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
@@ -83,6 +87,30 @@ impl Source {
     /// unsupported.
     pub(crate) fn names_finalized(&self) -> &AtomicBool {
         &self.names_finalized
+    }
+
+    /// What is known of it from its responses so far.
+    pub(crate) fn health(&self) -> &SourceHealth {
+        &self.health
+    }
+
+    /// Remembers that it works, and says so if the log has said that it fails.
+    pub(crate) fn worked(&self) {
+        if self.health.worked() == News::Working {
+            tracing::info!(source = self.host(), chain_id = self.chain_id, "the RPC source works again");
+        }
+    }
+
+    /// Remembers that it fails, and says so once in a while.
+    pub(crate) fn failed(&self, problem: &str) {
+        let problem = format!("{}: {problem}", self.host());
+        if self.health.failed(&problem, Instant::now()) == News::Failing {
+            tracing::warn!(
+                source = problem,
+                chain_id = self.chain_id,
+                "an RPC source fails; payments wait if too few others are left"
+            );
+        }
     }
 
     fn read<T>(

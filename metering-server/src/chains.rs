@@ -103,17 +103,20 @@ pub(crate) struct Watch {
 
 /// Rechecks a chain's payments that are credited but not final, until `shutdown`.
 pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Duration, shutdown: Shutdown) {
+    let mut failing = false;
     loop {
         let result = tokio::select! {
             result = service.settle_payments(chain_id) => result,
             () = shutdown.cancelled() => return,
         };
-        match result {
-            Ok(report) => metrics::settled(chain_id, &report),
-            Err(error) => {
-                tracing::warn!(chain_id, %error, "could not recheck credited payments; retrying");
+        match &result {
+            Ok(report) => metrics::settled(chain_id, report),
+            Err(error) if !failing => {
+                tracing::warn!(chain_id, why = why(error), "could not recheck credited payments; retrying");
             }
+            Err(_) => {}
         }
+        failing = result.is_err();
         tokio::select! {
             () = tokio::time::sleep(interval) => {}
             () = shutdown.cancelled() => return,
@@ -143,13 +146,14 @@ pub(crate) async fn watch(
             }
             Err(error) => {
                 if !failing {
-                    tracing::warn!(chain_id = watch.chain_id, %error, "could not watch the chain; retrying");
+                    tracing::warn!(chain_id = watch.chain_id, why = why(error), "could not watch the chain; retrying");
                 }
                 (interval, None)
             }
         };
         failing = result.is_err();
-        log_change(watch.chain_id, progress.record(watch.chain_id, block, Instant::now()), result.err());
+        let change = progress.record(watch.chain_id, block, Instant::now());
+        log_change(watch.chain_id, change, result.as_ref().err());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
@@ -157,13 +161,23 @@ pub(crate) async fn watch(
     }
 }
 
+/// Why a chain could not be read, in words for operators.
+fn why(error: &Error) -> String {
+    error.chain_problem().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 /// Logs once when a chain stalls, and once when it resumes.
-fn log_change(chain_id: u64, change: Change, error: Option<Error>) {
+fn log_change(chain_id: u64, change: Change, error: Option<&Error>) {
     match change {
         Change::None => {}
         Change::Stalled => {
-            let why = error.map_or_else(|| "no new block has been scanned".to_owned(), |error| error.to_string());
-            tracing::error!(chain_id, why, "the chain makes no progress: payments on it are not credited");
+            let why = error.map_or_else(|| "no new block has been scanned".to_owned(), why);
+            tracing::error!(
+                chain_id,
+                why,
+                "the chain makes no progress: payments on it are not credited; `metering admin doctor` asks each of its \
+                 rpc_urls"
+            );
         }
         Change::Resumed => tracing::info!(chain_id, "the chain makes progress again"),
     }

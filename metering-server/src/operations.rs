@@ -2,6 +2,7 @@
 //! and the service manager.
 
 pub(crate) mod clock_watch;
+pub(crate) mod forwarding;
 pub(crate) mod logging;
 pub(crate) mod maintenance;
 pub(crate) mod metrics;

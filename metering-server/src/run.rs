@@ -33,6 +33,7 @@ use crate::gateway;
 use crate::http::{ResponseFuture, Shutdown, Tls};
 use crate::mail::MailTask;
 use crate::mcp::{self, Mcp};
+use crate::operations::forwarding::Forwarding;
 use crate::operations::metrics::RequestTimes;
 use crate::operations::{maintenance, refills, service_manager};
 use crate::pay;
@@ -106,10 +107,16 @@ async fn run_until(
     let app = Arc::new(app);
     let admin = match admin {
         Some(listener) => {
-            let reloader = Arc::clone(&reloader);
+            // Weak, because the reloader has these parts: a circle would keep the store open when the server ends.
+            let reloader = Arc::downgrade(&reloader);
             let reload = Reload::by(move || {
-                let reloader = Arc::clone(&reloader);
-                Box::pin(async move { reloader.reload().await })
+                let reloader = reloader.upgrade();
+                Box::pin(async move {
+                    match reloader {
+                        Some(reloader) => reloader.reload().await,
+                        None => Err("the server is shutting down".to_owned()),
+                    }
+                })
             });
             let parts = admin::assemble(&app, &store, &config, reload);
             let parts = parts.map_err(|error| RunError::Setup(Box::new(error)))?;
@@ -296,7 +303,9 @@ fn handler(
     mcp: Option<&Arc<Mcp>>,
 ) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let (front, mcp, times) = (Arc::clone(front), mcp.cloned(), Arc::<RequestTimes>::default());
+    let forwarding = Arc::new(Forwarding::new());
     move |request| {
+        forwarding.count(&request);
         let (front, mcp, times) = (front.load(), mcp.clone(), Arc::clone(&times));
         Box::pin(async move {
             let started = Instant::now();

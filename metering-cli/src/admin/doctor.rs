@@ -8,6 +8,7 @@ mod configuration;
 mod disk;
 mod findings;
 mod gas;
+mod observed;
 mod permissions;
 mod proxies;
 mod public_url;
@@ -32,7 +33,7 @@ Examples:
   metering admin doctor --config /etc/metering/metering.toml
   metering admin doctor --data /var/lib/metering --offline --json")]
 pub(crate) struct DoctorArgs {
-    /// Ask neither the chains nor the public URL.
+    /// Ask neither the chains, nor the public URL, nor the running server.
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
@@ -54,6 +55,7 @@ impl DoctorArgs {
                 chains::check(config, &mut findings).await;
                 gas::check(config, &mut findings).await;
                 public_url::check(config, &mut findings).await;
+                observed::check(config, &mut findings).await;
             }
         }
         findings.write(out, self.format.json)?;

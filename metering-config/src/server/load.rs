@@ -12,6 +12,7 @@ use sha3::{Digest, Sha3_256};
 use url::Url;
 use zeroize::Zeroizing;
 
+use crate::server::secret_files;
 use crate::server::values::flatten;
 use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface};
 use crate::{ConfigError, Sources};
@@ -76,8 +77,8 @@ pub fn load(
         .flag("surfaces", arguments.surfaces.clone())
         .flag("upstream", arguments.upstream.clone())
         .flag("catalogue", arguments.catalogue.as_ref().map(path_text));
-    let config: Config = sources.read()?;
-    check(&config).map_err(|error| sources.named(error))?;
+    let mut config: Config = sources.read()?;
+    secret_files::take_in(&mut config).and_then(|()| check(&config)).map_err(|error| sources.named(error))?;
     let mut values = BTreeMap::new();
     flatten("", sources.read()?, &mut values);
     let digest = |value: toml::Value| Sha3_256::digest(Zeroizing::new(value.to_string()).as_bytes()).into();

@@ -31,6 +31,8 @@ pub struct PayConfig {
     pub facilitator: Option<String>,
     /// What the facilitator is sent as a bearer token, if it asks for one.
     pub facilitator_token: Option<Secret>,
+    /// A file with that token, instead of `facilitator_token`.
+    pub facilitator_token_file: Option<PathBuf>,
     /// How many confirmations a payment needs. Its own block counts.
     pub confirmations: u32,
     /// How long a request waits for its payment.
@@ -93,6 +95,7 @@ impl Default for PayConfig {
             max_fee: Amount::parse("0.01").expect("it is a decimal"),
             facilitator: None,
             facilitator_token: None,
+            facilitator_token_file: None,
             confirmations: 1,
             wait: Span::seconds(25),
             poll: Span::seconds(1),

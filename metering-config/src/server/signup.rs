@@ -1,5 +1,7 @@
 //! Configuration of signup.
 
+use std::path::PathBuf;
+
 use metering_core::service::{PaymentSettings, SignupSettings};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,8 @@ pub struct SignupConfig {
     /// The secret that signs ALTCHA challenges, at least 16 characters. By default each process generates its own, so
     /// several servers behind one address must share a configured one.
     pub challenge_secret: Option<Secret>,
+    /// A file with that secret, instead of `challenge_secret`.
+    pub challenge_secret_file: Option<PathBuf>,
     /// Cloudflare Turnstile.
     pub turnstile: TurnstileConfig,
 }
@@ -51,6 +55,8 @@ pub struct TurnstileConfig {
     pub site_key: String,
     /// The site's secret.
     pub secret: Option<Secret>,
+    /// A file with that secret, instead of `secret`.
+    pub secret_file: Option<PathBuf>,
     /// The URL that verifies tokens.
     pub verify_url: String,
 }
@@ -67,6 +73,7 @@ impl Default for SignupConfig {
             altcha_cost: 5_000,
             altcha_max_factor: 16,
             challenge_secret: None,
+            challenge_secret_file: None,
             turnstile: TurnstileConfig::default(),
         }
     }
@@ -77,6 +84,7 @@ impl Default for TurnstileConfig {
         Self {
             site_key: String::new(),
             secret: None,
+            secret_file: None,
             verify_url: "https://challenges.cloudflare.com/turnstile/v0/siteverify".to_owned(),
         }
     }

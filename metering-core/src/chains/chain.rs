@@ -121,6 +121,21 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// Whether the contract at `wallet` accepts `signature` over `digest` (EIP-1271); `false` when there is no
     /// contract, or it does not implement EIP-1271.
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError>;
+
+    /// What is known of the sources that the chain is read from, without asking them, in the order of the
+    /// configuration; empty if there are none to tell apart.
+    fn sources(&self) -> Vec<SourceStatus> {
+        Vec::new()
+    }
+}
+
+/// A source that a chain is read from, as operators see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceStatus {
+    /// Why its last request failed, if it did; with its host, without the secrets of its URL.
+    pub problem: Option<String>,
+    /// The newest block that it has shown.
+    pub newest_block: Option<u64>,
 }
 
 /// The result of a search for payments.

@@ -110,6 +110,8 @@ pub(super) struct Payments {
     pub(super) positions: Positions,
     /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
+    /// Credited payments that are not in their block although it is final.
+    pub(super) doubtful: Mutex<HashSet<TxRef>>,
     /// How many rounds of the watcher failed to read each arrival.
     failed_rounds: Mutex<HashMap<ArrivalLocation, u32>>,
     /// Tokens whose contract confirmed the plan's decimals.
@@ -150,6 +152,7 @@ impl Payments {
             closing: watch::Sender::new(false),
             positions: Positions::default(),
             missing: Mutex::default(),
+            doubtful: Mutex::default(),
             failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),
             sightings: Sightings::default(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::chains::chain::{BlockHash, ChainReader, Heights};
 use crate::error::Error;
 use crate::payments::payment::{
-    ChainView, PaymentError, PaymentRecord, PaymentSettlement, PaymentUse, SettlementDecision, SettlementStep, decide,
+    ChainView, PaymentRecord, PaymentSettlement, PaymentUse, SettlementDecision, SettlementStep, decide,
 };
 use crate::service::Service;
 use crate::store::{PaymentSettled, SettlementChange};
@@ -25,6 +25,8 @@ const REVERSED_PAYMENT_WATCH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub struct SettlementReport {
     /// Payments that are still unsettled.
     pub unsettled: u64,
+    /// Unsettled payments whose block is final, and does not have them: a source invented them, or has forgotten them.
+    pub doubtful: u64,
     /// Payments that are reversed, now or from earlier checks.
     pub reversed: u64,
     /// Payments that became final in this check.
@@ -103,11 +105,14 @@ impl Service {
         if watched.is_empty() {
             return Ok(());
         }
-        let heights = reader.heights().await.map_err(PaymentError::Chain)?;
+        let heights = reader.heights().await.map_err(Error::of_chain)?;
         let canonical = canonical_hashes(reader, &watched).await?;
         for record in watched {
             let hash = canonical.get(&record.payment.block_number).copied().flatten();
             let seen = match ChainView::in_place(&record, hash) {
+                Some(_) if record.payment.block_number <= heights.finalized => {
+                    self.confirm(reader, &record, report).await
+                }
                 Some(seen) => seen,
                 None => self.read_again(reader, &record, hash).await,
             };
@@ -126,6 +131,38 @@ impl Service {
                 ChainView::Unclear
             }
         }
+    }
+
+    /// Reads a payment's transaction for the last time, before it becomes final. One that is not there stays unsettled
+    /// and is not reversed: its source may have lied when it was credited, or may have deleted old receipts since.
+    async fn confirm(
+        &self,
+        reader: &dyn ChainReader,
+        record: &PaymentRecord,
+        report: &mut SettlementReport,
+    ) -> ChainView {
+        let tx = record.payment.tx;
+        let confirmed = match reader.transaction(&tx.hash).await {
+            Ok(status) => ChainView::is_confirmed_by(record, &status),
+            Err(error) => {
+                tracing::debug!(%tx, %error, "a credited payment could not be confirmed; trying again");
+                return ChainView::Unclear;
+            }
+        };
+        let mut doubtful = self.payments.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
+        if confirmed {
+            doubtful.remove(&tx);
+            return ChainView::InPlace;
+        }
+        report.doubtful += 1;
+        if doubtful.insert(tx) {
+            tracing::error!(
+                %tx, account = %record.account, block = record.payment.block_number,
+                "a credited payment is not in its block, which is final: look it up in a block explorer; if it does not \
+                 exist, an RPC source invented it: take its credits back with `metering admin account adjust`"
+            );
+        }
+        ChainView::Unclear
     }
 
     async fn settle_one(
@@ -226,6 +263,6 @@ async fn canonical_hashes(
     let mut numbers: Vec<u64> = records.iter().map(|record| record.payment.block_number).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let hashes = reader.block_hashes(&numbers).await.map_err(PaymentError::Chain)?;
+    let hashes = reader.block_hashes(&numbers).await.map_err(Error::of_chain)?;
     Ok(numbers.into_iter().zip(hashes).collect())
 }

@@ -92,11 +92,10 @@ impl Service {
     pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<WatchReport, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
         let reader = self.payments.reader(chain_id)?;
-        let heights = reader.heights().await.map_err(PaymentError::Chain)?;
+        let heights = reader.heights().await.map_err(Error::of_chain)?;
         let confirmed = heights.confirmed;
         let mark = self.payments.store()?.scan_mark(chain_id).await?;
-        let scanned =
-            self.payments.positions.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
+        let scanned = self.payments.positions.scanned_to(chain_id, &**reader, mark).await.map_err(Error::of_chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
         let due = self.unreadable_due(chain_id).await?;
         let mut report = WatchReport { scanned_to: scanned, up_to_date: true, ..WatchReport::default() };
@@ -116,8 +115,8 @@ impl Service {
         }
         let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
         // Read before the scan: if the chain changes meanwhile, the next scan notices.
-        let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
-        let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
+        let hash = reader.block_hashes(&[to]).await.map_err(Error::of_chain)?.first().copied().flatten();
+        let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(Error::of_chain)?;
         for arrival in read {
             self.settle_arrival(chain, &plans, arrival, &mut report).await?;
         }

@@ -1,5 +1,6 @@
 //! Endpoints for operators and monitoring.
 
+use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 use crate::api::app::App;
 use crate::api::openapi::Description;
 use crate::endpoints::Request;
+use crate::endpoints::query::optional;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::operations::metrics;
 use crate::operations::readiness::{NotReady, Parts};
@@ -30,6 +32,29 @@ impl HealthDocument {
     pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
 
+/// Whether the chains count for readiness.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub(crate) enum ChainsInReadiness {
+    /// A chain that cannot be read, or stands still, makes the server not ready.
+    #[default]
+    Check,
+    /// They do not count.
+    Ignore,
+}
+
+impl FromStr for ChainsInReadiness {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "check" => Ok(Self::Check),
+            "ignore" => Ok(Self::Ignore),
+            _ => Err("must be check or ignore"),
+        }
+    }
+}
+
 /// How long a scrape may wait for the checks of readiness; Prometheus gives up after ten seconds by default.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(9);
 
@@ -44,14 +69,23 @@ pub(crate) async fn health(_: &App, _: Request) -> Result<Reply, Problem> {
 /// Readiness check
 ///
 /// Ready means that charges are recorded, the store is writable, this machine's clock agrees with the database's, and
-/// the chains that plans are paid on can be read and make progress.
-#[utoipa::path(get, path = "/ready", tag = "operations", responses(
+/// the chains that plans are paid on can be read and make progress. With `chains=ignore`, the chains do not count:
+/// charges do not need them.
+#[utoipa::path(get, path = "/ready", tag = "operations", params(
+    ("chains" = inline(Option<ChainsInReadiness>), Query, description = "Whether chains count; they do by default"),
+), responses(
     (status = 200, description = "Ready", body = HealthDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`, \
      `catalogue_unusable`", body = ErrorBody),
 ))]
-pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
-    match not_ready(app).await {
+pub(crate) async fn ready(app: &App, request: Request) -> Result<Reply, Problem> {
+    let chains = optional(&request.query, "chains")?.unwrap_or_default();
+    let reason = match chains {
+        ChainsInReadiness::Check => app.readiness.not_ready(readiness_parts(app)).await,
+        ChainsInReadiness::Ignore => app.readiness.not_ready_to_charge(readiness_parts(app)).await,
+    };
+    match reason.map(explained) {
         None => Ok(json(StatusCode::OK, &HealthDocument::OK)),
         Some(problem) => Err(problem.retry_after(1)),
     }
@@ -59,7 +93,10 @@ pub(crate) async fn ready(app: &App, _: Request) -> Result<Reply, Problem> {
 
 /// Why the server is not ready, if it is not.
 pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
-    let reason = app.readiness.not_ready(readiness_parts(app)).await?;
+    app.readiness.not_ready(readiness_parts(app)).await.map(explained)
+}
+
+fn explained(reason: NotReady) -> Problem {
     let message = match reason {
         NotReady::Store => "The store cannot be written to".to_owned(),
         NotReady::Clock(skew) => format!("This machine's clock is {skew} of the database's"),
@@ -67,7 +104,7 @@ pub(crate) async fn not_ready(app: &App) -> Option<Problem> {
         NotReady::Stalled(id) => format!("Chain {id} makes no progress, so payments on it are not credited"),
         NotReady::Prices => "A price version is in force that this server cannot serve; its log says why".to_owned(),
     };
-    Some(Problem::new(reason.code(), format!("{message}; the server's log has the cause.")))
+    Problem::new(reason.code(), format!("{message}; the server's log has the cause."))
 }
 
 /// What readiness depends on.
@@ -184,6 +221,9 @@ pub(crate) async fn metrics_reply(app: &App) -> Reply {
         Err(_) => Some("timeout"),
     };
     metrics::readiness(reason);
+    for (chain_id, reader) in &app.readers {
+        metrics::chain_sources(*chain_id, reader.sources());
+    }
     let text = metrics::render(&app.metrics, &app.meter, app.gateway.streams().count(), app.courier.as_deref());
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }

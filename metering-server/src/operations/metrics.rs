@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use metering_core::chains::SourceStatus;
 use metering_core::charging::MeterStats;
 use metering_core::events::{CourierStats, DeliveryBacklog};
 use metering_core::offers::GasFunds;
@@ -30,6 +31,10 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_histogram!(
         "metering_http_request_seconds",
         "Time from request head to response head, by surface and status class"
+    );
+    describe_counter!(
+        "metering_forwarded_requests_total",
+        "Requests from trusted proxies, and others with X-Forwarded-For, by sender"
     );
     describe_counter!("metering_charges_total", "Charge decisions, by outcome");
     describe_counter!("metering_refunds_total", "Charges refunded");
@@ -67,6 +72,18 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     );
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
+    describe_gauge!(
+        "metering_doubtful_payments",
+        "Credited payments that are not in their block although it is final: invented by an RPC source, or forgotten"
+    );
+    describe_gauge!(
+        "metering_chain_source_up",
+        "Whether the last request to an RPC source succeeded, by chain and place in rpc_urls"
+    );
+    describe_gauge!(
+        "metering_chain_source_block",
+        "The newest block that an RPC source has shown, by chain and place in rpc_urls"
+    );
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
     describe_gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain");
     describe_gauge!("metering_gas_wallet_transactions", "Payments that the wallet can pay the gas of, by chain");
@@ -170,7 +187,20 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
             .increment(u64::from(count));
     }
     gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(report.unsettled));
+    gauge!("metering_doubtful_payments", "chain_id" => chain.clone()).set(gauge_of(report.doubtful));
     gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
+}
+
+/// Records what is known of the sources that a chain is read from.
+pub(crate) fn chain_sources(chain_id: u64, sources: Vec<SourceStatus>) {
+    for (index, SourceStatus { problem, newest_block }) in sources.into_iter().enumerate() {
+        // Not its host: a provider's may have a customer's name, and this page may be public.
+        let labels = [("chain_id", chain_id.to_string()), ("source", (index + 1).to_string())];
+        gauge!("metering_chain_source_up", &labels).set(if problem.is_none() { 1.0 } else { 0.0 });
+        if let Some(block) = newest_block {
+            gauge!("metering_chain_source_block", &labels).set(gauge_of(block));
+        }
+    }
 }
 
 /// Records how many deliveries wait in the database, of all nodes.

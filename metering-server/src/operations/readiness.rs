@@ -77,6 +77,16 @@ pub(crate) struct Readiness {
 impl Readiness {
     /// Why the server is not ready, if it is not. Uses cached results while they are fresh.
     pub(crate) async fn not_ready(&self, parts: Parts<'_>) -> Option<NotReady> {
+        if let Some(reason) = self.not_ready_to_charge(parts).await {
+            return Some(reason);
+        }
+        let unreachable = self.unreachable_chain(parts.readers).await.map(NotReady::Chain);
+        unreachable.or_else(|| parts.progress.stalled().map(NotReady::Stalled))
+    }
+
+    /// The same without the chains, which charges do not need: a provider's outage concerns all nodes alike, and a
+    /// balancer that took all of them out would make it worse.
+    pub(crate) async fn not_ready_to_charge(&self, parts: Parts<'_>) -> Option<NotReady> {
         // These two are free, so they are never cached.
         let charges_fail = || parts.meter.last_failure().is_some_and(|ago| ago < CHARGE_FAILURE_WINDOW);
         if charges_fail() || parts.store.check_identity().await.is_err() {
@@ -89,11 +99,7 @@ impl Readiness {
         if reason.is_some() {
             return reason;
         }
-        if self.outdated_prices.load(Ordering::Relaxed) {
-            return Some(NotReady::Prices);
-        }
-        let unreachable = self.unreachable_chain(parts.readers).await.map(NotReady::Chain);
-        unreachable.or_else(|| parts.progress.stalled().map(NotReady::Stalled))
+        self.outdated_prices.load(Ordering::Relaxed).then_some(NotReady::Prices)
     }
 
     /// Whether a price version is in force that this server cannot serve.

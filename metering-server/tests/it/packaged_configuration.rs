@@ -24,7 +24,8 @@ fn uncommented() -> String {
 fn loaded(text: &str) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
     let secrets = ["smtp-password", "webhook-secret", "webhook-previous-secret", "gas-key", "mpp-secret"];
-    for secret in secrets.into_iter().chain(["otlp-authorization"]) {
+    let more = ["otlp-authorization", "billing-secret", "challenge-secret", "turnstile-secret", "database-url"];
+    for secret in secrets.into_iter().chain(more) {
         let text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         std::fs::write(folder.path().join(format!("metering_{secret}")), text).unwrap();
     }
@@ -108,7 +109,11 @@ fn commented_values_are_the_defaults() {
 }
 
 /// Keys that exclude each other.
-const EITHER: [(&str, &str); 6] = [
+const EITHER: [(&str, &str); 10] = [
+    ("[billing]", "internal_secret = "),
+    ("[signup]", "challenge_secret = "),
+    ("[signup.turnstile]", "secret = "),
+    ("[pay]", "facilitator_token_file = "),
     ("[otlp]", "authorization = "),
     ("[smtp]", "password = "),
     ("[webhooks]", "secret = "),

@@ -3,6 +3,7 @@
 mod chain_faults;
 mod reorganisations;
 mod rpc_secrets;
+mod sources;
 mod startup;
 mod unclaimed;
 mod unreadable;

@@ -26,7 +26,14 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     let pay = [&config.pay.gas_key_file, &config.pay.mpp_secret_file];
     let webhooks = [&config.webhooks.secret_file, &config.webhooks.previous_secret_file];
     let otlp = config.otlp.as_ref().map(|otlp| &otlp.authorization_file);
-    let others = pay.into_iter().chain(webhooks).chain(otlp).filter_map(Option::as_ref);
+    let more = [
+        &config.database_file,
+        &config.billing.internal_secret_file,
+        &config.signup.challenge_secret_file,
+        &config.signup.turnstile.secret_file,
+        &config.pay.facilitator_token_file,
+    ];
+    let others = pay.into_iter().chain(webhooks).chain(more).chain(otlp).filter_map(Option::as_ref);
     tls.into_iter().chain(smtp).chain(others).cloned().collect()
 }
 

@@ -269,3 +269,48 @@ fn mail_needs_a_server_and_a_url_for_its_links() {
     assert!(!valid("[signup]\nverify_email = false\n").verifies_email());
     assert!(!from("", &[], &[]).unwrap().verifies_email());
 }
+
+#[test]
+fn secrets_come_from_files_without_white_space_and_stay_masked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let secret = file("secret", "  a long enough secret\n");
+    let url = file("url", "postgres://user:hidden@host/name\n");
+    let toml = format!(
+        "database_file = '{url}'\n[billing]\ninternal_secret_file = '{secret}'\n[signup]\nchallenge_secret_file = '{secret}'\n\
+         [signup.turnstile]\nsecret_file = '{secret}'\n[pay]\nfacilitator_token_file = '{secret}'\n"
+    );
+    let config = from(&toml, &[], &[]).unwrap();
+    let Config { billing, signup, pay, .. } = &config;
+    for found in [&billing.internal_secret, &signup.challenge_secret, &signup.turnstile.secret, &pay.facilitator_token]
+    {
+        assert_eq!(found.as_ref().unwrap().expose(), "a long enough secret");
+    }
+    assert_eq!(config.database_url(), "postgres://user:hidden@host/name");
+    let shown = toml::to_string(&config).unwrap();
+    assert!(!shown.contains("long enough") && !shown.contains("hidden"), "{shown}");
+    // Another URL, of a variable or a flag, wins.
+    assert_eq!(from(&toml, &[("METERING_DATABASE", "sqlite:/a.db")], &[]).unwrap().database_url(), "sqlite:/a.db");
+    assert_eq!(from(&toml, &[], &["--database", "sqlite:/b.db"]).unwrap().database_url(), "sqlite:/b.db");
+
+    let (empty, short) = (file("empty", " \n"), file("short", "short"));
+    let table = [
+        ("[billing]\ninternal_secret_file = '/nowhere/at/all'".to_owned(), "billing.internal_secret_file"),
+        (format!("[billing]\ninternal_secret_file = '{empty}'"), "is empty"),
+        (format!("[billing]\ninternal_secret_file = '{short}'"), "at least 16 characters"),
+        (
+            format!("[billing]\ninternal_secret = 'a long enough secret'\ninternal_secret_file = '{secret}'"),
+            "cannot be used together with billing.internal_secret",
+        ),
+        (format!("[signup.turnstile]\nsecret = 'x'\nsecret_file = '{secret}'"), "signup.turnstile.secret_file"),
+        ("database_file = '/nowhere/at/all'".to_owned(), "database_file"),
+    ];
+    for (toml, expected) in table {
+        let error = from(&toml, &[], &[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{toml}: {error}");
+    }
+}

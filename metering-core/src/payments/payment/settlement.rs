@@ -63,17 +63,29 @@ impl ChainView {
         }
         let missing = if canonical.is_some() { Self::Missing } else { Self::Unclear };
         let TransactionStatus::Mined(evidence) = status else { return missing };
-        let recorded = &record.payment;
-        let (target, paid) = (recorded.target(), (recorded.payer, recorded.amount));
-        let found = match record.used_as {
-            PaymentUse::Authorization => target.transfer(recorded.tx, evidence, paid),
-            _ => target.payment(recorded.tx, evidence).ok().filter(|now| (now.payer, now.amount) == paid),
-        };
-        match found {
-            Some(now) if now.block_hash == recorded.block_hash => Self::InPlace,
+        match paid_again(record, evidence) {
+            Some(now) if now.block_hash == record.payment.block_hash => Self::InPlace,
             Some(_) => Self::Elsewhere(evidence.block),
             None => missing,
         }
+    }
+
+    /// Whether the transaction is in the recorded block and pays the same. The block alone does not prove that: a
+    /// source that invents a payment names a block that exists.
+    #[must_use]
+    pub fn is_confirmed_by(record: &PaymentRecord, status: &TransactionStatus) -> bool {
+        let TransactionStatus::Mined(evidence) = status else { return false };
+        paid_again(record, evidence).is_some_and(|now| now.block_hash == record.payment.block_hash)
+    }
+}
+
+/// The recorded payment, if this evidence of its transaction shows the same payer and amount.
+fn paid_again(record: &PaymentRecord, evidence: &Evidence) -> Option<Payment> {
+    let recorded = &record.payment;
+    let (target, paid) = (recorded.target(), (recorded.payer, recorded.amount));
+    match record.used_as {
+        PaymentUse::Authorization => target.transfer(recorded.tx, evidence, paid),
+        _ => target.payment(recorded.tx, evidence).ok().filter(|now| (now.payer, now.amount) == paid),
     }
 }
 

@@ -168,6 +168,11 @@ impl FakeChain {
         alter(self.state().pending.get_mut(&hash).expect("the transaction is pending"));
     }
 
+    /// Has never had a transaction, although its block stays as it is: who said so before invented it.
+    pub(super) fn disown(&self, hash: TxHash) {
+        let _ = self.state().mined.remove(&hash).expect("the transaction is mined");
+    }
+
     /// Makes every read fail, or work again.
     pub(super) fn trouble(&self, trouble: Option<ChainError>) {
         self.state().trouble = trouble;

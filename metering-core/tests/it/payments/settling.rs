@@ -74,6 +74,31 @@ async fn a_payment_is_credited_early_and_final_later() {
 }
 
 #[tokio::test]
+async fn an_invented_payment_does_not_become_final_and_is_reported() {
+    let scene = Scene::new().await;
+    let (key, invented) = claimed(&scene, &Wallet::of(1)).await;
+    let (_, real) = claimed(&scene, &Wallet::of(2)).await;
+    scene.main.disown(invented);
+    // Its block is still there, so nothing is seen before it is final.
+    let unsettled = SettlementReport { unsettled: 2, ..SettlementReport::default() };
+    assert_eq!(settle(&scene).await, unsettled);
+    scene.main.grow(FINAL);
+    let expected = SettlementReport { unsettled: 1, doubtful: 1, ..SettlementReport::default() };
+    assert_eq!(settle(&scene).await, SettlementReport { finalized: 1, ..expected });
+    for _ in 0..3 {
+        scene.main.grow(CONFIRMATIONS);
+        assert_eq!(settle(&scene).await, expected, "it is not reversed: a source may have forgotten it");
+    }
+    assert_eq!(settlement(&scene, invented).await, PaymentSettlement::Unsettled);
+    assert_eq!(settlement(&scene, real).await, PaymentSettlement::Final);
+    assert_eq!(scene.balance(&key).await, "12.5");
+    // While it cannot be read, nothing is known.
+    scene.main.spoil(invented, Some(ChainError::Unavailable("down".to_owned())));
+    assert_eq!(settle(&scene).await, SettlementReport { unsettled: 1, ..SettlementReport::default() });
+    assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+}
+
+#[tokio::test]
 async fn claim_lost_to_a_reorganisation_is_reversed_with_reason() {
     let scene = Scene::new().await;
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;

@@ -1,8 +1,11 @@
 //! Proxies in front of the server: which forwarded client addresses are trusted.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 
+use metering_tests::postgres::free_port;
 use metering_tests::site::Site;
+use serde_json::Value;
 
 use crate::support::upstream::{Upstream, catalogue};
 
@@ -55,4 +58,36 @@ fn invalid_proxies_and_limits_stop_startup_and_are_named() {
         assert_eq!(output.code, Some(1), "{variable}: {output:?}");
         assert!(output.stderr.contains(key) && output.stderr.contains(value), "{variable}: {output:?}");
     }
+}
+
+#[test]
+fn doctor_sees_what_the_proxy_really_sends() {
+    let site = Site::new();
+    let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let examined = |trusted: &str, lines: &[Option<&str>]| {
+        let settings = format!("admin_listen = '{admin}'\n[http]\ntrusted_proxies = [{trusted}]\n");
+        let file = site.write("metering.toml", &settings);
+        let server = site.server().args([OsStr::new("--config"), file.as_os_str()]).start();
+        for line in lines {
+            let client = line.iter().fold(server.client(), |client, line| client.with_header("X-Forwarded-For", line));
+            let _ = client.get("/credits/plans").expect(200);
+        }
+        // A balancer's check has no client, and counts for nothing.
+        let _ = server.client().get("/ready").expect(200);
+        let output = site.admin(&["--config", file.to_str().unwrap(), "doctor", "--json"]);
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
+        let findings = document["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "proxies");
+        let text = |finding: &Value| format!("{}: {}", finding["state"], finding["found"]);
+        // The first finding is about the configuration.
+        (findings.map(text).skip(1).collect::<Vec<_>>().join("\n"), server.log())
+    };
+    let (found, _) = examined("'127.0.0.1'", &[None, None]);
+    assert!(found.starts_with("\"warning\"") && found.contains("2 requests from trusted proxies have no"), "{found}");
+    let (found, log) = examined("'127.0.0.1'", &[Some("192.0.2.1"), None, Some("192.0.2.1")]);
+    assert!(found.starts_with("\"ok\"") && found.contains("2 requests since"), "{found}");
+    assert!(!log.contains("X-Forwarded-For"), "{log}");
+    let (found, log) = examined("'10.0.0.9'", &[Some("192.0.2.1"), Some("192.0.2.1"), None]);
+    assert!(found.starts_with("\"warning\"") && found.contains("2 requests with X-Forwarded-For"), "{found}");
+    assert_eq!(log.matches("X-Forwarded-For came from an address").count(), 1, "{log}");
+    assert_eq!(examined("", &[None]).0, "");
 }

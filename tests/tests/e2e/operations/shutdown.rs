@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use metering_tests::chain::Chain;
 use metering_tests::client::connect;
 use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
@@ -102,4 +103,31 @@ fn streams_end_cleanly() {
     }
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
+fn store_is_closed_by_an_orderly_stop_with_every_part_running() {
+    let Some(chain) = Chain::start() else { return };
+    let site = Site::new();
+    let account = site.account("1");
+    let more = format!(
+        "[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = ['{}']\n",
+        chain.chain_id(),
+        chain.wallet().account(9).checksummed(),
+        chain.url()
+    );
+    let file = site.write("metering.toml", &more);
+    let start = || {
+        let server = site.server().set("METERING_ADMIN_LISTEN", "127.0.0.1:0");
+        server.args(["--config", file.to_str().unwrap()]).start()
+    };
+    let mut server = start();
+    let _ = server.client_with(&account.api_key).get(BASE).expect(200);
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    drop(server);
+    let log = site.database().with_extension("db-wal");
+    assert!(!log.exists(), "the last connection to close removes the write-ahead log");
+    let server = start();
+    assert!(!server.log().contains("was not closed cleanly"), "{}", server.log());
 }

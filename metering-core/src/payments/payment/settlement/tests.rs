@@ -81,6 +81,17 @@ fn chain_view_follows_from_block_hash_and_transaction() {
             assert_eq!(ChainView::in_place(&record, canonical), known, "{canonical:?}");
         }
     }
+    for (status, confirmed) in [
+        (pays(90, OLD), true),
+        (pays(90, NEW), false),
+        (TransactionStatus::Unknown, false),
+        (TransactionStatus::Pending { required: 15, transaction: None }, false),
+        (mined(90, OLD, PAYER, 0), false),
+        (mined(90, OLD, PAYER, 5_003_818), false),
+        (mined(90, OLD, TOKEN, 5_003_817), false),
+    ] {
+        assert_eq!(ChainView::is_confirmed_by(&record(PaymentSettlement::Unsettled), &status), confirmed, "{status:?}");
+    }
     let mut nameless = record(PaymentSettlement::Unsettled);
     nameless.payment.block_hash = None;
     assert_eq!(ChainView::in_place(&nameless, None), None, "two unknown hashes are not equal");

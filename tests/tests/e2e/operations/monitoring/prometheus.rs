@@ -29,14 +29,16 @@ pub(super) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one that scrapes a server, and returns once it has scraped and evaluated all rules.
+    /// Starts one that scrapes these servers, and returns once it has scraped them and evaluated all rules.
     #[track_caller]
-    pub(super) fn start(server: SocketAddr) -> Self {
+    pub(super) fn start(servers: &[SocketAddr]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let configuration = fs::read_to_string(deployed("prometheus/prometheus.yml")).unwrap();
         let targets = "[\"10.0.0.11:8788\", \"10.0.0.12:8788\"]";
         assert!(configuration.contains(targets) && configuration.contains("15s"), "{configuration}");
-        let configuration = configuration.replace(targets, &format!("[\"{server}\"]")).replace("15s", "1s");
+        let configuration = configuration
+            .replace(targets, &format!("{:?}", servers.iter().map(ToString::to_string).collect::<Vec<_>>()));
+        let configuration = configuration.replace("15s", "1s");
         fs::write(folder.path().join("prometheus.yml"), configuration).unwrap();
         fs::copy(deployed("prometheus/metering.rules.yml"), folder.path().join("metering.rules.yml")).unwrap();
 
@@ -48,7 +50,8 @@ impl Prometheus {
         command.arg(format!("--web.listen-address={address}"));
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let prometheus = Self { watcher: command.spawn().unwrap(), client: Client::new(address), folder };
-        prometheus.wait("up{job=\"metering\"} == 1 and count_over_time(up[1m]) > 3");
+        let all = servers.len();
+        prometheus.wait(&format!("count(up{{job=\"metering\"}} == 1 and count_over_time(up[1m]) > 3) == {all}"));
         prometheus
     }
 

@@ -1,0 +1,36 @@
+//! Secrets that are read from files, so that they need not be in the configuration: systemd hands them over that way
+//! (`LoadCredential`), and so do container platforms.
+
+use std::path::Path;
+
+use crate::ConfigError;
+use crate::secret_file::read;
+use crate::server::{Config, Secret};
+
+/// Puts what the files hold where their users look for it.
+///
+/// # Errors
+/// When a file cannot be read or is empty, or a secret is given twice.
+pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
+    let Config { billing, signup, pay, database, database_file, .. } = config;
+    fill("billing.internal_secret", &mut billing.internal_secret, billing.internal_secret_file.as_deref())?;
+    fill("signup.challenge_secret", &mut signup.challenge_secret, signup.challenge_secret_file.as_deref())?;
+    let turnstile = &mut signup.turnstile;
+    fill("signup.turnstile.secret", &mut turnstile.secret, turnstile.secret_file.as_deref())?;
+    fill("pay.facilitator_token", &mut pay.facilitator_token, pay.facilitator_token_file.as_deref())?;
+    // A URL wins, so that a flag or a variable can name another database than the file does.
+    if let (None, Some(file)) = (&database, database_file) {
+        *database = Some(crate::database::read_url(file)?);
+    }
+    Ok(())
+}
+
+fn fill(key: &str, secret: &mut Option<Secret>, file: Option<&Path>) -> Result<(), ConfigError> {
+    let Some(file) = file else { return Ok(()) };
+    let file_key = format!("{key}_file");
+    if secret.is_some() {
+        return Err(ConfigError::key(file_key, format_args!("cannot be used together with {key}")));
+    }
+    *secret = Some(Secret::from(read(&file_key, file)?));
+    Ok(())
+}
