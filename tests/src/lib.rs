@@ -9,6 +9,7 @@ pub mod database_proxy;
 pub mod debian_root;
 pub mod latency;
 pub mod litellm;
+pub mod litestream;
 pub mod load;
 pub mod mail;
 pub mod mcp;

@@ -267,7 +267,7 @@ fn listening(lines: &Receiver<String>) -> Option<SocketAddr> {
 }
 
 /// Uses the shell's built-in `kill`, because the standard library can only send SIGKILL.
-fn signal(process: u32, name: &str) {
+pub(crate) fn signal(process: u32, name: &str) {
     let status = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
     assert!(status.is_ok_and(|status| status.success()), "SIG{name} could not be sent");
 }

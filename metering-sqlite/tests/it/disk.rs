@@ -99,6 +99,20 @@ async fn backup_is_a_complete_separate_store() {
     assert_eq!(copied.verify().await.unwrap().discrepancies, []);
 }
 
+/// Litestream adds two tables to each database that it copies, even to one that is still empty.
+#[test]
+fn empty_file_with_tables_of_litestream_becomes_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (new, theirs) = (folder.path().join("new.db"), folder.path().join("theirs.db"));
+    let tables = "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+                  CREATE TABLE _litestream_lock (id INTEGER);";
+    execute(&new, tables);
+    drop(SqliteStore::open(&new).unwrap());
+    drop(SqliteStore::open(&new).unwrap());
+    execute(&theirs, &format!("{tables} CREATE TABLE theirs (x)"));
+    assert!(matches!(SqliteStore::open(&theirs), Err(StoreError::Corrupt(_))), "another program's table counts");
+}
+
 #[test]
 fn files_of_others_are_left_unchanged() {
     let (folder, file) = database_path();

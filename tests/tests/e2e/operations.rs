@@ -1,4 +1,5 @@
-//! Running a server: its settings, its endpoints for operators, its traces, its disk, upgrades, and how it stops.
+//! Running a server: its settings, its endpoints for operators, its traces, its disk, continuous backup, upgrades, and
+//! how it stops.
 
 mod administration;
 mod catalogues;
@@ -7,6 +8,7 @@ mod configuration;
 mod database_tls;
 mod disk_faults;
 mod endpoints;
+mod litestream;
 mod monitoring;
 mod prices;
 mod refills;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use metering_tests::debian_root::DebianRoot;
 use metering_tests::server::{Server, ServerSetup};
+use metering_tests::venv::program;
 use serde_json::Value;
 
 use super::{package, run, skips};
@@ -170,6 +171,35 @@ fn unit_is_valid_and_hardened() {
         let path = format!("/run/credentials/metering-server.service/metering_{name}");
         assert!(root.read(CONFIGURATION).contains(&path), "{path}");
     }
+}
+
+#[test]
+fn unit_of_the_continuous_backup_is_valid_and_hardened() {
+    if skips() || metering_tests::litestream::is_skipped() {
+        return;
+    }
+    const EXAMPLES: &str = "/usr/share/doc/metering/examples/litestream";
+    const LITESTREAM: &str = "/usr/bin/litestream";
+    let root = DebianRoot::new();
+    install(&root, package());
+    run(Command::new("cp").args(["-r", "/usr/lib/systemd/system"]).arg(root.path("/usr/lib/systemd")));
+    std::fs::copy(program("litestream-venv", "litestream"), root.path(LITESTREAM)).unwrap();
+    // As operating.md says.
+    let server = "/etc/systemd/system/metering-server.service.d";
+    let lines = format!(
+        "install -d -m 0700 -o metering -g metering /var/backups/metering; cd {EXAMPLES}
+         install -m 0640 -g metering litestream.yml /etc/metering/litestream.yml
+         install -m 0644 metering-litestream.service /etc/systemd/system/
+         install -D -m 0644 existing-database.conf {server}/existing-database.conf"
+    );
+    root.run("root", &lines);
+    let inside = format!("--root={}", root.path("/").display());
+    let analyze = |args: &[&str]| run(Command::new("systemd-analyze").args([&inside, "--man=no"]).args(args));
+    assert_eq!(analyze(&["verify", "metering-litestream.service", "metering-server.service"]), "");
+    let _ = analyze(&["security", "--offline=true", "--threshold=12", "metering-litestream.service"]);
+    // The user can read the configuration, and the paths in it are those of the package.
+    let databases = root.run("metering", "litestream databases -config /etc/metering/litestream.yml");
+    assert!(databases.contains("/var/lib/metering/metering.db"), "{databases}");
 }
 
 #[test]
