@@ -209,7 +209,11 @@ impl Service {
             (None, _) => described.path.as_str().into(),
         };
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
-        let line = self.bounded_line(key, template, described.method, source).await;
+        let line = match route.filter(|_| by_volume.is_some()) {
+            // Counted where the catalogue has it, so that no template of the caller begins another count.
+            Some(route) => route.usage_line(source),
+            None => self.bounded_line(key, template, described.method, source).await,
+        };
         let request_path = kept_path(&described.path);
         let (delivery, in_flight) = (None, None);
         let (key, price_version) = (key.hash(), self.price_version());

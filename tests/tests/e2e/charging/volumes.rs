@@ -126,8 +126,12 @@ fn services_that_report_over_http_are_charged_by_tier() {
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         resolver.post("/internal/billing/deduct", &body)
     };
-    for expected in ["0", "0", "0", "0.25"] {
-        assert_eq!(deduct(json!({})).expect(200).json()["amount_charged"].to_string(), expected);
+    // A template or a method of the caller's own begins no other count.
+    let own =
+        [json!({}), json!({"route_template": "/made/up"}), json!({"method": "HEAD"}), json!({"path": "/api/echo/b/"})];
+    for (fields, expected) in own.into_iter().zip(["0", "0", "0", "0.25"]) {
+        let charged = deduct(fields.clone()).expect(200).json()["amount_charged"].to_string();
+        assert_eq!(charged, expected, "{fields}");
     }
     // A weight of the caller's own replaces the catalogue's price, and is not counted.
     assert_eq!(deduct(json!({"credit_weight": 720})).expect(200).json()["amount_charged"].to_string(), "0.1");
