@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use metering_tests::client::Client;
 use metering_tests::load::{Stop, request, run};
+use metering_tests::proxies::{Kind, Proxy};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::Value;
 
-use super::proxy::{Kind, Proxy, is_skipped};
+use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_timeout, usage_events};
 
@@ -37,7 +38,7 @@ fn fixture(kind: Kind) -> Option<Fixture> {
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
     let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
-    let proxy = Proxy::start(kind, server.address(), service);
+    let proxy = start(kind, kind.file(), server.address(), service);
     Some(Fixture { site, upstream, server, proxy })
 }
 
