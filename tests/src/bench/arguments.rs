@@ -11,7 +11,7 @@ use crate::program;
 /// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about 35 minutes. It starts its own servers on free loopback ports with their own
+/// and leave the machine alone for about 45 minutes. It starts its own servers on free loopback ports with their own
 /// data, and touches nothing of yours. It uses wrk, Redis and proxies where they are installed, and says what is missing.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]

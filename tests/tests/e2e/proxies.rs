@@ -1,5 +1,6 @@
 //! Proxies that ask metering before they forward: the endpoint, and real proxies with the files of `deploy/proxies`.
 
+mod connections;
 mod endpoint;
 mod paying;
 mod proxy;
