@@ -66,10 +66,7 @@ fn row(keys: usize, connections: usize, index: usize, ways: &[Way], measured: &[
         let yardstick = ways.iter().position(|other| other.who == yardstick).filter(|other| *other != index)?;
         Some(found.ratio_to(&measured[yardstick]))
     };
-    let of_plain = match way.who {
-        Who::Asking(kind) => ratio_to(Who::Plain(kind)),
-        Who::Plain(_) | Who::Gateway => None,
-    };
+    let of_plain = way.who.plain().and_then(ratio_to);
     let of_gateway = ratio_to(Who::Gateway);
     [
         format::count(keys),

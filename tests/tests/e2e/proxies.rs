@@ -2,6 +2,7 @@
 
 mod connections;
 mod endpoint;
+mod grpc;
 mod paying;
 mod proxy;
 mod served;

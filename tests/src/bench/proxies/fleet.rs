@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::bench::accounts::{Populated, verified_calls};
 use crate::bench::generator::Target;
@@ -45,11 +45,37 @@ pub(super) enum Who {
     Plain(Kind),
     /// A proxy that asks our server first, which charges.
     Asking(Kind),
+    /// Envoy, which asks over gRPC.
+    AskingOverGrpc,
     /// Our gateway, which charges.
     Gateway,
 }
 
 impl Who {
+    /// All that stand for a proxy.
+    fn of(kind: Kind) -> Vec<Self> {
+        let over_grpc = (kind == Kind::Envoy).then_some(Self::AskingOverGrpc);
+        [Self::Plain(kind), Self::Asking(kind)].into_iter().chain(over_grpc).collect()
+    }
+
+    /// The proxy without asking.
+    pub(super) fn plain(self) -> Option<Self> {
+        match self {
+            Self::Asking(kind) => Some(Self::Plain(kind)),
+            Self::AskingOverGrpc => Some(Self::Plain(Kind::Envoy)),
+            Self::Plain(_) | Self::Gateway => None,
+        }
+    }
+
+    /// The file of the proxy.
+    fn file(self, kind: Kind) -> PathBuf {
+        match self {
+            Self::Plain(_) => Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bench/proxies/plain").join(kind.file()),
+            Self::AskingOverGrpc => deployed("envoy-grpc.yaml"),
+            Self::Asking(_) | Self::Gateway => deployed(kind.file()),
+        }
+    }
+
     fn charges(self) -> bool {
         !matches!(self, Self::Plain(_))
     }
@@ -60,6 +86,7 @@ impl fmt::Display for Who {
         match self {
             Self::Plain(kind) => write!(f, "{}, plain proxy", kind.name()),
             Self::Asking(kind) => write!(f, "{}, asks", kind.name()),
+            Self::AskingOverGrpc => f.write_str("Envoy, asks over gRPC"),
             Self::Gateway => f.write_str("gateway, charged"),
         }
     }
@@ -88,9 +115,8 @@ impl Fleet {
         let mut ways = Vec::new();
         for kind in Kind::ALL {
             let Some(program) = tools.proxy(kind) else { continue };
-            for who in [Who::Plain(kind), Who::Asking(kind)] {
-                let file = if who.charges() { deployed(kind.file()) } else { plain(kind) };
-                let proxy = Proxy::start(kind, program, &file, &places)?;
+            for who in Who::of(kind) {
+                let proxy = Proxy::start(kind, program, &who.file(kind), &places)?;
                 let mut processes = proxy.processes();
                 if who.charges() {
                     processes.push(server.id());
@@ -152,9 +178,4 @@ impl Way {
 fn places(server: &Server, upstream: &Upstream) -> Places {
     let endless = "http {\n    keepalive_requests 1000000000;\n";
     Places { metering: server.address(), service: upstream.address(), texts: vec![("http {\n", endless.to_owned())] }
-}
-
-/// The file that makes it a plain proxy.
-fn plain(kind: Kind) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bench/proxies/plain").join(kind.file())
 }

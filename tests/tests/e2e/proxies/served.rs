@@ -30,7 +30,7 @@ impl Fixture {
 }
 
 #[track_caller]
-fn fixture(kind: Kind) -> Option<Fixture> {
+fn fixture(kind: Kind, file: &str) -> Option<Fixture> {
     if is_skipped() {
         return None;
     }
@@ -38,13 +38,13 @@ fn fixture(kind: Kind) -> Option<Fixture> {
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
     let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
-    let proxy = start(kind, kind.file(), server.address(), service);
+    let proxy = start(kind, file, server.address(), service);
     Some(Fixture { site, upstream, server, proxy })
 }
 
 /// A request is served and charged, and the service can rely on the account's name.
-fn serves(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn serves(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let account = fixture.site.account("1");
     let client = fixture.client(&account.api_key);
     // The same id twice: the proxy replaces what clients send.
@@ -71,8 +71,8 @@ fn serves(kind: Kind) {
 }
 
 /// A refusal is the client's response, with its body, and reaches no service.
-fn refuses(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn refuses(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let (rich, poor) = (fixture.site.account("1"), fixture.site.account("0"));
     let capped = fixture.site.account_with_caps("1", 1, 0);
     let (rich, poor) = (fixture.client(&rich.api_key), fixture.client(&poor.api_key));
@@ -111,8 +111,8 @@ fn refuses(kind: Kind) {
 
 /// Under load, with credits for half of the requests: what is served is what is charged. When metering is killed, nothing
 /// is served any more.
-fn charges_exactly(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn charges_exactly(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let account = fixture.site.account("0.1");
     let paid_for = u64::try_from(CREDIT / 10 / BASE_CALL).unwrap();
     let call = request("GET", "/api/echo/word", Some(&account.api_key), &[]);
@@ -140,31 +140,32 @@ fn charges_exactly(kind: Kind) {
 }
 
 macro_rules! behind {
-    ($($name:ident: $kind:expr;)*) => {
+    ($($name:ident: $kind:expr, $file:expr;)*) => {
         $(mod $name {
             use super::*;
 
             #[test]
             fn requests_are_served_and_charged() {
-                serves($kind);
+                serves($kind, $file);
             }
 
             #[test]
             fn refusals_reach_the_client_with_their_body() {
-                refuses($kind);
+                refuses($kind, $file);
             }
 
             #[test]
             fn charges_are_exact_under_load_and_nothing_is_served_without_metering() {
-                charges_exactly($kind);
+                charges_exactly($kind, $file);
             }
         })*
     };
 }
 
 behind! {
-    nginx: Kind::Nginx;
-    caddy: Kind::Caddy;
-    haproxy: Kind::Haproxy;
-    envoy: Kind::Envoy;
+    nginx: Kind::Nginx, "nginx.conf";
+    caddy: Kind::Caddy, "Caddyfile";
+    haproxy: Kind::Haproxy, "haproxy.cfg";
+    envoy: Kind::Envoy, "envoy.yaml";
+    envoy_over_grpc: Kind::Envoy, "envoy-grpc.yaml";
 }
