@@ -176,6 +176,8 @@ impl Way {
 /// The upstream is the service. Connections are never closed for the number of their requests, as in the rest of the
 /// benchmark.
 fn places(server: &Server, upstream: &Upstream) -> Places {
-    let endless = "http {\n    keepalive_requests 1000000000;\n";
-    Places { metering: server.address(), service: upstream.address(), texts: vec![("http {\n", endless.to_owned())] }
+    // Only nginx's files have this line, and only nginx closes them.
+    let line = "    upstream service {\n";
+    let endless = format!("    keepalive_requests 1000000000;\n{line}");
+    Places { metering: server.address(), service: upstream.address(), texts: vec![(line, endless)] }
 }
