@@ -4,6 +4,8 @@
 //! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on.
 
 mod document;
+mod ext_authz;
+mod grpc;
 mod original;
 
 use std::convert::Infallible;
@@ -15,16 +17,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderName, HeaderValue, Request, StatusCode};
+use http_body::Body;
 use metering_core::service::Proxied;
 use metering_core::wire::ErrorCode;
 use metering_core::{Charged, Error, Metered, MeteringLayer, RequestId, Service};
 use tower::ServiceExt;
 use tower_layer::Layer;
 
-use crate::config::AuthorizeConfig;
+use crate::config::{Config, TrustedProxies};
 use crate::gateway::ACCOUNT_HEADER;
-use crate::http::{ClientAddress, Problem, Response, into_response};
+use crate::http::{ClientAddress, Problem, Reply, Response, into_response, read_capped};
 use crate::operations::spans;
 
 pub(crate) use document::describe;
@@ -43,29 +46,96 @@ pub(crate) struct Authorizer {
     metered: Metered<Yes>,
     request_id: Option<HeaderName>,
     hold: Option<Duration>,
+    proxies: TrustedProxies,
+    /// The largest question over gRPC, and how long it may take to arrive.
+    message_max_bytes: usize,
+    message_timeout: Duration,
 }
+
+/// The status of the response to a question, where the response to the proxy has another one.
+#[derive(Debug, Clone, Copy)]
+struct Decided(StatusCode);
 
 impl Authorizer {
     /// An authorizer that charges with `service`.
     #[must_use]
-    pub(crate) fn new(service: Arc<Service>, config: &AuthorizeConfig) -> Self {
+    pub(crate) fn new(service: Arc<Service>, config: &Config) -> Self {
+        let (http, config) = (&config.http, &config.authorize);
         let layer = MeteringLayer::new(service).on_match(|_, route, _| {
             spans::name_route(&route.method, &route.template);
             Ok(())
         });
         let layer = if config.pass_others { layer.pass_others() } else { layer };
         let hold = config.settle.then(|| config.settle_within.duration());
-        Self { metered: layer.layer(Yes), request_id: config.request_id_header(), hold }
+        Self {
+            metered: layer.layer(Yes),
+            request_id: config.request_id_header(),
+            hold,
+            proxies: http.trusted_proxies.clone(),
+            message_max_bytes: http.max_header_bytes.saturating_add(http.max_body_bytes),
+            message_timeout: http.body_timeout.duration(),
+        }
     }
 
     /// Whether proxies ask at this path. Some append the original path.
     #[must_use]
     pub(crate) fn handles(path: &str) -> bool {
-        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) || path == ext_authz::CHECK
+    }
+
+    /// The status of a response as far as the original request is concerned.
+    #[must_use]
+    pub(crate) fn status_of(response: &Response) -> StatusCode {
+        response.extensions().get::<Decided>().map_or_else(|| response.status(), |decided| decided.0)
     }
 
     /// Answers a proxy.
-    pub(crate) async fn respond(&self, head: Parts) -> Response {
+    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        if head.uri.path() == ext_authz::CHECK {
+            return self.respond_to_check(&head, body).await;
+        }
+        into_response(self.decide(head).await)
+    }
+
+    /// Answers Envoy over gRPC.
+    async fn respond_to_check<B>(&self, head: &Parts, body: B) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let peer = head.extensions.get::<ClientAddress>().filter(|address| address.is_from_proxy());
+        let Some(peer) = peer else {
+            return grpc::failure(grpc::Failure::PermissionDenied, "only proxies of http.trusted_proxies may ask");
+        };
+        let Ok(body) = read_capped(body, self.message_max_bytes, self.message_timeout).await else {
+            return grpc::failure(grpc::Failure::InvalidArgument, "the message is too large or incomplete");
+        };
+        let Some(message) = grpc::message(&body) else {
+            return grpc::failure(grpc::Failure::Unimplemented, "send one message that is not compressed");
+        };
+        let reply = match ext_authz::asked(&message) {
+            Ok(mut asked) => {
+                // What was said about the connection is about Envoy's; whose request it is, its headers say.
+                let client = ClientAddress::find(peer.peer(), &asked.headers, &self.proxies);
+                asked.extensions = head.extensions.clone();
+                asked.extensions.insert(client);
+                asked.extensions.insert(metering_core::access::ClientAddress(client.ip()));
+                self.decide(asked).await
+            }
+            Err(error) => Problem::from(error).into_reply(),
+        };
+        let mut response = grpc::response(&ext_authz::answer(&reply));
+        response.extensions_mut().insert(Decided(reply.status()));
+        response
+    }
+
+    /// Charges the request that a proxy asks about, or refuses it.
+    async fn decide(&self, head: Parts) -> Reply {
         let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
         let mut response = match self.asked(head) {
             Ok(request) => match self.metered.clone().oneshot(request).await {
@@ -80,7 +150,7 @@ impl Authorizer {
                 Err(error) => tracing::error!(%error, "could not put a refusal into a header"),
             }
         }
-        into_response(response)
+        response
     }
 
     /// The request that the proxy asks about.

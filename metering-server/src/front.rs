@@ -58,8 +58,7 @@ impl Front {
                 }
             })
         };
-        let authorizer =
-            config.serves(Surface::Authorize).then(|| Authorizer::new(Arc::clone(&app.service), &config.authorize));
+        let authorizer = config.serves(Surface::Authorize).then(|| Authorizer::new(Arc::clone(&app.service), config));
         Self {
             app,
             authorizer,
@@ -98,7 +97,7 @@ impl Front {
     {
         let span = spans::of_request(surface, &request);
         let response = self.answer(surface, request).instrument(span.clone()).await;
-        spans::responded(&span, response.status());
+        spans::responded(&span, Authorizer::status_of(&response));
         response
     }
 
@@ -109,7 +108,7 @@ impl Front {
     {
         if let (Surface::Authorize, Some(authorizer)) = (surface, &self.authorizer) {
             // A browser's request is the proxy's to answer: to say yes to its preflight would serve it.
-            return authorizer.respond(request.into_parts().0).await;
+            return authorizer.respond(request).await;
         }
         self.cross_origin.respond(request, |request| self.serve(surface, request)).await
     }

@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use crate::admin::{self, AdminApp, Reload};
 use crate::api;
 use crate::api::app::App;
+use crate::authorize::Authorizer;
 use crate::chains::{self, Readers, Watch};
 use crate::config::{Config, ConfigError, Loaded, Surface};
 use crate::front::Front;
@@ -318,7 +319,7 @@ fn handler(
                     (surface, front.respond(surface, request).await)
                 }
             };
-            times.record(surface, response.status(), started.elapsed());
+            times.record(surface, Authorizer::status_of(&response), started.elapsed());
             response
         })
     }

@@ -11,7 +11,6 @@ mod background;
 mod bare;
 mod charges;
 mod chooser;
-mod daemon;
 mod deduct;
 mod disk;
 mod draws;
@@ -24,7 +23,7 @@ mod interrupt;
 mod machine;
 mod nginx;
 mod postgres;
-mod process;
+mod proxies;
 mod rounds;
 mod sample;
 mod serving;
@@ -33,6 +32,7 @@ mod summary;
 mod table;
 mod tools;
 mod turns;
+mod upstream;
 
 use std::error::Error;
 use std::io::Write;
@@ -70,6 +70,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Aged => aged::write(arguments, out).await?,
                 Part::Http => http::write(arguments, &tools, out).await?,
                 Part::Gateway => gateway::write(arguments, &tools, out).await?,
+                Part::Proxies => proxies::write(arguments, &tools, out).await?,
                 Part::Deduct => deduct::write(arguments, &tools, out).await?,
                 Part::Streams => streams::write(arguments, &tools, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,

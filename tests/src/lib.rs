@@ -5,6 +5,7 @@ pub mod chain;
 pub mod chaos;
 pub mod client;
 pub mod command;
+mod daemon;
 pub mod database_proxy;
 pub mod debian_root;
 pub mod latency;
@@ -16,7 +17,9 @@ pub mod mcp;
 pub mod patroni;
 pub mod pgbouncer;
 pub mod postgres;
+mod process;
 pub mod program;
+pub mod proxies;
 pub mod response;
 #[cfg(test)]
 mod scripted;

@@ -20,9 +20,19 @@ pub fn program(name: &str, program: &str) -> PathBuf {
 #[track_caller]
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("a running program has a path");
-    let found = own.ancestors().map(|folder| folder.join("tools").join(name)).find(|path| path.exists());
+    let found = find_tool(name);
     found.unwrap_or_else(|| panic!("tools/{name} is missing in the target directory: run ./test.sh to create it"))
+}
+
+/// Like [`program`], for callers that do without it.
+#[must_use]
+pub fn find(name: &str, program: &str) -> Option<PathBuf> {
+    program_in(&find_tool(name)?, program)
+}
+
+fn find_tool(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    own.ancestors().map(|folder| folder.join("tools").join(name)).find(|path| path.exists())
 }
 
 fn program_in(environment: &Path, program: &str) -> Option<PathBuf> {

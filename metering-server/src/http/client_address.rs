@@ -47,6 +47,12 @@ impl ClientAddress {
         self.client
     }
 
+    /// Where the connection comes from.
+    #[must_use]
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// Whether the connection comes from a trusted proxy.
     #[must_use]
     pub(crate) fn is_from_proxy(&self) -> bool {

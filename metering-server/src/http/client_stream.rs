@@ -13,6 +13,10 @@ use tokio::time::{Sleep, sleep};
 
 use crate::http::connection::Connection;
 
+/// How often, and at which intervals, to look for the rest of what was received in part.
+const PEEKS: u32 = 100;
+const PEEK_PAUSE: Duration = Duration::from_millis(5);
+
 /// A socket that records its state in its [`Connection`].
 #[derive(Debug)]
 pub(super) struct ClientStream {
@@ -36,6 +40,23 @@ impl ClientStream {
     pub(super) async fn peek_byte(&self) -> io::Result<Option<u8>> {
         let mut byte = [0];
         Ok((self.socket.peek(&mut byte).await? > 0).then_some(byte[0]))
+    }
+
+    /// Whether the client begins with these bytes, without consuming them. It may send them in parts, within half a second.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub(super) async fn begins_with<const N: usize>(&self, bytes: [u8; N]) -> io::Result<bool> {
+        let mut seen = [0; N];
+        for _ in 0..PEEKS {
+            let count = self.socket.peek(&mut seen).await?;
+            if count == 0 || count == N || seen[..count] != bytes[..count] {
+                return Ok(seen == bytes);
+            }
+            // What was received makes the socket readable, so there is no event to wait for.
+            sleep(PEEK_PAUSE).await;
+        }
+        Ok(false)
     }
 
     /// Passes on a write's outcome, and fails it when the client has read nothing for the write timeout.
@@ -175,6 +196,37 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(started.elapsed() >= 5 * TIMEOUT, "{:?}", started.elapsed());
         let _ = reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_beginning_is_awaited_and_not_consumed() {
+        // The packets that a client sends, and whether it begins with the bytes.
+        let table: [(&[&[u8]], bool); 5] = [
+            (&[b"PRI * "], true),
+            (&[b"P", b"RI"], true),
+            (&[b"PR", b"OPFIND"], false),
+            (&[b"G"], false),
+            (&[b""], false),
+        ];
+        for (packets, expected) in table {
+            let (mut stream, mut client, _) = pair().await;
+            let sending = async {
+                for packet in packets {
+                    client.write_all(packet).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(30)).await;
+                }
+                client.shutdown().await.unwrap();
+            };
+            let (begins, ()) = tokio::join!(stream.begins_with(*b"PRI"), sending);
+            assert_eq!(begins.unwrap(), expected, "{packets:?}");
+            let mut sent = Vec::new();
+            stream.read_to_end(&mut sent).await.unwrap();
+            assert_eq!(sent, packets.concat());
+        }
+        // One that sends a part, and no more.
+        let (stream, mut client, _) = pair().await;
+        client.write_all(b"P").await.unwrap();
+        assert!(!stream.begins_with(*b"PRI").await.unwrap());
     }
 
     #[tokio::test]

@@ -32,6 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const BACKLOG: u32 = 4_096;
 /// TCP keepalive: idle time, probe interval, and number of failed probes before the connection is dropped.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(15), 4);
+/// How clients of HTTP/2 begin who know that the server speaks it (RFC 9113, section 3.4). No method of HTTP/1.1 begins so.
+const HTTP2_PREFACE: [u8; 3] = *b"PRI";
 /// How many unsent bytes the operating system buffers per client. With a buffer of megabytes, a client that reads
 /// nothing would go unnoticed, and a slow client would free buffer space in steps further apart than the write timeout.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -55,6 +57,8 @@ struct Protocols {
     http1: http1::Builder,
     http2: Multiplexed,
     header_timeout: Duration,
+    /// Whether the connection comes from a trusted proxy. These may use HTTP/2 without TLS, as Envoy does for gRPC.
+    is_from_proxy: bool,
 }
 
 impl Listener {
@@ -79,7 +83,7 @@ impl Listener {
             // A client may half-close after sending its request and still wait for the response.
             .half_close(true);
         let http2 = Multiplexed::new(config, connections.get());
-        let protocols = Protocols { tls, http1, http2, header_timeout };
+        let protocols = Protocols { tls, http1, http2, header_timeout, is_from_proxy: false };
         let connections = Arc::new(Connections::new(connections.get(), config.max_connections_per_address.get()));
         let proxies = Arc::new(config.trusted_proxies.clone());
         Ok(Self { socket, protocols, connections, proxies, write_timeout, grace: config.shutdown_grace.duration() })
@@ -119,8 +123,8 @@ impl Listener {
             let _ = stream.set_nodelay(true);
             let stream = ClientStream::new(stream, permit.connection.clone(), self.write_timeout);
             let watcher = connections.watcher();
-            let serving =
-                self.protocols.clone().serve(stream, permit.connection.clone(), handler, watcher, shutdown.clone());
+            let protocols = Protocols { is_from_proxy: self.proxies.contains(peer.ip()), ..self.protocols.clone() };
+            let serving = protocols.serve(stream, permit.connection.clone(), handler, watcher, shutdown.clone());
             tokio::spawn(run(serving, peer, permit));
         }
         drop(self.socket);
@@ -198,8 +202,29 @@ impl Protocols {
         H: Fn(Request<Incoming>, Connection) -> F + Send + 'static,
         F: Future<Output = Response> + Send + 'static,
     {
-        let Some(tls) = self.tls else { return serve_http1(&self.http1, stream, connection, handler, watcher) };
         let (http1, http2, header_timeout) = (self.http1, self.http2, self.header_timeout);
+        let Some(tls) = self.tls else {
+            if !self.is_from_proxy {
+                return serve_http1(&http1, stream, connection, handler, watcher);
+            }
+            return Box::pin(async move {
+                let began = tokio::select! {
+                    began = tokio::time::timeout(header_timeout, stream.begins_with(HTTP2_PREFACE)) => began,
+                    () = shutdown.cancelled() => return Ok(()),
+                };
+                match began {
+                    Ok(Ok(true)) => {
+                        let served = http2.serve(stream, connection, handler, shutdown).await;
+                        // The listener waits for all watchers.
+                        drop(watcher);
+                        served
+                    }
+                    Ok(Ok(false)) => serve_http1(&http1, stream, connection, handler, watcher).await,
+                    // It is broken, or nothing was sent.
+                    Ok(Err(_)) | Err(_) => Ok(()),
+                }
+            });
+        };
         Box::pin(async move {
             let accepted = tokio::select! {
                 accepted = tls.accept(stream, header_timeout) => accepted,

@@ -11,8 +11,8 @@ use crate::program;
 /// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about 35 minutes. It starts its own servers on free loopback ports with their own
-/// data, and touches nothing of yours. It uses wrk, nginx and Redis where they are installed, and says what is missing.
+/// and leave the machine alone for about 45 minutes. It starts its own servers on free loopback ports with their own
+/// data, and touches nothing of yours. It uses wrk, Redis and proxies where they are installed, and says what is missing.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {
@@ -62,7 +62,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256", default_value_if("quick", "true", "16"))]
     pub connections: Vec<NonZeroUsize>,
 
-    /// Sizes of the upstream's responses through the gateway, in bytes
+    /// Sizes of the upstream's responses through the gateway, in bytes; part `proxies` measures the first
     #[arg(long, value_delimiter = ',', default_value = "1000,64000")]
     pub bodies: Vec<NonZeroUsize>,
 
@@ -119,6 +119,8 @@ pub enum Part {
     Http,
     /// Requests through the gateway compared with nginx as a proxy to the same upstream
     Gateway,
+    /// Proxies that ask our server before they forward, compared with the same proxies plain and with the gateway
+    Proxies,
     /// `POST /internal/billing/deduct` compared with Redis `DECRBY`, both flushed to disk
     Deduct,
     /// Memory and processor time of open event streams through the gateway, compared with nginx

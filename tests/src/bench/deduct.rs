@@ -14,7 +14,6 @@ use super::accounts::{Populated, verified_calls};
 use super::arguments::rising;
 use super::generator::{Generator, Target};
 use super::http::PATH;
-use super::process::memory;
 use super::sample::Sample;
 use super::serving::{BILLING_SECRET, BILLING_SECRET_SETTING, end, server, start};
 use super::table::{Column, Table};
@@ -22,6 +21,7 @@ use super::tools::Tools;
 use super::turns::{Handled, Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
 use crate::load::request_with_json;
+use crate::process::memory;
 use crate::server::Server;
 use redis::Redis;
 

@@ -5,7 +5,6 @@
 //! beforehand. Only one `metering-server` program works at a time, so several builds can be compared in one run.
 
 mod fleet;
-mod upstream;
 mod ways;
 
 use std::io::Write;
@@ -16,9 +15,9 @@ use super::generator::Generator;
 use super::table::{Column, Table};
 use super::tools::Tools;
 use super::turns::{Handled, Measured, Ratio, in_turns};
+use super::upstream::Upstream;
 use super::{Arguments, Failure, format};
 use fleet::Fleet;
-use upstream::Upstream;
 use ways::{Kind, Way, ways};
 
 /// Measures every combination of response size, keys and connections, and writes the table.

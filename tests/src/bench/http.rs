@@ -14,7 +14,6 @@ use super::accounts::{Populated, require_recorded, verified_calls};
 use super::arguments::rising;
 use super::bare::{Listener, whole};
 use super::generator::{Generator, Target};
-use super::process::memory;
 use super::sample::Sample;
 use super::serving::{end, server, start};
 use super::table::{Column, Table};
@@ -23,6 +22,7 @@ use super::turns::{Handled, Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
 use crate::client::Client;
 use crate::load::request;
+use crate::process::memory;
 use crate::server::Server;
 
 const TEMPLATE: &str = "/mpp/snapshot/allTrades/{block_number}";

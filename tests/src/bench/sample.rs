@@ -22,12 +22,20 @@ pub(super) struct Sample {
     pub(super) generator_busy: Option<f64>,
     /// Resident memory of the measured processes afterwards, in bytes.
     pub(super) memory: Option<u64>,
+    /// The processor time that the measured processes spent.
+    pub(super) processor_time: Option<Duration>,
 }
 
 impl Sample {
     /// Responses per second.
     pub(super) fn rate(&self) -> f64 {
         format::per_second(usize::try_from(self.responses).unwrap_or(usize::MAX), self.elapsed)
+    }
+
+    /// The processor time for each response.
+    pub(super) fn processor_time_per_response(&self) -> Option<Duration> {
+        let nanos = self.processor_time?.as_nanos().checked_div(u128::from(self.responses))?;
+        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 }
 
@@ -42,6 +50,7 @@ impl From<&LoadResult> for Sample {
             p99: result.latencies.p99(),
             generator_busy: result.generator_load(),
             memory: None,
+            processor_time: None,
         }
     }
 }

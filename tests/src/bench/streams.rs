@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use super::accounts::Populated;
 use super::bare::Listener;
-use super::process::{busy, memory};
 use super::rounds::Rounds;
 use super::table::{Column, Table};
 use super::tools::Tools;
 use super::{Arguments, Failure, format, interrupt};
+use crate::process::{busy, memory};
 use clients::Clients;
 use proxy::Proxy;
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
+use crate::proxies::Kind;
+use crate::venv;
 
 /// Where Debian installs servers; a user's PATH may not include it.
 const SERVER_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -16,6 +18,10 @@ pub(super) struct Tools {
     pub(super) wrk: Option<PathBuf>,
     /// The proxy to compare the gateway with, and the upstream behind both.
     pub(super) nginx: Option<PathBuf>,
+    /// Other proxies that ask before they forward.
+    haproxy: Option<PathBuf>,
+    caddy: Option<PathBuf>,
+    envoy: Option<PathBuf>,
     /// The database to compare durable charges with, and its load generator.
     pub(super) redis: Option<RedisPrograms>,
 }
@@ -33,7 +39,7 @@ impl Tools {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders: Vec<_> =
             env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(|folder| Path::new(folder).to_owned())).collect();
-        Self::find_in(&folders)
+        Self { envoy: venv::find("proxies-venv", "envoy"), ..Self::find_in(&folders) }
     }
 
     fn find_in(folders: &[PathBuf]) -> Self {
@@ -42,7 +48,20 @@ impl Tools {
         Self {
             wrk: find("wrk"),
             nginx: find("nginx"),
+            haproxy: find("haproxy"),
+            caddy: find("caddy"),
+            envoy: None,
             redis: redis.map(|(server, benchmark)| RedisPrograms { server, benchmark }),
+        }
+    }
+
+    /// The program of a proxy.
+    pub(super) fn proxy(&self, kind: Kind) -> Option<&Path> {
+        match kind {
+            Kind::Nginx => self.nginx.as_deref(),
+            Kind::Haproxy => self.haproxy.as_deref(),
+            Kind::Caddy => self.caddy.as_deref(),
+            Kind::Envoy => self.envoy.as_deref(),
         }
     }
 
@@ -70,6 +89,12 @@ impl Tools {
                 "redis-server or redis-benchmark is missing (Debian packages redis-server and redis-tools): there are \
                  no columns for Redis.",
             ),
+            (self.haproxy.is_none(), "haproxy is missing (Debian package haproxy): there are no rows for HAProxy."),
+            (self.caddy.is_none(), "caddy is missing (Debian package caddy): there are no rows for Caddy."),
+            (
+                self.envoy.is_none(),
+                "envoy is missing (./test.sh installs it from a Python package): there are no rows for Envoy.",
+            ),
         ];
         lines.into_iter().filter_map(|(missing, line)| missing.then_some(line)).collect()
     }
@@ -89,15 +114,20 @@ mod tests {
             Tools::find_in(folders).write(&mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        for package in ["package wrk", "package nginx-light", "packages redis-server and redis-tools"] {
+        let packages = ["wrk", "nginx-light", "haproxy", "caddy"].map(|name| format!("package {name}"));
+        for package in packages.iter().map(String::as_str).chain(["packages redis-server and redis-tools", "./test.sh"])
+        {
             assert!(missing(&folders).contains(package), "{package}");
         }
         install(first.path(), "redis-server");
         assert!(missing(&folders).contains("redis"));
-        install(second.path(), "redis-benchmark");
-        install(second.path(), "wrk");
-        install(second.path(), "nginx");
-        assert_eq!(missing(&folders), "");
-        assert_eq!(Tools::find_in(&folders).wrk, Some(second.path().join("wrk")));
+        for program in ["redis-benchmark", "wrk", "nginx", "haproxy", "caddy"] {
+            install(second.path(), program);
+        }
+        assert_eq!(missing(&folders).matches("missing").count(), 1, "Envoy is not among the system's programs");
+        let tools = Tools { envoy: Some("envoy".into()), ..Tools::find_in(&folders) };
+        assert_eq!(tools.missing(), [""; 0]);
+        assert_eq!(tools.wrk, Some(second.path().join("wrk")));
+        assert_eq!(tools.proxy(Kind::Caddy), Some(&*second.path().join("caddy")));
     }
 }

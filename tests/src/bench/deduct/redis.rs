@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::bench::Failure;
-use crate::bench::daemon::{Daemon, folder, free_address};
-use crate::bench::process::reaped_time;
 use crate::bench::sample::Sample;
 use crate::bench::tools::RedisPrograms;
+use crate::daemon::{Daemon, folder, free_address};
+use crate::process::reaped_time;
 
 /// Commands to estimate the rate with: this many, and as many for each connection.
 const PROBE: usize = 100;

@@ -3,14 +3,14 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use super::upstream::{Upstream, catalogue};
 use crate::bench::accounts::{Populated, verified_calls};
-use crate::bench::daemon::free_address;
 use crate::bench::nginx::{Nginx, config};
 use crate::bench::serving::{BILLING_SECRET, BILLING_SECRET_SETTING, end, server, start};
 use crate::bench::tools::Tools;
 use crate::bench::turns::Handled;
+use crate::bench::upstream::{Upstream, catalogue};
 use crate::bench::{Arguments, Failure};
+use crate::daemon::free_address;
 use crate::server::Server;
 
 /// All that runs for one number of keys.

@@ -1,12 +1,12 @@
 //! The ways to the upstream that are compared.
 
 use super::fleet::Fleet;
-use super::upstream::{charged, free};
 use crate::bench::accounts::Populated;
 use crate::bench::generator::Target;
-use crate::bench::process::memory;
 use crate::bench::sample::Sample;
+use crate::bench::upstream::{charged, free};
 use crate::load::request;
+use crate::process::memory;
 
 /// A way to the upstream.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::bench::process::reaped_time;
 use crate::bench::sample::Sample;
 use crate::bench::{Failure, interrupt};
+use crate::process::reaped_time;
 
 /// By how much a measurement may be longer when wrk did not get to run.
 const MAX_FACTOR: u32 = 64;

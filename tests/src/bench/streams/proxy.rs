@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use serde_json::json;
 
 use crate::bench::accounts::{Populated, require_recorded, verified_calls};
-use crate::bench::daemon::free_address;
 use crate::bench::nginx::{Nginx, config};
 use crate::bench::serving::{end, server, start};
 use crate::bench::tools::Tools;
 use crate::bench::{Arguments, Failure};
+use crate::daemon::free_address;
 use crate::load::request;
 use crate::server::Server;
 

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use metering_tests::client::Client;
+use metering_tests::proxies::Kind;
 use serde_json::Value;
 
-use super::proxy::{Kind, Proxy, is_skipped};
+use super::proxy::{is_skipped, start};
 use crate::support::upstream::Upstream;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 use crate::x402::discovery::{decoded, open, payment};
@@ -19,7 +20,7 @@ fn a_request_is_paid_for_through_nginx() {
     let Some(market) = open(first) else { return };
     let upstream = Upstream::start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
-    let proxy = Proxy::start(Kind::Nginx, market.server.address(), service);
+    let proxy = start(Kind::Nginx, "nginx.conf", market.server.address(), service);
     let (payer, account) = (market.payer(), market.site.account("0"));
     let client = Client::new(proxy.address()).with_key(&account.api_key);
     let refused = client.get(BASE).expect(402);

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use metering_tests::client::Client;
 use metering_tests::load::{Stop, request, run};
+use metering_tests::proxies::{Kind, Proxy};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::Value;
 
-use super::proxy::{Kind, Proxy, is_skipped};
+use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_timeout, usage_events};
 
@@ -29,7 +30,7 @@ impl Fixture {
 }
 
 #[track_caller]
-fn fixture(kind: Kind) -> Option<Fixture> {
+fn fixture(kind: Kind, file: &str) -> Option<Fixture> {
     if is_skipped() {
         return None;
     }
@@ -37,13 +38,13 @@ fn fixture(kind: Kind) -> Option<Fixture> {
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
     let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
-    let proxy = Proxy::start(kind, server.address(), service);
+    let proxy = start(kind, file, server.address(), service);
     Some(Fixture { site, upstream, server, proxy })
 }
 
 /// A request is served and charged, and the service can rely on the account's name.
-fn serves(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn serves(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let account = fixture.site.account("1");
     let client = fixture.client(&account.api_key);
     // The same id twice: the proxy replaces what clients send.
@@ -70,8 +71,8 @@ fn serves(kind: Kind) {
 }
 
 /// A refusal is the client's response, with its body, and reaches no service.
-fn refuses(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn refuses(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let (rich, poor) = (fixture.site.account("1"), fixture.site.account("0"));
     let capped = fixture.site.account_with_caps("1", 1, 0);
     let (rich, poor) = (fixture.client(&rich.api_key), fixture.client(&poor.api_key));
@@ -110,8 +111,8 @@ fn refuses(kind: Kind) {
 
 /// Under load, with credits for half of the requests: what is served is what is charged. When metering is killed, nothing
 /// is served any more.
-fn charges_exactly(kind: Kind) {
-    let Some(fixture) = fixture(kind) else { return };
+fn charges_exactly(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
     let account = fixture.site.account("0.1");
     let paid_for = u64::try_from(CREDIT / 10 / BASE_CALL).unwrap();
     let call = request("GET", "/api/echo/word", Some(&account.api_key), &[]);
@@ -139,31 +140,32 @@ fn charges_exactly(kind: Kind) {
 }
 
 macro_rules! behind {
-    ($($name:ident: $kind:expr;)*) => {
+    ($($name:ident: $kind:expr, $file:expr;)*) => {
         $(mod $name {
             use super::*;
 
             #[test]
             fn requests_are_served_and_charged() {
-                serves($kind);
+                serves($kind, $file);
             }
 
             #[test]
             fn refusals_reach_the_client_with_their_body() {
-                refuses($kind);
+                refuses($kind, $file);
             }
 
             #[test]
             fn charges_are_exact_under_load_and_nothing_is_served_without_metering() {
-                charges_exactly($kind);
+                charges_exactly($kind, $file);
             }
         })*
     };
 }
 
 behind! {
-    nginx: Kind::Nginx;
-    caddy: Kind::Caddy;
-    haproxy: Kind::Haproxy;
-    envoy: Kind::Envoy;
+    nginx: Kind::Nginx, "nginx.conf";
+    caddy: Kind::Caddy, "Caddyfile";
+    haproxy: Kind::Haproxy, "haproxy.cfg";
+    envoy: Kind::Envoy, "envoy.yaml";
+    envoy_over_grpc: Kind::Envoy, "envoy-grpc.yaml";
 }

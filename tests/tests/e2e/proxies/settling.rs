@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use metering_tests::client::Client;
+use metering_tests::proxies::Kind;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::json;
 
-use super::proxy::{Kind, Proxy, is_skipped};
+use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
 
@@ -106,7 +107,7 @@ fn nginx_settles_after_each_response() {
     let account = site.account("1");
     let server = server(&site, "5m");
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
-    let proxy = Proxy::start(Kind::NginxSettling, server.address(), service);
+    let proxy = start(Kind::Nginx, "nginx-settle.conf", server.address(), service);
     let client = Client::new(proxy.address()).with_key(&account.api_key);
     let direct = server.client_with(&account.api_key);
     let _ = client.get("/api/echo/word").expect(200);

@@ -9,7 +9,7 @@ use crate::load::busy::on_processor;
 const TICK: Duration = Duration::from_millis(10);
 
 /// A process's children, their children, and so on.
-pub(super) fn descendants(id: u32) -> Vec<u32> {
+pub(crate) fn descendants(id: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{id}/task")) else { return Vec::new() };
     let children = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let children = children.flat_map(|children| ids(&children)).collect::<Vec<_>>();
@@ -17,12 +17,12 @@ pub(super) fn descendants(id: u32) -> Vec<u32> {
 }
 
 /// The resident memory of all these processes, in bytes; `None` where one has ended.
-pub(super) fn memory(ids: &[u32]) -> Option<u64> {
+pub(crate) fn memory(ids: &[u32]) -> Option<u64> {
     ids.iter().map(|id| resident_bytes(&fs::read_to_string(format!("/proc/{id}/status")).ok()?)).sum()
 }
 
 /// The processor time of all these processes so far; `None` where one has ended.
-pub(super) fn busy(ids: &[u32]) -> Option<Duration> {
+pub(crate) fn busy(ids: &[u32]) -> Option<Duration> {
     ids.iter().map(|id| busy_threads(*id)).sum()
 }
 
@@ -34,7 +34,7 @@ fn busy_threads(id: u32) -> Option<Duration> {
 }
 
 /// The processor time of this process's children that have ended.
-pub(super) fn reaped_time() -> Option<Duration> {
+pub(crate) fn reaped_time() -> Option<Duration> {
     reaped(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 

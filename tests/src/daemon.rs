@@ -1,5 +1,6 @@
-//! Another project's server, as a process of the benchmark's with its own folder.
+//! Another project's server, as a process of its own with its own folder.
 
+use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -10,36 +11,35 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::Failure;
-use super::process::descendants;
 use crate::postgres::free_port;
+use crate::process::descendants;
 
 /// How long it may take to listen; it should never need that long.
-const START_TIMEOUT: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// After this time the shell has started it, unless it has already ended.
 const SHELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Ends the server when the benchmark's process ends, however it ends, and removes its folder. Ctrl-C reaches the watcher
+/// Ends the server when the process that started it ends, however it ends, and removes its folder. Ctrl-C reaches the watcher
 /// too, and must not end it before it has done that.
 const WATCHER: &str = r#"trap '' INT; folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!
 read -r end; kill -TERM "$server"; wait "$server"; rm -rf "$folder""#;
 
 /// A running server. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     watcher: Child,
     folder: TempDir,
 }
 
 /// A loopback address with a free port.
-pub(super) fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], free_port()))
 }
 
 /// A new folder for a server. Its files are deleted with it.
-pub(super) fn folder(name: &str, parent: &Path) -> Result<TempDir, Failure> {
-    Ok(tempfile::Builder::new().prefix(&format!("metering-bench-{name}-")).tempdir_in(parent)?)
+pub(crate) fn folder(name: &str, parent: &Path) -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix(&format!("metering-{name}-")).tempdir_in(parent)
 }
 
 impl Daemon {
@@ -47,14 +47,16 @@ impl Daemon {
     ///
     /// # Errors
     /// If it does not; the message has its output.
-    pub(super) fn start<S: AsRef<OsStr>>(
+    pub(crate) fn start<S: AsRef<OsStr>>(
         program: &Path,
         args: impl IntoIterator<Item = S>,
         folder: TempDir,
         addresses: &[SocketAddr],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let mut command = Command::new("sh");
         command.args(["-c", WATCHER, "sh"]).arg(folder.path()).arg(program).args(args).current_dir(folder.path());
+        // Caddy and others keep files in their user's folder.
+        command.env("HOME", folder.path()).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let daemon = Self { watcher: command.spawn()?, folder };
         for address in addresses {
@@ -63,22 +65,26 @@ impl Daemon {
         Ok(daemon)
     }
 
-    fn wait_for(&self, address: SocketAddr, program: &Path) -> Result<(), Failure> {
+    fn wait_for(&self, address: SocketAddr, program: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
         let started = Instant::now();
         while TcpStream::connect(address).is_err() {
             // The shell takes a moment to start it.
             let ended = started.elapsed() > SHELL_TIMEOUT && self.processes().is_empty();
             if ended || started.elapsed() > START_TIMEOUT {
-                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-                return Err(format!("{} does not listen at {address}: {log}", program.display()).into());
+                return Err(format!("{} does not listen at {address}: {}", program.display(), self.log()).into());
             }
             thread::sleep(Duration::from_millis(10));
         }
         Ok(())
     }
 
+    /// What it has written.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
     /// The ids of its processes.
-    pub(super) fn processes(&self) -> Vec<u32> {
+    pub(crate) fn processes(&self) -> Vec<u32> {
         descendants(self.watcher.id())
     }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::bench::Failure;
-use crate::bench::bare::{Listener, whole};
-use crate::bench::nginx::Nginx;
-use crate::bench::tools::Tools;
+use super::Failure;
+use super::bare::{Listener, whole};
+use super::nginx::Nginx;
+use super::tools::Tools;
 
 /// A running upstream.
 #[derive(Debug)]
