@@ -18,6 +18,8 @@ use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
 
 const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 /// `CheckRequest`, with the messages in it.
 #[derive(Clone, PartialEq, Message)]
 struct Check {
@@ -103,7 +105,7 @@ impl Channel {
     }
 
     /// Asks about a request: nothing for a yes, else the status and the body of the refusal.
-    fn check(&mut self, key: &str, path: &str, headers: &[(&str, &str)]) -> Option<(i32, String)> {
+    fn check(&mut self, key: &str, path: &str, headers: Headers<'_>) -> Option<(i32, String)> {
         let (status, message) = self.call(CHECK, framed(&question(key, path, headers))).unwrap();
         assert_eq!(status, "0");
         let checked = Checked::decode(message.slice(5..)).unwrap();
@@ -113,7 +115,7 @@ impl Channel {
     }
 }
 
-fn question(key: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
+fn question(key: &str, path: &str, headers: Headers<'_>) -> Vec<u8> {
     let key = format!("Bearer {key}");
     let own = [("authorization", key.as_str()), (":path", path)];
     let headers = headers.iter().chain(&own).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -138,7 +140,7 @@ fn a_request_is_charged_once_for_each_id_of_envoy() {
     }
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL), "retries are not charged");
     // headers, path, status, code
-    let table: [(&[(&str, &str)], &str, i32, &str); 6] = [
+    let table: [(Headers<'_>, &str, i32, &str); 6] = [
         (&[("x-request-id", "r1")], "/api/echo/word", 409, "idempotency_key_used"),
         (&[("x-original-uri", "/api/free")], "/api/echo/word", 400, "validation_failed"),
         (&[("x-http-method-override", "DELETE")], "/api/echo/word", 400, "validation_failed"),
