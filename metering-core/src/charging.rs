@@ -14,6 +14,7 @@ pub(crate) mod meter;
 pub(crate) mod posting;
 pub(crate) mod rate;
 pub(crate) mod request_id;
+pub(crate) mod rule;
 pub(crate) mod tally;
 pub(crate) mod volume;
 

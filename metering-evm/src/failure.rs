@@ -80,8 +80,8 @@ impl Failure {
         matches!(self, Self::NoStatus) || self.is_too_large()
     }
 
-    /// Whether the source works, and only cannot give what was asked for: the subject is unreadable, or it has not
-    /// reached the block yet.
+    /// Whether the source works, but cannot answer this request: the subject is unreadable, or it has not reached the
+    /// block yet.
     pub(crate) fn is_of_a_working_source(&self) -> bool {
         self.is_about_the_subject() || matches!(self, Self::Behind(_) | Self::NotYet(_))
     }

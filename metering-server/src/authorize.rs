@@ -120,7 +120,7 @@ impl Authorizer {
         };
         let reply = match ext_authz::asked(&message) {
             Ok(mut asked) => {
-                // What was said about the connection is about Envoy's; whose request it is, its headers say.
+                // This is Envoy's connection. The headers of the request say who the client is.
                 let client = ClientAddress::find(peer.peer(), &asked.headers, &self.proxies);
                 asked.extensions = head.extensions.clone();
                 asked.extensions.insert(client);

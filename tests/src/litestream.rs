@@ -12,7 +12,7 @@ use crate::venv;
 /// Set by `./test.sh` on a machine without Python.
 const SKIP: &str = "METERING_TESTS_SKIP_LITESTREAM";
 
-/// How long it may take to begin, to copy what is left, and to end.
+/// How long it may take to start, to copy the rest, and to stop.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether tests with Litestream are disabled.
@@ -130,7 +130,7 @@ impl Replication<'_> {
         let _ = self.child.wait();
     }
 
-    /// Has it end, which copies what is left.
+    /// Stops it. It copies the rest first.
     ///
     /// # Panics
     /// If it fails, or takes too long.

@@ -14,12 +14,13 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{self, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement, Taking};
+use crate::charging::charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 use crate::charging::delivery::{Attempt, Delivery};
 use crate::charging::hold::{Held, HoldId};
 use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::rate::RateStatus;
 use crate::charging::request_id::RequestId;
+use crate::charging::rule::{self, Taking};
 use crate::charging::volume::CountedRoute;
 use crate::clock::{Day, Timestamp};
 use crate::events::event::NewEvent;
@@ -202,7 +203,7 @@ where
     /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
     fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
         let mut state = self.accounts[&account].state;
-        let mut rate = charge::apply(&mut state, taking, self.now)?;
+        let mut rate = rule::apply(&mut state, taking, self.now)?;
         self.count_for_keys(account, key, taking).map_err(|limit| Refusal::of_limit(limit, rate))?;
         rate = self.key(account, key).state.rate_status(self.now).unwrap_or(rate);
         let touched = self.accounts.get_mut(&account).expect("the account was just read");
@@ -223,7 +224,7 @@ where
         if !is_owed {
             return Some(touched.state.totals.balance);
         }
-        if !charge::apply_refund(&mut touched.state, refund.amount) {
+        if !rule::apply_refund(&mut touched.state, refund.amount) {
             return None;
         }
         touched.changed = true;

@@ -11,7 +11,7 @@ use crate::lost_commits::NOON;
 use crate::upgrade::run_in;
 use crate::volumes::{by_volume, tiers};
 
-/// In the order of their bytes, which is no language's order.
+/// Sorted by bytes; every collation of a language sorts them in another order.
 const ROUTES: [(&str, &str); 6] =
     [("/B", "GET"), ("/a", "GET"), ("/a", "POST"), ("/a b", "GET"), ("/a/b", "GET"), ("/é", "GET")];
 

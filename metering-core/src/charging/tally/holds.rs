@@ -4,9 +4,10 @@ use std::hash::Hash;
 
 use super::repeats::{is_taken_over, of_hold};
 use super::{HoldChange, Tally, UsageKind};
-use crate::charging::charge::{Receipt, apply_settled};
+use crate::charging::charge::Receipt;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate, HoldUpdated, SettleReason, SettledHold};
 use crate::charging::posting::Remembered;
+use crate::charging::rule::apply_settled;
 use crate::charging::volume::CountedRoute;
 use crate::events::event::EventData;
 use crate::money::credits::Credits;

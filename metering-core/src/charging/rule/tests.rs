@@ -1,7 +1,11 @@
 //! The charge rule, case by case.
 
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
+use crate::access::account::RateLimits;
+use crate::charging::rate::Window;
+use crate::money::alert::BalanceAlert;
 
 fn state(balance: i64, per_minute: u32, per_day: u32) -> MeterState {
     let balance = Credits::from_atoms(balance);
@@ -272,5 +276,31 @@ proptest! {
             }
             prop_assert_eq!(settled.totals.held, Credits::ZERO);
         }
+    }
+}
+
+#[test]
+fn a_free_allowance_needs_no_balance_and_counts_towards_the_limits() {
+    for balance in [-5, 0, 5] {
+        let before = state(balance, 2, 0);
+        let mut after = before;
+        let rate = apply(&mut after, Taking::Nothing, NOON).unwrap();
+        assert_eq!((after.totals, rate.minute.count), (before.totals, 1), "{balance}");
+        apply(&mut after, Taking::Nothing, NOON).unwrap();
+        let refusal = apply(&mut after, Taking::Nothing, NOON).unwrap_err();
+        assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
+    }
+    // price, hold, by volume, what it takes
+    let one = Credits::from_atoms(1);
+    let table = [
+        (Credits::ZERO, false, true, Taking::Nothing),
+        (Credits::ZERO, true, true, Taking::Nothing),
+        (Credits::ZERO, false, false, Taking::Charge(Credits::ZERO)),
+        (Credits::ZERO, true, false, Taking::Hold(Credits::ZERO)),
+        (one, false, true, Taking::Charge(one)),
+        (one, true, true, Taking::Hold(one)),
+    ];
+    for (price, is_hold, is_by_volume, taking) in table {
+        assert_eq!(Taking::of(price, is_hold, is_by_volume), taking, "{price} {is_hold} {is_by_volume}");
     }
 }
