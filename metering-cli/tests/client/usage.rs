@@ -150,14 +150,16 @@ fn tiers_show_the_requests_of_the_month_and_the_next_price() {
     let text = home.metering(&["usage", "--tiers"]).success();
     assert_eq!(
         text,
-        "Month      2026-11\nResets at  2026-12-01T00:00:00.000Z\n\n\
-         ROUTE           METHOD  CALLS  FREE CALLS LEFT    NEXT PRICE\n\
-         /v1/quote       GET      1200                0  0.0010000001\n\
-         /v1/\u{fffd}news        POST        0               50             0\n"
+        "month      2026-11\nresets at  2026-12-01T00:00:00.000Z\n\n\
+         ROUTE      METHOD  CALLS  FREE CALLS LEFT    NEXT PRICE\n\
+         /v1/quote  GET      1200                0  0.0010000001\n\
+         /v1/\u{fffd}news  POST        0               50             0\n"
     );
     let json = home.metering(&["usage", "--tiers", "--json"]).success();
     assert!(json.contains(r#""next_price":0.0010000001"#), "{json}");
+    let service = StandIn::start();
     service.on("/credits/usage/volumes", Reply::ok(r#"{"month":"2026-11","resets_at":"x","routes":[]}"#));
+    let (home, _) = Home::of(&service);
     let text = home.metering(&["usage", "--tiers"]).success();
     assert!(text.ends_with("No route of this service has volume tiers.\n"), "{text}");
 }
