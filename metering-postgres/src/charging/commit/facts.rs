@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{join, join5};
 use metering_core::access::{KeyHash, KeyNumber};
-use metering_core::charging::{Hold, HoldId, KeyMeter, Posting, Remembered, Tally};
+use metering_core::charging::{CountedRoute, Hold, HoldId, KeyMeter, Posting, Remembered, Tally};
 use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
@@ -217,6 +217,15 @@ impl Facts<'_> {
             tally.load_hold(stored.account, stored.line, stored.hold.clone());
         }
         tally.hold(id).filter(|(of, _)| *of == account).map(|(_, hold)| hold.key)
+    }
+
+    /// Loads the count of a route, unless the batch has it already.
+    pub(super) fn load_volume(&self, account: i64, counted: Option<CountedRoute>, tally: &mut Tally<i64, i64>) {
+        if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
+            let of_route = (account, route);
+            let stored = self.volumes.get(&of_route).copied().unwrap_or_default();
+            tally.load_volume(account, of_route.1, stored);
+        }
     }
 
     /// The usage lines of the holds by number.

@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join;
-use metering_core::charging::{Changes, CountedRoute, HoldAction, Posting, Tally, Volume};
+use metering_core::charging::{Changes, CountedRoute, HoldAction, Posting, Volume};
 use tokio_postgres::Row;
 
 use super::Item;
-use super::facts::Facts;
 use crate::charging::holds::ASKED_HOLD;
 use crate::charging::volumes::{VOLUME_COLUMNS, VOLUMES, VolumeRows, volume};
 use crate::connection::session::{Client, GenericClient, Prepared};
@@ -107,17 +106,6 @@ impl Item<'_> {
             Posting::Charge(charge) => charge.counted_route(),
             Posting::Refund(refund) => refund.counted_route(),
             Posting::Settle(_) | Posting::Hold(_) => None,
-        }
-    }
-}
-
-impl Facts<'_> {
-    /// Loads the count of a route, unless the batch has it already.
-    pub(super) fn load_volume(&self, account: i64, counted: Option<CountedRoute>, tally: &mut Tally<i64, i64>) {
-        if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
-            let of_route = (account, route);
-            let stored = self.volumes.get(&of_route).copied().unwrap_or_default();
-            tally.load_volume(account, of_route.1, stored);
         }
     }
 }
