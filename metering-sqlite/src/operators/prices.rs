@@ -8,7 +8,7 @@ use metering_core::operators::Actor;
 use metering_core::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceNumber, PriceRecorded, PriceVersion};
 use rusqlite::{Connection, Row, params};
 
-use crate::error::{Result, store_error};
+use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, first, parse, timestamp};
 
 /// The columns that [`version`] reads.
@@ -65,6 +65,24 @@ pub(crate) fn catalogue(connection: &Connection, number: PriceNumber) -> Result<
     let sql = "SELECT catalogue FROM price_version WHERE number = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     first(&mut statement, [number.0], |row| Ok(Ok(row.get::<_, String>(0)?.into())))
+}
+
+/// Checks that each catalogue is the text that was recorded. Pages that only hold the rest of a long text have nothing
+/// else by which their damage would be noticed.
+pub(crate) fn verify(connection: &Connection) -> Result<()> {
+    let sql = "SELECT number, hash, catalogue FROM price_version";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement.query([]).map_err(store_error)?;
+    while let Some(row) = rows.next().map_err(store_error)? {
+        let read = || Ok((row.get::<_, u32>(0)?, row.get::<_, [u8; 32]>(1)?, row.get::<_, String>(2)?));
+        let (number, hash, catalogue) = read().map_err(store_error)?;
+        if *CatalogueHash::of(&catalogue).as_bytes() != hash {
+            return Err(corrupt(format_args!(
+                "the catalogue of price version {number} is not the one that was recorded"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Cancels a version that has not taken effect.

@@ -1,5 +1,5 @@
 //! Verifies that the file is sound, that every balance equals the sum of ledger, usage and open holds, that budgets counted what was
-//! used, and that every payment counted once.
+//! used, that every payment counted once, and that catalogues are those that were recorded.
 
 mod keys;
 mod payments;
@@ -11,6 +11,7 @@ use crate::connection::integrity::{self, Depth};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::sum::{SUM, wide_sum};
+use crate::operators::prices;
 use crate::rows::{all, parse, totals};
 use crate::usage::activity::{self, ledger_kind};
 use metering_core::backend::Books;
@@ -51,6 +52,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         )));
     }
     payments::verify(connection)?;
+    prices::verify(connection)?;
     activity::verify(connection)?;
     let (books, mut budgets) = (books(connection)?, keys::discrepancies(connection)?);
     let unfolded = connection.unfolded()?;

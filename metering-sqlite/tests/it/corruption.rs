@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use metering_core::charging::{HoldAction, HoldTerms, Posting};
-use metering_core::store::KeyDelivery;
+use metering_core::prices::NewPriceVersion;
+use metering_core::store::{KeyDelivery, PriceStore};
 use metering_core::{Charge, Credits, PaymentStore, Store, StoreError, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
@@ -24,6 +25,10 @@ async fn filled(file: &Path) {
     store.claim_quote(claim(&quote(2), tx(2), KeyDelivery::Now).0).await.unwrap();
     store.open_challenge(challenge(&id, wallet(2), "asked")).await.unwrap();
     store.set_scan_mark(8453, 17).await.unwrap();
+    // A text of several pages, as catalogues have.
+    let catalogue = format!("{{\"x-filler\": \"{}\"}}", "catalogue ".repeat(1_200)).into();
+    let prices = NewPriceVersion { catalogue, since: NOON, recorded_at: NOON, applied_by: None };
+    store.record_prices(prices).await.unwrap();
     for _ in 0..200 {
         charge(&store, key).await.unwrap();
     }
