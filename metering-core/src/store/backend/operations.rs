@@ -10,6 +10,7 @@ use crate::chains::address::Address;
 use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::clock::Day;
+use crate::money::credits::Credits;
 use crate::money::ledger::LedgerKind;
 use crate::operators::report::{AccountTotal, DaySales, OperationsReport, PlanSales};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
@@ -137,7 +138,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
     /// [`OperationsSums::top_accounts`] to its account.
     ///
     /// # Errors
-    /// When a sum is more than [`Credits`](crate::Credits) can hold, or a line or name is missing.
+    /// When a sum is more than [`Credits`] can hold, or a line or name is missing.
     pub fn report(
         self,
         names: &HashMap<A, (AccountId, AgentName)>,
@@ -151,7 +152,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
             Ok(AccountTotal { account: id, agent_name, usage_events: sum.calls, used: credits(sum.atoms)? })
         };
         let top_accounts = top_accounts.into_iter().map(of_account).collect::<Result<_, StoreError>>()?;
-        let mut top_routes = by_endpoint(self.lines, lines)?;
+        let mut top_routes = by_endpoint(self.lines, lines, credits)?;
         top_routes.truncate(OperationsReport::TOP);
         Ok(OperationsReport {
             accounts: self.accounts,
@@ -183,7 +184,7 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
     for PaymentRecord { payment, plan_id, sold, .. } in payments {
         let (chain_id, token) = (payment.tx.chain_id, payment.token);
         let (sales, atoms) = sums.entry((chain_id, plan_id.clone(), token)).or_insert_with(|| {
-            let (payments, amount, credits) = (0, TokenUnits::ZERO, crate::Credits::ZERO);
+            let (payments, amount, credits) = (0, TokenUnits::ZERO, Credits::ZERO);
             (PlanSales { chain_id, plan_id, token, unit: None, payments, amount, credits }, 0)
         });
         sales.payments += 1;
@@ -200,7 +201,31 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
 }
 
 /// A sum of many accounts may be more than one balance can hold.
-fn credits(atoms: i128) -> Result<crate::Credits, StoreError> {
+fn credits(atoms: i128) -> Result<Credits, StoreError> {
     let too_large = |_| StoreError::OutOfRange("a sum is too large; ask for fewer days".to_owned());
-    i64::try_from(atoms).map(crate::Credits::from_atoms).map_err(too_large)
+    i64::try_from(atoms).map(Credits::from_atoms).map_err(too_large)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::ClientSource;
+
+    /// Two accounts can use more of a route than one balance can hold, and no data is corrupt then.
+    #[test]
+    fn sum_over_accounts_that_is_too_large_asks_for_fewer_days() {
+        let day: Day = "2026-11-25".parse().unwrap();
+        let route = |line: u8| {
+            let route_template = format!("/{line}").into();
+            (line, UsageLine { route_template, http_method: "GET".into(), source: ClientSource::Direct })
+        };
+        let name = |account: u8| (account, (format!("org_x{account:019}").parse().unwrap(), "agent".parse().unwrap()));
+        let mut sums = OperationsSums::new(DayRange { first: day, last: day });
+        for (account, line) in [(1, 1), (2, 1), (3, 2), (4, 2)] {
+            sums.add_usage(day, account, line, 1, Credits::MAX.atoms().into());
+        }
+        let report = sums.report(&[1, 2, 3, 4].map(name).into(), &[1, 2].map(route).into());
+        let error = report.unwrap_err();
+        assert!(matches!(&error, StoreError::OutOfRange(_)), "{error:?}");
+    }
 }

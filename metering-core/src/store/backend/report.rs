@@ -66,7 +66,7 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
         let day =
             |(day, sum): (Day, Sum)| Ok(DayUsage { day, usage_events: sum.calls, credits_used: credits(sum.atoms)? });
         let by_day = self.days.into_iter().rev().map(day).collect::<Result<_, StoreError>>()?;
-        let by_endpoint = by_endpoint(self.lines, lines)?;
+        let by_endpoint = by_endpoint(self.lines, lines, credits)?;
         let of_key = |(key, sum): (KeyNumber, Sum)| {
             Ok(KeyTotal { key, call_count: sum.calls, credits_used: credits(sum.atoms)? })
         };
@@ -76,10 +76,11 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
     }
 }
 
-/// The sums by route and method, most credits first.
+/// The sums by route and method, most credits first. `credits` converts a sum, and says why when it is too large.
 pub(super) fn by_endpoint<L: Eq + Hash>(
     sums: HashMap<L, Sum>,
     lines: &HashMap<L, UsageLine>,
+    credits: impl Fn(i128) -> Result<Credits, StoreError>,
 ) -> Result<Vec<EndpointUsage>, StoreError> {
     // Lines also differ by source; a report sums over sources.
     let mut endpoints: HashMap<_, Sum> = HashMap::new();
