@@ -1,15 +1,12 @@
 //! Admission to metered routes: finds the route, sets the price and charges the request.
 
+mod found;
 mod max_cost;
 mod no_match;
 mod proxied;
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
-
-use tracing::{Instrument, info_span};
 
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
@@ -17,16 +14,12 @@ use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
-use crate::charging::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
-use crate::charging::max_cost::{MaxCost, MaxCostError};
-use crate::charging::request_id::RequestId;
-use crate::charging::volume::VolumeTerms;
+use crate::charging::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, KeyBudget, PaymentRequired};
-use crate::money::credits::Credits;
 use crate::service::{Links, Paid, Presented, Service};
-use crate::trace;
 use crate::usage::ClientSource;
 
+pub use found::Found;
 use no_match::NoMatch;
 pub use proxied::Proxied;
 
@@ -95,188 +88,6 @@ pub enum AdmissionKind {
     Held(HoldGuard),
     /// The route is not metered.
     Free,
-}
-
-/// A request whose path was parsed and matched against the catalogue, without reading the store. To charge it, call
-/// [`Found::admit`].
-pub struct Found<'s, 'r> {
-    service: &'s Service,
-    request: RequestHead<'r>,
-    max_cost: Option<Result<MaxCost, MaxCostError>>,
-    sign_in: Option<&'r str>,
-    proxied: Option<Proxied>,
-    matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
-}
-
-impl fmt::Debug for Found<'_, '_> {
-    /// Leaves out the sign-in, which can be used once.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found").field("request", &self.request).field("matched", &self.matched).finish_non_exhaustive()
-    }
-}
-
-impl<'s> Found<'s, '_> {
-    /// The route that the request matches. Its parameters have not been checked.
-    #[must_use]
-    pub fn route(&self) -> Option<&'s Route> {
-        self.matched.as_ref().ok().map(|(route, _)| *route)
-    }
-
-    /// The same request with a payment, which is not read before it is known that the path is metered here.
-    #[must_use]
-    pub fn paid_with<'p>(self, payment: Option<&'p Presented>) -> Found<'s, 'p>
-    where
-        Self: 'p,
-    {
-        let mut found: Found<'s, 'p> = self;
-        found.request.payment = payment;
-        found
-    }
-
-    /// The same request with the sign-in of a wallet ([`Service::sign_in`]). It counts if the request has neither a key
-    /// nor a payment.
-    #[must_use]
-    pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> Found<'s, 'p>
-    where
-        Self: 'p,
-    {
-        let mut found: Found<'s, 'p> = self;
-        found.sign_in = sign_in;
-        found
-    }
-
-    /// The same request, which a proxy asks about and forwards itself.
-    #[must_use]
-    pub fn proxied(self, proxied: Proxied) -> Self {
-        Self { proxied: Some(proxied), ..self }
-    }
-
-    /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
-    /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
-    #[must_use]
-    pub fn is_uncovered(&self) -> bool {
-        matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue.covers(path))
-    }
-
-    /// Charges the request if its route is metered, or holds what it may cost if its route is priced by usage.
-    ///
-    /// # Errors
-    /// Same as [`Service::admit`].
-    pub async fn admit(self) -> Result<Admission<'s>, Error> {
-        let Self { service, request, max_cost, sign_in, proxied, matched } = self;
-        let (route, path) = match matched {
-            Ok(matched) => matched,
-            Err(none) => {
-                let error = none.into_error(service);
-                return Err(service.after_authentication(request.caller(), error).await);
-            }
-        };
-        let priced = info_span!(target: trace::TARGET, "price").in_scope(|| {
-            let priced = route.read(&path, request.query).map_err(Error::from);
-            match proxied {
-                Some(_) => priced.and_then(|priced| proxied::check_spelling(&request, &path).map(|()| priced)),
-                None => priced,
-            }
-        });
-        let (price, query) = match priced {
-            Ok(priced) => priced,
-            Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
-            Err(error) => return Err(error),
-        };
-        let target = match query {
-            Some(query) => format!("{}?{query}", path.as_str()),
-            None => path.as_str().to_owned(),
-        };
-        if !route.metered {
-            return Ok(Admission { route, target, kind: AdmissionKind::Free, paid: None });
-        }
-        let line = route.usage_line(request.source);
-        let fingerprint = || {
-            let fingerprint = Fingerprint::of(request.method, &target, &line);
-            let body = request.body.filter(|_| route.usage_price().is_some());
-            body.map_or(fingerprint, |body| fingerprint.with_body(body.bytes))
-        };
-        let own_id = match request.idempotency_key.transpose() {
-            Ok(key) => key.map(RequestId::of_idempotency_key),
-            Err(error) => {
-                let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
-                return Err(service.after_authentication(request.caller(), Error::InvalidParameter(fields)).await);
-            }
-        };
-        let (price, hold) = match route.usage_price() {
-            Some(by_usage) => {
-                let readable = request.body.filter(|body| !body.is_encoded);
-                let most = by_usage.hold(readable.map(|body| body.bytes));
-                (most, Some(service.hold_terms(by_usage.without_report(most))))
-            }
-            None => (price, None),
-        };
-        let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
-        let by_volume = route.volume_tiers().map(|tiers| {
-            let max_cost = max_cost.and_then(Result::ok);
-            VolumeTerms { tiers: Arc::clone(tiers), max_cost }
-        });
-        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the dearest.
-        let is_compared_later = by_volume.is_some() && request.key.is_some() && request.payment.is_none();
-        let known_price = if is_compared_later { Credits::ZERO } else { price };
-        let is_maximum = hold.is_some() || by_volume.is_some();
-        service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;
-        let paid = match request.payment {
-            Some(presented) => {
-                let paying = presented.paying(request.caller(), fingerprint(), price);
-                let paid = service.pay(paying).instrument(info_span!(target: trace::TARGET, "pay")).await?;
-                presented.credited(&paid);
-                Some(paid)
-            }
-            None => None,
-        };
-        let key = match (&paid, request.key) {
-            (Some(paid), _) => paid.key,
-            (None, Some(key)) => key.hash(),
-            (None, None) if !service.accepts_keyless_payments() => return Err(Error::Unauthorized),
-            (None, None) => match sign_in {
-                Some(sign_in) => service.key_of_wallet(sign_in, price).await?,
-                None => return Err(Error::PaymentRequired { price }),
-            },
-        };
-        let request_id = paid.as_ref().and_then(|paid| paid.request_id.clone()).or(own_id);
-        let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
-        let is_of_proxy = of_proxy.is_some();
-        let request_id = request_id.or(of_proxy);
-        // A proxy that asks again has had no response; it need not wait.
-        let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
-        let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
-        let request_path = kept_path(path.as_str());
-        let (address, in_flight) = (request.address, Some(service.in_flight.clone()));
-        let price_version = service.price_version();
-        let charge = Charge {
-            key,
-            price,
-            by_volume,
-            line,
-            request_path,
-            request_id,
-            delivery,
-            address,
-            in_flight,
-            hold,
-            price_version,
-        };
-        let mut receipt = service.charge(charge).await?;
-        if is_of_proxy {
-            // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
-            receipt.delivery = None;
-        }
-        let kind = if proxied.is_some() {
-            AdmissionKind::Charged(receipt)
-        } else {
-            match service.meter.guard(receipt) {
-                Ok(guard) => AdmissionKind::Held(guard),
-                Err(receipt) => AdmissionKind::Charged(receipt),
-            }
-        };
-        Ok(Admission { route, target, kind, paid })
-    }
 }
 
 impl Service {
