@@ -4,6 +4,8 @@ mod authorize;
 mod brand;
 mod certificate_files;
 mod difference;
+mod gateway;
+mod http;
 mod limits;
 mod list;
 mod load;
@@ -38,6 +40,8 @@ use crate::{DEFAULT_DATA, FILE_IN_DATA};
 pub use authorize::AuthorizeConfig;
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
 pub use certificate_files::CertificateFiles;
+pub use gateway::GatewayConfig;
+pub use http::HttpConfig;
 pub use limits::LimitsConfig;
 pub use list::List;
 pub use load::needs_gateway;
@@ -153,63 +157,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// Timeouts and limits of HTTP connections.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HttpConfig {
-    /// How long a connection may take to send a request's head, and how long it may be idle between requests.
-    pub header_timeout: Span,
-    /// How long a request's body may take to arrive.
-    pub body_timeout: Span,
-    /// How long a client may read nothing of a response before its connection is closed.
-    pub write_timeout: Span,
-    /// The largest body, in bytes.
-    pub max_body_bytes: usize,
-    /// The largest head, in bytes; at least 8192.
-    pub max_header_bytes: usize,
-    /// Concurrent connections. At the limit, an idle connection is closed for a new one; while all are busy, the new
-    /// one waits.
-    pub max_connections: NonZeroUsize,
-    /// Concurrent connections per client address (per /64 for IPv6), trusted proxies excepted. At the limit, an idle
-    /// connection is closed for a new one; while all are busy, the new one is refused.
-    pub max_connections_per_address: NonZeroUsize,
-    /// The proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: TrustedProxies,
-    /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
-    pub allowed_origins: List<WebOrigin>,
-    /// How long a shutdown waits for requests to finish.
-    pub shutdown_grace: Span,
-}
-
-/// How requests are forwarded.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GatewayConfig {
-    /// How long connecting to the upstream may take.
-    pub connect_timeout: Span,
-    /// How long the upstream may take to start its response, and between two parts of it.
-    pub upstream_timeout: Span,
-    /// How many idle connections to the upstream are kept open.
-    pub max_idle_connections: NonZeroUsize,
-    /// Concurrent streams per key on this node.
-    pub max_streams_per_key: NonZeroUsize,
-    /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
-    /// the latest.
-    pub stream_check: Span,
-    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s
-    /// to 1h. A node that runs renews it.
-    pub hold_lease: Span,
-    /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
-    pub report_after_disconnect: Span,
-    /// How much of it is read, in bytes.
-    pub report_after_disconnect_bytes: u64,
-    /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
-    /// none.
-    pub content_security_policy: String,
-    /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
-    pub nosniff: bool,
-}
-
 /// How charges are committed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -299,40 +246,6 @@ impl Default for Config {
 impl Default for LogConfig {
     fn default() -> Self {
         Self { filter: "info".to_owned(), format: LogFormat::Text }
-    }
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self {
-            header_timeout: Span::seconds(15),
-            body_timeout: Span::seconds(15),
-            write_timeout: Span::seconds(30),
-            max_body_bytes: 64 * 1024,
-            max_header_bytes: 32 * 1024,
-            max_connections: NonZeroUsize::new(10_000).expect("not zero"),
-            max_connections_per_address: NonZeroUsize::new(1_000).expect("not zero"),
-            trusted_proxies: TrustedProxies::default(),
-            allowed_origins: List::default(),
-            shutdown_grace: Span::seconds(20),
-        }
-    }
-}
-
-impl Default for GatewayConfig {
-    fn default() -> Self {
-        Self {
-            connect_timeout: Span::seconds(5),
-            upstream_timeout: Span::seconds(30),
-            max_idle_connections: NonZeroUsize::new(512).expect("not zero"),
-            max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
-            stream_check: Span::seconds(1),
-            hold_lease: Span::seconds(60),
-            report_after_disconnect: Span::seconds(60),
-            report_after_disconnect_bytes: 8 << 20,
-            content_security_policy: "sandbox".to_owned(),
-            nosniff: true,
-        }
     }
 }
 

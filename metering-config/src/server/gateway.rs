@@ -1,0 +1,53 @@
+//! Forwarding: the section `[gateway]`.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use super::Span;
+
+/// How requests are forwarded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// How long connecting to the upstream may take.
+    pub connect_timeout: Span,
+    /// How long the upstream may take to start its response, and between two parts of it.
+    pub upstream_timeout: Span,
+    /// How many idle connections to the upstream are kept open.
+    pub max_idle_connections: NonZeroUsize,
+    /// Concurrent streams per key on this node.
+    pub max_streams_per_key: NonZeroUsize,
+    /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
+    /// the latest.
+    pub stream_check: Span,
+    /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s
+    /// to 1h. A node that runs renews it.
+    pub hold_lease: Span,
+    /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
+    pub report_after_disconnect: Span,
+    /// How much of it is read, in bytes.
+    pub report_after_disconnect_bytes: u64,
+    /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
+    /// none.
+    pub content_security_policy: String,
+    /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
+    pub nosniff: bool,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Span::seconds(5),
+            upstream_timeout: Span::seconds(30),
+            max_idle_connections: NonZeroUsize::new(512).expect("not zero"),
+            max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
+            stream_check: Span::seconds(1),
+            hold_lease: Span::seconds(60),
+            report_after_disconnect: Span::seconds(60),
+            report_after_disconnect_bytes: 8 << 20,
+            content_security_policy: "sandbox".to_owned(),
+            nosniff: true,
+        }
+    }
+}
