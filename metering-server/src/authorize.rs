@@ -31,7 +31,7 @@ use crate::http::{ClientAddress, Problem, Reply, Response, into_response, read_c
 use crate::operations::spans;
 
 pub(crate) use document::describe;
-use original::original;
+use original::{Asking, original};
 
 /// Where proxies ask.
 const PATH: &str = "/authorize";
@@ -99,7 +99,7 @@ impl Authorizer {
         if head.uri.path() == ext_authz::CHECK {
             return self.respond_to_check(&head, body).await;
         }
-        into_response(self.decide(head).await)
+        into_response(self.decide(head, Asking::Http).await)
     }
 
     /// Answers Envoy over gRPC.
@@ -125,7 +125,7 @@ impl Authorizer {
                 asked.extensions = head.extensions.clone();
                 asked.extensions.insert(client);
                 asked.extensions.insert(metering_core::access::ClientAddress(client.ip()));
-                self.decide(asked).await
+                self.decide(asked, Asking::Grpc).await
             }
             Err(error) => Problem::from(error).into_reply(),
         };
@@ -135,9 +135,9 @@ impl Authorizer {
     }
 
     /// Charges the request that a proxy asks about, or refuses it.
-    async fn decide(&self, head: Parts) -> Reply {
+    async fn decide(&self, head: Parts, asking: Asking) -> Reply {
         let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
-        let mut response = match self.asked(head) {
+        let mut response = match self.asked(head, asking) {
             Ok(request) => match self.metered.clone().oneshot(request).await {
                 Ok(response) => response.map(Bytes::from),
                 Err(never) => match never {},
@@ -154,12 +154,12 @@ impl Authorizer {
     }
 
     /// The request that the proxy asks about.
-    fn asked(&self, head: Parts) -> Result<Request<()>, Problem> {
+    fn asked(&self, head: Parts, asking: Asking) -> Result<Request<()>, Problem> {
         if !head.extensions.get::<ClientAddress>().is_some_and(ClientAddress::is_from_proxy) {
             let message = "Only a proxy may ask. Add its address to http.trusted_proxies.";
             return Err(Problem::new(ErrorCode::Forbidden, message));
         }
-        let (method, target) = original(&head)?;
+        let (method, target) = original(&head, asking)?;
         let proxied = Proxied { request_id: self.request_id(&head)?, hold: self.hold };
         let mut request = Request::new(());
         *request.method_mut() = method;

@@ -18,7 +18,7 @@ impl Loaded {
         let differs = |key: &&String| {
             let (before, after) = (before.get(*key), after.get(*key));
             let masked = after.is_some_and(|value| value.to_string().contains(MASK));
-            before != after || (masked && self.digests.get(*key) != new.digests.get(*key))
+            before != after || ((masked || names_file(key)) && self.digests.get(*key) != new.digests.get(*key))
         };
         let mut keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
         // These keys appear and disappear together, and whether they exist matters more than their values.
@@ -42,4 +42,9 @@ impl Loaded {
         flatten("", Table::try_from(&self.config)?, &mut values);
         Ok(values)
     }
+}
+
+/// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same name.
+pub(super) fn names_file(key: &str) -> bool {
+    key.ends_with("_file")
 }

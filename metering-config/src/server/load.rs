@@ -12,9 +12,8 @@ use sha3::{Digest, Sha3_256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::server::secret_files;
 use crate::server::values::flatten;
-use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface};
+use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface, difference, secret_files};
 use crate::{ConfigError, Sources};
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
@@ -57,7 +56,8 @@ pub struct Loaded {
     pub config: Config,
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
-    /// Digests of the values that were set, by key: a secret has no other form in which two can be compared.
+    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in which
+    /// two can be compared.
     pub(super) digests: BTreeMap<String, [u8; 32]>,
 }
 
@@ -81,9 +81,16 @@ pub fn load(
     secret_files::take_in(&mut config).and_then(|()| check(&config)).map_err(|error| sources.named(error))?;
     let mut values = BTreeMap::new();
     flatten("", sources.read()?, &mut values);
-    let digest = |value: toml::Value| Sha3_256::digest(Zeroizing::new(value.to_string()).as_bytes()).into();
-    let digests = values.into_iter().map(|(key, value)| (key, digest(value))).collect();
+    let digests = values.iter().map(|(key, value)| (key.clone(), digest(key, value))).collect();
     Ok(Loaded { config, ignored: sources.ignored().to_vec(), digests })
+}
+
+/// The digest of a value, and of what is in its file if it names one. A file that cannot be read is an error elsewhere.
+fn digest(key: &str, value: &toml::Value) -> [u8; 32] {
+    let file = value.as_str().filter(|_| difference::names_file(key));
+    let held = file.and_then(|file| std::fs::read(file).ok()).map(Zeroizing::new);
+    let digest = Sha3_256::new().chain_update(Zeroizing::new(value.to_string()).as_bytes());
+    held.into_iter().fold(digest, |digest, held| digest.chain_update(&*held)).finalize().into()
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {

@@ -8,8 +8,8 @@ use metering_core::prices::{CatalogueHash, NewPriceVersion, PriceHistory, PriceN
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
-use crate::error::Result;
-use crate::rows::{all, bytes, execute, first, optional_parsed, optional_timestamp, timestamp, unsigned};
+use crate::error::{Result, corrupt};
+use crate::rows::{all, bytes, each, execute, first, optional_parsed, optional_timestamp, timestamp, unsigned};
 use crate::transactions::serialized::SerializedWrite;
 
 /// The columns that [`version`] reads.
@@ -54,6 +54,19 @@ pub(crate) async fn catalogue<C: GenericClient>(client: &C, number: PriceNumber)
     let sql = "SELECT catalogue FROM price_version WHERE number = $1";
     let row = first(client, sql, &[&i64::from(number.0)]).await?;
     Ok(row.map(|row| row.try_get::<_, String>(0)).transpose()?.map(Into::into))
+}
+
+/// Checks that each catalogue is the text that was recorded. Nodes read it only when they begin to serve it.
+pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<()> {
+    each(client, "SELECT number, hash, catalogue FROM price_version", &[], |row| {
+        let (number, hash): (u32, [u8; 32]) = (unsigned(row, 0)?, bytes(row, 1)?);
+        if *CatalogueHash::of(row.try_get(2)?).as_bytes() != hash {
+            let problem = format_args!("the catalogue of price version {number} is not the one that was recorded");
+            return Err(corrupt(problem));
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Cancels a version that has not taken effect.

@@ -1,5 +1,5 @@
 //! Verifies that every balance equals the sum of ledger, usage and open holds, that no budget counts less than was
-//! used, and that every payment counted once, also for its authorization.
+//! used, that every payment counted once, also for its authorization, and that catalogues are those that were recorded.
 
 mod budgets;
 
@@ -15,6 +15,7 @@ use metering_core::store::Verification;
 use crate::charging::tail::Tail;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
+use crate::operators::prices;
 use crate::rows::{Values, all, one, parse, tx};
 use crate::usage::activity::ledger_kind;
 
@@ -93,6 +94,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         )));
     }
     payments(client).await?;
+    prices::verify(client).await?;
     let (books, held) = (books(client).await?, held(client).await?);
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
     for row in all(client, RECORDED, &[]).await? {

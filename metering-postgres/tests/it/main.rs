@@ -19,6 +19,7 @@ mod lost_commits;
 mod opening;
 mod operators;
 mod pooler;
+mod prices;
 mod recent_activity;
 mod round_trips;
 mod unreachable;

@@ -42,6 +42,10 @@ pub(super) fn asked(message: &[u8]) -> Result<Parts, Error> {
     let http = check.attributes.and_then(|attributes| attributes.request).and_then(|request| request.http);
     let http = http.ok_or_else(|| Error::field("CheckRequest", "has no attributes.request.http"))?;
     let path = |problem: &str| Error::field("path", problem);
+    // Anything else would not be below our path, and then headers count, which the client may have sent.
+    if !http.path.starts_with('/') {
+        return Err(path("must begin with /"));
+    }
     // The parser drops a fragment.
     if http.path.contains('#') {
         return Err(path("must have no fragment"));
@@ -61,7 +65,9 @@ fn headers(http: &HttpRequest) -> Result<HeaderMap, Error> {
             return Ok(());
         }
         let parsed: HeaderName = name.parse().map_err(|error| Error::field(name, error))?;
-        headers.append(parsed, HeaderValue::from_bytes(value).map_err(|error| Error::field(name, error))?);
+        let value = HeaderValue::from_bytes(value).map_err(|error| Error::field(name, error))?;
+        // `append` panics when the map is full.
+        headers.try_append(parsed, value).map_err(|error| Error::field("headers", error))?;
         Ok(())
     };
     for (name, value) in &http.headers {
@@ -72,7 +78,7 @@ fn headers(http: &HttpRequest) -> Result<HeaderMap, Error> {
         add(&header.key, if is_raw { &header.raw_value } else { header.value.as_bytes() })?;
     }
     if let Ok(host) = HeaderValue::try_from(&http.host) {
-        headers.insert(HOST, host);
+        headers.try_insert(HOST, host).map_err(|error| Error::field("headers", error))?;
     }
     Ok(headers)
 }
@@ -163,6 +169,10 @@ mod tests {
             (Vec::new(), "CheckRequest"),
             (encoded(http("/a#b", &[])), "path"),
             (encoded(http("/a b", &[])), "path"),
+            // Without a path below `/authorize`, what the client says would be the target.
+            (encoded(http("", &[])), "path"),
+            (encoded(http("?b=c", &[])), "path"),
+            (encoded(http("*", &[])), "path"),
             (encoded(http("/a", &[("x y", "z")])), "x y"),
             (encoded(http("/a", &[("x", "a\nb")])), "x"),
             (encoded(HttpRequest { method: "G T".to_owned(), ..http("/a", &[]) }), "method"),
@@ -172,6 +182,17 @@ mod tests {
                 Err(Error::ValidationFailed(fields)) => assert!(fields.contains_key(named), "{named}: {fields:?}"),
                 other => panic!("{named}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn more_headers_than_a_map_can_hold_are_refused() {
+        let header = |number: u32| (format!("x-{number}"), String::new());
+        let headers = (0..40_000).map(header).collect();
+        let message = encoded(HttpRequest { headers, ..http("/a", &[]) });
+        match asked(&message) {
+            Err(Error::ValidationFailed(fields)) => assert!(fields.contains_key("headers"), "{fields:?}"),
+            other => panic!("{other:?}"),
         }
     }
 

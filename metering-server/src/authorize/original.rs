@@ -16,11 +16,20 @@ const METHODS: [HeaderName; 2] =
 const TARGETS: [HeaderName; 2] =
     [HeaderName::from_static("x-forwarded-uri"), HeaderName::from_static("x-original-uri")];
 
+/// How a proxy asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// By a request of its own. `/authorize/` is one without an original path, if headers have that.
+    Http,
+    /// By a message that always has method and path.
+    Grpc,
+}
+
 /// The method and the target of the original request.
 ///
 /// # Errors
 /// [`Error::ValidationFailed`] with the name of the header that is missing, or that contradicts another one.
-pub(super) fn original(head: &Parts) -> Result<(Method, Uri), Error> {
+pub(super) fn original(head: &Parts, asking: Asking) -> Result<(Method, Uri), Error> {
     for name in head.headers.keys() {
         if overrides_request(name.as_str()) && !METHODS.contains(name) && !TARGETS.contains(name) {
             return Err(Error::field(name.as_str(), "could make the service run another request; remove it"));
@@ -30,7 +39,7 @@ pub(super) fn original(head: &Parts) -> Result<(Method, Uri), Error> {
     let own = own.strip_prefix(PATH).unwrap_or_default();
     let (methods, targets) = (said(&head.headers, &METHODS)?, said(&head.headers, &TARGETS)?);
     // With headers, a path of its own is one that the proxy appended, unless it is empty.
-    let has_own = own.starts_with('/') && (own != "/" || targets.is_empty());
+    let has_own = own.starts_with('/') && (own != "/" || targets.is_empty() || asking == Asking::Grpc);
     if methods.is_empty() && !has_own {
         let problem = "is missing; have the proxy set it to the method of the original request";
         return Err(Error::field("X-Forwarded-Method", problem));
@@ -122,8 +131,27 @@ mod tests {
             ("/authorize/a?b=c", &[("x-forwarded-method", "POST"), ("x-original-uri", "/a?b=c")], "POST /a?b=c"),
         ];
         for (path, headers, expected) in table {
-            let (method, target) = original(&head(path, headers)).unwrap();
+            let (method, target) = original(&head(path, headers), Asking::Http).unwrap();
             assert_eq!(format!("{method} {target}"), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_message_always_has_the_path() {
+        let said = [("x-forwarded-method", "POST"), ("x-forwarded-uri", "/")];
+        for headers in [&[][..], &said] {
+            let (method, target) = original(&head("/authorize/", headers), Asking::Grpc).unwrap();
+            assert_eq!(format!("{method} {target}"), "POST /", "{headers:?}");
+        }
+        // What a client says of its request for `/`.
+        let table: [Headers<'_>; 3] = [
+            &[("x-forwarded-method", "POST"), ("x-forwarded-uri", "/cheap")],
+            &[("x-original-method", "POST"), ("x-original-uri", "/cheap")],
+            &[("x-forwarded-method", "GET")],
+        ];
+        for headers in table {
+            let refused = original(&head("/authorize/", headers), Asking::Grpc);
+            assert!(matches!(refused, Err(Error::ValidationFailed(_))), "{headers:?}: {refused:?}");
         }
     }
 
@@ -142,7 +170,7 @@ mod tests {
             ("/authorize", &[("x-forwarded-method", "G T"), uri], "X-Forwarded-Method"),
         ];
         for (path, headers, named) in table {
-            match original(&head(path, headers)) {
+            match original(&head(path, headers), Asking::Http) {
                 Err(Error::ValidationFailed(fields)) => assert!(fields.contains_key(named), "{path}: {fields:?}"),
                 other => panic!("{path} {headers:?}: {other:?}"),
             }

@@ -314,3 +314,18 @@ fn secrets_come_from_files_without_white_space_and_stay_masked() {
         assert!(error.contains(expected), "{toml}: {error}");
     }
 }
+
+#[test]
+fn a_new_secret_in_the_same_file_is_a_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    let holding = |secret: &str| {
+        std::fs::write(&path, secret).unwrap();
+        let variable = ("METERING_BILLING__INTERNAL_SECRET_FILE".into(), path.clone().into());
+        load(&Arguments::default(), [variable]).unwrap()
+    };
+    let before = holding("a long enough secret");
+    let differ = |after: &Loaded| before.keys_that_differ(after).unwrap().into_iter().collect::<Vec<_>>();
+    assert_eq!(differ(&holding("a long enough secret")), Vec::<String>::new());
+    assert_eq!(differ(&holding("another long secret")), ["billing.internal_secret_file"]);
+}
