@@ -393,7 +393,7 @@ make_debian_root() {
 # The test of the service boots a Debian with systemd, which conflicts with systemd-standalone-sysusers.
 systemd_root=$CARGO_TARGET_DIR/tools/systemd-root.tar
 make_systemd_root() {
-  mmdebstrap --quiet --format=tar --variant=minbase --include=ca-certificates,curl,init-system-helpers,systemd-sysv \
+  mmdebstrap --quiet --format=tar --variant=minbase --include=ca-certificates,curl,dbus,init-system-helpers,procps,systemd-sysv \
     bookworm "$systemd_root.partial" &&
     mv "$systemd_root.partial" "$systemd_root"
 }
