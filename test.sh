@@ -390,6 +390,14 @@ make_debian_root() {
     mv "$debian_root.partial" "$debian_root"
 }
 
+# The test of the service boots a Debian with systemd, which conflicts with systemd-standalone-sysusers.
+systemd_root=$CARGO_TARGET_DIR/tools/systemd-root.tar
+make_systemd_root() {
+  mmdebstrap --quiet --format=tar --variant=minbase --include=ca-certificates,curl,dbus,init-system-helpers,procps,systemd-sysv \
+    bookworm "$systemd_root.partial" &&
+    mv "$systemd_root.partial" "$systemd_root"
+}
+
 have_cargo_deb() {
   [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deb" ] || have cargo-deb
 }
@@ -408,6 +416,17 @@ else
     missing packages "cargo-deb (cargo install cargo-deb --locked)" "the tests of the packages"
   elif have $packages_need && [ ! -f "$debian_root" ]; then
     run debian-root make_debian_root
+  fi
+fi
+
+systemd_needs="systemd-nspawn mmdebstrap unshare nsenter setpriv"
+if [ "$(id -u)" != 0 ]; then
+  missing systemd "root's rights (mounts, control groups)" "the test of the service under systemd"
+else
+  debian systemd "$systemd_needs" "the test of the service under systemd" systemd-container mmdebstrap util-linux
+  # shellcheck disable=SC2086 # words
+  if have $systemd_needs && [ ! -f "$systemd_root" ]; then
+    run systemd-root make_systemd_root
   fi
 fi
 

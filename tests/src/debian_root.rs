@@ -23,9 +23,18 @@ impl DebianRoot {
     /// If it cannot be unpacked.
     #[must_use]
     pub fn new() -> Self {
+        Self::unpack(&Self::archive())
+    }
+
+    /// Like [`Self::new`], from another archive.
+    ///
+    /// # Panics
+    /// If it cannot be unpacked.
+    #[must_use]
+    pub fn unpack(archive: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let mut tar = Command::new("tar");
-        tar.arg("--numeric-owner").arg("-xpf").arg(Self::archive()).arg("-C").arg(folder.path());
+        tar.arg("--numeric-owner").arg("-xpf").arg(archive).arg("-C").arg(folder.path());
         assert!(tar.status().expect("tar can be run").success(), "the Debian root could not be unpacked");
         Self { path: folder.path().to_owned(), _folder: Some(folder) }
     }

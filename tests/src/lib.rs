@@ -1,6 +1,7 @@
 //! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
 
 pub mod bench;
+pub mod booted_system;
 pub mod chain;
 pub mod chaos;
 pub mod client;

@@ -1,7 +1,8 @@
-//! The Debian package and the container image, installed and run.
+//! The Debian package and the container image, installed and run, also by a real systemd.
 
 mod container;
 mod debian;
+mod systemd;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
