@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
+use crate::server::secret_files::names_file;
 use crate::server::values::flatten;
 use crate::server::{Loaded, MASK};
 
@@ -42,9 +43,4 @@ impl Loaded {
         flatten("", Table::try_from(&self.config)?, &mut values);
         Ok(values)
     }
-}
-
-/// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same name.
-pub(super) fn names_file(key: &str) -> bool {
-    key.ends_with("_file")
 }

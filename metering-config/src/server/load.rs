@@ -13,7 +13,7 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use crate::server::values::flatten;
-use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface, difference, secret_files};
+use crate::server::{BotCheckKind, Config, Secret, SignupConfig, Surface, secret_files};
 use crate::{ConfigError, Sources};
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
@@ -87,7 +87,7 @@ pub fn load(
 
 /// The digest of a value, and of what is in its file if it names one. A file that cannot be read is an error elsewhere.
 fn digest(key: &str, value: &toml::Value) -> [u8; 32] {
-    let file = value.as_str().filter(|_| difference::names_file(key));
+    let file = value.as_str().filter(|_| secret_files::names_file(key));
     let held = file.and_then(|file| std::fs::read(file).ok()).map(Zeroizing::new);
     let digest = Sha3_256::new().chain_update(Zeroizing::new(value.to_string()).as_bytes());
     held.into_iter().fold(digest, |digest, held| digest.chain_update(&*held)).finalize().into()

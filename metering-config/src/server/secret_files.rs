@@ -34,3 +34,8 @@ fn fill(key: &str, secret: &mut Option<Secret>, file: Option<&Path>) -> Result<(
     *secret = Some(Secret::from(read(&file_key, file)?));
     Ok(())
 }
+
+/// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same name.
+pub(super) fn names_file(key: &str) -> bool {
+    key.ends_with("_file")
+}
