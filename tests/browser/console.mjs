@@ -5,7 +5,7 @@ import { checkPage, shows, storedData } from "./browser.mjs";
 import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, call, tabTo } from "./steps.mjs";
 
-const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Audit log", "Operators"];
+const VIEWS = ["Overview", "Accounts", "Payments", "Plans", "Catalogue", "Price versions", "Audit log", "Operators"];
 const DAY_MS = 86_400_000;
 
 /** Puts a made-up month into the report, and two chains into the health. */

@@ -7,6 +7,7 @@ import { account } from "./account.mjs";
 import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
 import { consoleActions } from "./console-actions.mjs";
+import { consolePrices } from "./console-prices.mjs";
 import { operatorsConsole } from "./console.mjs";
 import { failures } from "./failures.mjs";
 import { held } from "./held.mjs";
@@ -16,6 +17,7 @@ import { mail } from "./mail.mjs";
 import { receipts } from "./receipts.mjs";
 import { reference } from "./reference.mjs";
 import { signing } from "./signing.mjs";
+import { volumes } from "./volumes.mjs";
 import { webhooks } from "./webhooks.mjs";
 
 /** In the page: for each accent, the painted red, green and blue of these custom properties. */
@@ -52,6 +54,7 @@ const scenes = {
   ...buying,
   ...signing,
   ...consoleActions,
+  ...consolePrices,
   ...operatorsConsole,
   ...failures,
   ...held,
@@ -60,6 +63,7 @@ const scenes = {
   ...mail,
   ...receipts,
   ...reference,
+  ...volumes,
   ...webhooks,
 
   /** A new user goes from the front page to a key and a first call. */

@@ -59,8 +59,16 @@ impl VolumeTiers {
     /// The price of the request with this number in the month, from 1.
     #[must_use]
     pub fn price(&self, number: u32) -> Credits {
+        self.tier(number).price
+    }
+
+    /// The tier of the request with this number in the month, from 1.
+    #[must_use]
+    pub fn tier(&self, number: u32) -> VolumeTier {
         let index = self.tiers.partition_point(|(last, _)| *last < number);
-        self.tiers.get(index).map_or(self.rest, |(_, price)| *price)
+        let before = index.checked_sub(1).map_or(0, |index| self.tiers[index].0);
+        let (last, price) = self.tiers.get(index).map_or((None, self.rest), |(last, price)| (Some(*last), *price));
+        VolumeTier { first: before.saturating_add(1), last, price }
     }
 
     /// The highest price.
@@ -127,6 +135,8 @@ mod tests {
         let table = [(1, 0), (10, 0), (11, 7), (20, 7), (21, 3), (u32::MAX - 1, 3), (u32::MAX, 9)];
         for (number, price) in table {
             assert_eq!(tiers.price(number), Credits::from_atoms(price), "{number}");
+            let within = |tier: &VolumeTier| tier.first <= number && tier.last.is_none_or(|last| number <= last);
+            assert_eq!(Some(tiers.tier(number)), tiers.iter().find(within), "{number}");
         }
         assert_eq!((tiers.max(), tiers.free_requests()), (Credits::from_atoms(9), 10));
         assert_eq!(atoms(&[(10, 5)], 0).unwrap().free_requests(), 0);

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalogue::VolumeTiers;
+use crate::catalogue::{VolumeTier, VolumeTiers};
 use crate::charging::max_cost::MaxCost;
 use crate::clock::{Month, Timestamp};
 use crate::money::credits::Credits;
@@ -65,6 +65,11 @@ impl Volume {
     /// The price of the next request.
     pub(crate) fn next_price(self, tiers: &VolumeTiers) -> Credits {
         tiers.price(self.requests.saturating_add(1))
+    }
+
+    /// The tier of the next request.
+    pub(crate) fn next_tier(self, tiers: &VolumeTiers) -> VolumeTier {
+        tiers.tier(self.requests.saturating_add(1))
     }
 
     /// Counts an accepted request.

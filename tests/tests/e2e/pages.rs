@@ -6,6 +6,7 @@ mod held;
 mod keys;
 mod reference;
 mod signing;
+mod volumes;
 mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};

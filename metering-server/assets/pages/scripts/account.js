@@ -30,17 +30,18 @@ let tabs = null;
 async function load(key) {
   const summaryOf = (days) => callApi(`/credits/usage/summary?days=${days}`, { key });
   const account = callApi("/credits/balance", { key });
-  const [balance, summary, recent, activity, receipts, held] = await Promise.all([
+  const [balance, summary, recent, activity, receipts, volumes, held] = await Promise.all([
     account,
     summaryOf(view.days),
     // The pace is taken from more than a week.
     view.days < PACE_DAYS ? summaryOf(PACE_DAYS) : null,
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
-    // Without its purchases, the account is still worth showing.
+    // Without its purchases or volume tiers, the account is still worth showing.
     callApi("/credits/receipts", { key }).catch((error) => ({ error })),
+    callApi("/credits/usage/volumes", { key }).catch((error) => ({ error })),
     account.then((balance) => (isHolding(balance) ? callApi("/requests", { key }).catch((error) => ({ error })) : null)),
   ]);
-  return { key, balance, summary, recent: recent ?? summary, activity, receipts, held, now: summary.date };
+  return { key, balance, summary, recent: recent ?? summary, activity, receipts, held, volumes, now: summary.date };
 }
 
 /** Shows the data. Opens the account with `key` if none is open. */

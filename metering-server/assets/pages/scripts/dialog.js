@@ -7,13 +7,13 @@ import { secret } from "/assets/secret.js";
 
 /**
  * Asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send` takes the
- * values by name, and `done` is called with its result once the dialog is closed. `problemOf` words an error that is about
- * no field, and `explain` one that the service has found in a field.
+ * values by name, and `done` is called with its result once the dialog is closed. `dismiss` is what the other button says.
+ * `problemOf` words an error that is about no field, and `explain` one that the service has found in a field.
  */
-export function formDialog({ title, about = [], fields = [], layout = null, confirm, danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
+export function formDialog({ title, about = [], fields = [], layout = null, confirm, dismiss = "Cancel", danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
   const problem = h("p", { class: "notice notice-bad", role: "alert", id: "dialog-error", hidden: true });
   const submit = h("button", { class: danger ? "button button-danger" : "button", type: "submit" }, confirm);
-  const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, "Cancel");
+  const cancel = h("button", { class: "button button-quiet", type: "button", on: { click: () => dialog.close() } }, dismiss);
   const shown = layout ?? fields.map(({ element }) => element);
   const form = h("form", { novalidate: true, autocomplete: "off" }, ...shown, problem, h("div", { class: "actions" }, submit, cancel));
   const dialog = openDialog(title, [...about, form]);

@@ -10,6 +10,7 @@ import { purchases } from "/assets/purchases.js";
 import { longTable } from "/assets/table.js";
 import { tiles } from "/assets/tiles.js";
 import { trend } from "/assets/trend.js";
+import { volumeTiers } from "/assets/volumes.js";
 
 /** How many endpoints or keys are shown at first. */
 const FIRST = 5;
@@ -20,12 +21,13 @@ export const view = { ...DEFAULT_VIEW };
 export const resetView = () => Object.assign(view, DEFAULT_VIEW);
 
 /** Fills the tab. `now` is the service's time; its days are UTC days. `reload` fetches the data again. */
-export function showUsage(panel, { key, balance, summary, recent, activity, receipts, held, now }, reload) {
+export function showUsage(panel, { key, balance, summary, recent, activity, receipts, held, volumes, now }, reload) {
   const names = keyNames([recent, summary], activity);
   panel.replaceChildren(
     tiles(balance, recent, now, { key, reload }),
     trend({ key, summary, now, view, reload }),
     byEndpoint(summary),
+    volumeTiers(volumes),
     names ? byKey(summary) : h("span", { hidden: true }),
     heldRequests(balance, held),
     recentActivity(activity, names),

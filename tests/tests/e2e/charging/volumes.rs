@@ -41,6 +41,13 @@ fn charged(client: &Client, path: &str) -> (String, String) {
     (header("x-bds-credit-charged"), header("x-bds-credit-balance"))
 }
 
+/// Calls left in the tier of the next request, and the price after it, of the second route.
+fn tier(client: &Client) -> (Value, String) {
+    let document = client.get("/credits/usage/volumes").expect(200).json();
+    let route = &document["routes"][1];
+    (route["tier_calls_left"].clone(), route["price_after_tier"].to_string())
+}
+
 /// Calls, free calls left and the next price of each route.
 fn volumes(client: &Client) -> Vec<(Value, Value, String)> {
     let document = client.get("/credits/usage/volumes").expect(200).json();
@@ -58,18 +65,21 @@ fn requests_are_priced_by_their_number_in_the_month() {
     let server = serving(&site, &upstream);
     let client = server.client_with(&account.api_key);
     assert_eq!(volumes(&client)[1], (json!(0), json!(3), "0".to_owned()));
+    assert_eq!(tier(&client), (json!(3), "0.25".to_owned()));
     let pair = |charged: &str, balance: &str| (charged.to_owned(), balance.to_owned());
     for _ in 0..3 {
         assert_eq!(charged(&client, "/api/echo/a"), pair("0", "1"));
     }
     assert_eq!(charged(&client, "/api/echo/b"), pair("0.25", "0.75"));
     assert_eq!(volumes(&client), [(json!(0), json!(3), "0".to_owned()), (json!(4), json!(0), "0.25".to_owned())]);
+    assert_eq!(tier(&client), (json!(1), "0.125".to_owned()));
     // A server that is killed forgets nothing.
     server.kill();
     let server = serving(&site, &upstream);
     let client = server.client_with(&account.api_key);
     assert_eq!(charged(&client, "/api/echo/b"), pair("0.25", "0.5"));
     assert_eq!(charged(&client, "/api/echo/b"), pair("0.125", "0.375"));
+    assert_eq!(tier(&client), (Value::Null, "null".to_owned()), "the last tier has no end");
     // The other route has its own count, and a request that was not delivered has no place in it.
     for _ in 0..5 {
         let refused = client.get("/api/status/503").expect(503);

@@ -1,6 +1,7 @@
 //! The operators' console in a real browser: scenes of `tests/browser/console.mjs` and `console-actions.mjs`.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 
 use metering_tests::chain::Chain;
 use metering_tests::server::Server;
@@ -76,17 +77,64 @@ fn accounts_are_found_and_changed() {
     desk.play("consoleAccounts", json!({"accounts": accounts}));
 }
 
+const SERVED: &str = include_str!("../../../../metering-sample/routes.json");
+
+/// The served catalogue with another price of one route, and with one route more.
+fn changed(extra: &Value) -> String {
+    let mut catalogue: Value = serde_json::from_str(SERVED).unwrap();
+    let routes = catalogue["endpoints"].as_array_mut().unwrap();
+    routes.iter_mut().find(|route| route["path"] == "/mpp/ethPrice").unwrap()["credit_weight"] = json!(72);
+    routes.push(extra.clone());
+    catalogue.to_string()
+}
+
 #[test]
 fn plans_and_catalogue_files_are_managed() {
     let desk = Desk::new(&[]);
-    let served = include_str!("../../../../metering-sample/routes.json");
-    let mut valid: Value = serde_json::from_str(served).unwrap();
-    let routes = valid["endpoints"].as_array_mut().unwrap();
-    routes.iter_mut().find(|route| route["path"] == "/mpp/ethPrice").unwrap()["credit_weight"] = json!(72);
-    routes.push(json!({"path": "/mpp/extra", "method": "GET", "metered": true}));
-    let valid = desk.site.write("valid.json", &valid.to_string());
-    let invalid = desk.site.write("invalid.json", &served.replacen("credit_weight", "credit_wieght", 1));
+    let valid =
+        desk.site.write("valid.json", &changed(&json!({"path": "/mpp/extra", "method": "GET", "metered": true})));
+    let invalid = desk.site.write("invalid.json", &SERVED.replacen("credit_weight", "credit_wieght", 1));
     desk.play("consolePlans", json!({"valid": valid, "invalid": invalid}));
+}
+
+/// Catalogue files with a route whose price has volume tiers. Each is another catalogue.
+fn tiered(desk: &Desk, count: u32) -> Vec<PathBuf> {
+    let tiers = json!([{"up_to": 1000, "credits": "0"}, {"up_to": 100_000, "credits": "0.001"}, {"credits": "0.0005"}]);
+    let file = |number: u32| {
+        let words = format!("Edition {number}");
+        let route =
+            json!({"path": "/mpp/extra", "method": "GET", "metered": true, "price": tiers, "description": words});
+        desk.site.write(&format!("tiered-{number}.json"), &changed(&route))
+    };
+    (1..=count).map(file).collect()
+}
+
+#[test]
+fn price_versions_are_read_applied_and_cancelled() {
+    let desk = Desk::new(&[]);
+    desk.play("consolePrices", json!({"files": tiered(&desk, 2)}));
+    let versions = desk.site.admin_json(&["catalogue", "versions"]);
+    let statuses = versions["versions"].as_array().unwrap().iter().map(|version| version["status"].clone());
+    assert_eq!(statuses.collect::<Vec<_>>(), ["cancelled", "scheduled", "cancelled", "in_force"], "{versions}");
+    assert_eq!(versions["versions"][0]["applied_by"], "operator:boss");
+}
+
+#[test]
+fn price_version_that_changed_meanwhile_is_shown_as_it_is() {
+    let desk = Desk::new(&[]);
+    let viewer = operator(&desk.site, "reader", "viewer");
+    desk.play("consolePricesMeanwhile", json!({"files": tiered(&desk, 4), "viewer": viewer}));
+}
+
+#[test]
+fn price_versions_fit_phones_and_desktops() {
+    let desk = Desk::new(&[]);
+    let files = tiered(&desk, 2);
+    for (file, at) in files.iter().zip(["2099-01-01T00:00:00Z", "2099-02-01T00:00:00Z"]) {
+        let _ = desk.site.admin_json(&["catalogue", "apply", file.to_str().unwrap(), "--at", at]);
+    }
+    let _ = desk.site.admin_json(&["catalogue", "cancel", "3"]);
+    desk.play("consolePricesLooks", json!({"file": files[0]}));
 }
 
 #[test]

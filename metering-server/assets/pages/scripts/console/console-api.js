@@ -36,13 +36,13 @@ export function write(value) {
   return `{${fields.map(([name, content]) => `${JSON.stringify(name)}:${write(content)}`).join(",")}}`;
 }
 
-/** Sends a request. Returns the document of the response, numbers as text; null if there is none. */
-export async function admin(path, { method = "GET", body, signsIn = false, timeout } = {}) {
+/** Sends a request. Returns the document of the response, which `read` parses: numbers as text; null if there is none. */
+export async function admin(path, { method = "GET", body, signsIn = false, timeout, read = readExactly } = {}) {
   const headers = method !== "GET" && csrf ? { "X-CSRF-Token": csrf } : {};
   const content = typeof body === "string" || body === undefined ? body : write(body);
   try {
     const { text } = await fetchText(`/admin${path}`, { method, headers, body: content, credentials: "same-origin", timeout });
-    return text ? readExactly(text) : null;
+    return text ? read(text) : null;
   } catch (error) {
     if (error.status === 401 && !signsIn) ended();
     throw error;

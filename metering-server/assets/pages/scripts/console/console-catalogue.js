@@ -29,7 +29,7 @@ export async function catalogue() {
   const list = h("section", { "aria-labelledby": "routes-title", id: "routes" }, h("h2", { id: "routes-title" }, `${file.endpoints.length} routes`), h("div", { class: "field" }, h("label", { for: "route-filter" }, "Filter routes"), input), count, place);
   return {
     title: "Catalogue",
-    lead: `${file.market}, version ${file.version}. The server reads it when it starts.`,
+    lead: [`${file.market}, version ${file.version}. Others, past and scheduled, are `, h("a", { href: "#/prices" }, "price versions"), "."],
     body: [h("div", { class: "sections" }, checkFile(), list)],
   };
 }
@@ -58,12 +58,19 @@ function price(route) {
   if (!route.metered) return "Not metered";
   const modifier = route.billing_modifier ?? {};
   if (modifier.type === "stream_session") return [`${group(modifier.credits_per_connection)} credits`, h("span", { class: "under" }, "per connection")];
+  if (Array.isArray(route.price)) return byVolume(route.price);
   if (route.price !== null && typeof route.price === "object") return byUsage(route.price);
   const weight = route.credit_weight ?? "1";
   const base = route.price === undefined ? [`${ofWeight(weight)} credits`, h("span", { class: "under" }, `weight ${group(weight)}`)] : [`${group(route.price)} credits`];
   if (modifier.type !== "lookback_multiplier") return base;
   const tiers = modifier.tiers.map((tier) => `× ${tier.multiplier} up to ${group(tier.max_seconds)}`);
   return [...base, h("span", { class: "under" }, `by ${modifier.param}: ${tiers.join(", ")}, × ${modifier.overflow_multiplier} above`)];
+}
+
+/** A price by the number of the request in the month. */
+function byVolume([first, ...others]) {
+  const each = ({ credits, up_to: last }) => `${group(credits)}${last === undefined ? " after that" : ` up to ${group(last)}`}`;
+  return [`${group(first.credits)} credits`, h("span", { class: "under" }, `up to request ${group(first.up_to)} of a month, ${others.map(each).join(", ")}`)];
 }
 
 /** A price by what the response uses. */

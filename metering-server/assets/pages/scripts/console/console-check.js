@@ -1,7 +1,9 @@
-// Checks a catalogue file, before the server is started with it.
+// Checks a catalogue file: whether it is valid, and what it would change. A manager can then apply it.
 
 import { sentence } from "/assets/api.js";
 import { admin } from "/assets/console-api.js";
+import { applyButton } from "/assets/console-price-actions.js";
+import { isManager } from "/assets/console-session.js";
 import { group, plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
@@ -12,14 +14,16 @@ const COLUMNS = [{ name: "Route", head: true, route: true }, { name: "Change" },
 /** The section. */
 export function checkFile() {
   const input = h("input", { id: "catalogue-file", type: "file", accept: ".json,application/json", "aria-describedby": "catalogue-hint" });
-  const zone = h("div", { class: "drop" }, h("label", { for: "catalogue-file" }, "Check a catalogue file"), input, h("p", { class: "hint", id: "catalogue-hint" }, "Choose a file, or drop it here. It is only checked: nothing changes until the server starts with it."));
+  const zone = h("div", { class: "drop" }, h("label", { for: "catalogue-file" }, "Check a catalogue file"), input, h("p", { class: "hint", id: "catalogue-hint" }, "Choose a file, or drop it here. It is only checked: nothing changes until it is applied, or until the server starts with it."));
   const result = h("div", { id: "check-result", role: "status" });
   const check = async (file) => {
     result.replaceChildren(h("p", { class: "soft" }, `Checking ${file.name} …`));
     result.setAttribute("aria-busy", "true");
     try {
       const text = await file.text();
-      result.replaceChildren(...verdict(file.name, await admin("/catalogue/check", { method: "POST", body: text })));
+      const found = await checked(text);
+      const apply = found.valid && isManager() && h("div", { class: "actions" }, applyButton(text, "Apply"));
+      result.replaceChildren(...[...verdict(file.name, found), apply].filter(Boolean));
     } catch (error) {
       result.replaceChildren(h("p", { class: "notice notice-bad" }, sentence(error)));
     }
@@ -46,6 +50,11 @@ export function checkFile() {
   return h("section", { "aria-label": "Check a file", id: "check" }, zone, result);
 }
 
+const checked = (text) => admin("/catalogue/check", { method: "POST", body: text });
+
+/** What a catalogue with this name would change. */
+export const compare = async (name, text) => verdict(name, await checked(text));
+
 function verdict(name, { valid, problem, routes, changes }) {
   if (!valid) return [h("div", { class: "notice notice-bad" }, h("p", {}, h("strong", {}, `${name} is not valid.`)), ...problem.split("\n").map((line) => h("p", { class: "break" }, line)))];
   const count = String(changes.length);
@@ -55,8 +64,14 @@ function verdict(name, { valid, problem, routes, changes }) {
   const cells = changes.map((change) => [
     [h("span", { class: "method" }, change.http_method), ` ${change.route_template}`],
     CHANGES[change.change] ?? change.change,
-    change.price_before === null ? "–" : group(change.price_before),
-    change.price_after === null ? "–" : group(change.price_after),
+    amount(change.price_before),
+    amount(change.price_after),
   ]);
   return [notice, table("What would change", COLUMNS, cells)];
+}
+
+/** A price: a number, or several of them in words. */
+function amount(text) {
+  if (text === null) return "–";
+  return /^\d+(\.\d+)?$/.test(text) ? group(text) : h("span", { class: "price-words" }, text);
 }

@@ -19,6 +19,8 @@ const ACTIONS = {
   "plan.deactivate": "Took a plan off sale",
   "plan.remove": "Removed a plan",
   "payment.assign": "Assigned a payment",
+  "catalogue.apply": "Applied a catalogue",
+  "catalogue.cancel": "Cancelled a price version",
   "operator.create": "Created an operator",
   "operator.revoke": "Revoked an operator",
 };
@@ -59,7 +61,9 @@ function item({ id, at, actor, action, subject, reason, request, before, outcome
 
 function about(subject) {
   if (subject.startsWith("org_")) return h("a", { class: "mono break", href: `#/accounts/${subject}` }, subject);
+  if (subject === "catalogue") return h("a", { class: "mono break", href: "#/prices" }, subject);
   return h("span", { class: "mono break" }, subject);
 }
 
-const who = (actor) => h("span", { class: "break" }, actor.replace(/^operator:/, "").replace(/^command_line:(.*)$/, "$1 on the command line"));
+/** Who took an action. */
+export const who = (actor) => h("span", { class: "break" }, actor.replace(/^operator:/, "").replace(/^command_line:(.*)$/, "$1 on the command line"));

@@ -8,6 +8,8 @@ import { operators } from "/assets/console-operators.js";
 import { overview } from "/assets/console-overview.js";
 import { payments } from "/assets/console-payments.js";
 import { plans } from "/assets/console-plans.js";
+import { price } from "/assets/console-price.js";
+import { prices } from "/assets/console-prices.js";
 import { closeView, openView, startRouter } from "/assets/console-router.js";
 import { startSession } from "/assets/console-session.js";
 import { startFigures } from "/assets/figure.js";
@@ -20,6 +22,8 @@ startRouter([
   [/^\/payments$/, payments],
   [/^\/plans$/, plans],
   [/^\/catalogue$/, catalogue],
+  [/^\/prices$/, prices],
+  [/^\/prices\/([1-9]\d*)$/, price],
   [/^\/audit(?:\?subject=(.*))?$/, audit],
   [/^\/operators$/, operators],
 ]);

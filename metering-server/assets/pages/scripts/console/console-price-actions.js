@@ -1,0 +1,65 @@
+// What a manager can do about price versions: apply a catalogue, and cancel a version that has not taken effect.
+
+import { act } from "/assets/console-api.js";
+import { ask } from "/assets/console-dialog.js";
+import { reload } from "/assets/console-router.js";
+import { h } from "/assets/dom.js";
+
+/** Stands for the service's default in the list of times. */
+const SOON = "soon";
+const inWords = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`;
+
+/** The button that applies a catalogue. */
+export const applyButton = (text, label) => h("button", { class: "button", type: "button", id: "apply", on: { click: () => apply(text) } }, label);
+
+/** The button that cancels a scheduled version: in its row, or on its own page. */
+export function cancelButton(version, { inRow = false } = {}) {
+  const label = inRow ? ["Cancel", h("span", { class: "quietly-there" }, ` version ${version.number}`)] : ["Cancel version"];
+  return h("button", { class: `button button-quiet danger${inRow ? " button-small" : ""}`, type: "button", id: `cancel-${version.number}`, on: { click: () => cancel(version) } }, ...label);
+}
+
+function apply(text) {
+  ask({
+    title: "Apply this catalogue",
+    about: [h("p", { class: "soft" }, "All servers of this database switch to it at the same time. From then on, they no longer take the file of their configuration.")],
+    fields: [
+      { name: "when", label: "Takes effect", options: [[SOON, "In 30 seconds"], ["at", "At a time"]] },
+      { name: "at", label: "Time (UTC)", hint: "Such as 2027-01-01 00:00. At least 15 seconds ahead.", autocomplete: "off", check: (written) => (rfc3339(written) ? "" : "Enter a date and a time, such as 2027-01-01 00:00."), when: (other) => other("when") !== SOON },
+    ],
+    confirm: "Apply catalogue",
+    send: ({ at, reason }) => act("/catalogue/apply", { catalogue: text, at: at && rfc3339(at), reason }),
+    done: ({ number, since }) => reload(`Version ${number} takes effect at ${inWords(since)}.`),
+  });
+}
+
+/** A time in UTC as the service reads it; nothing if it is none. */
+function rfc3339(written) {
+  const [, day, clock, seconds = ":00"] = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d)?Z?$/.exec(written) ?? [];
+  const time = `${day}T${clock}${seconds}Z`;
+  // A day such as 31 February would be taken for one of the next month.
+  return day && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString().startsWith(day) ? time : undefined;
+}
+
+function cancel({ number, since }) {
+  let refused = false;
+  const dialog = ask({
+    title: `Cancel version ${number}`,
+    about: [h("p", {}, `It is scheduled for ${inWords(since)}. If it is cancelled, what is in force before then stays in force.`)],
+    confirm: "Cancel version",
+    dismiss: "Keep it",
+    danger: true,
+    send: async ({ reason }) => {
+      try {
+        const cancelled = await act(`/catalogue/versions/${number}/cancel`, { reason });
+        refused = false;
+        return cancelled;
+      } catch (error) {
+        // It may have taken effect meanwhile, or the response was lost: then what is shown is old.
+        refused = true;
+        throw error;
+      }
+    },
+    done: () => reload(`Version ${number} will not take effect.`),
+  });
+  dialog.addEventListener("close", () => refused && reload());
+}

@@ -1,0 +1,53 @@
+// Price versions: the catalogues that were, are or will be in force.
+
+import { admin } from "/assets/console-api.js";
+import { who } from "/assets/console-log.js";
+import { cancelButton } from "/assets/console-price-actions.js";
+import { isManager } from "/assets/console-session.js";
+import { time } from "/assets/console-time.js";
+import { h } from "/assets/dom.js";
+import { longTable } from "/assets/table.js";
+
+/** How many versions are shown at first. */
+const FIRST = 20;
+/** As many digits of a hash as the command line shows. */
+const HASH_DIGITS = 16;
+const STATES = {
+  in_force: ["tag tag-good", "in force"],
+  scheduled: ["tag tag-warn", "scheduled"],
+  past: ["tag", "past"],
+  cancelled: ["tag tag-bad", "cancelled"],
+};
+const COLUMNS = [{ name: "Version", head: true }, { name: "State" }, { name: "Since (UTC)" }, { name: "Applied by" }, { name: "SHA3-256" }];
+
+/** All versions, newest first. */
+export const readVersions = async () => (await admin("/catalogue/versions")).versions;
+
+/** The view. */
+export async function prices() {
+  const versions = await readVersions();
+  const apply = isManager() && h("a", { class: "button", href: "#/catalogue", id: "new-version" }, "Apply a catalogue");
+  const columns = isManager() ? [...COLUMNS, { name: "Action" }] : COLUMNS;
+  const list = versions.length > 0 ? longTable("Price versions", columns, versions.map(row), FIRST) : h("p", { class: "soft empty" }, "No catalogue was recorded yet.");
+  return { title: "Price versions", lead: "The catalogues that were, are or will be in force, on all servers of this database.", actions: [apply], body: [list] };
+}
+
+function row(version) {
+  const cells = [
+    h("a", { href: `#/prices/${version.number}` }, `Version ${version.number}`),
+    state(version),
+    time(version.since),
+    appliedBy(version),
+    h("span", { class: "mono", title: version.hash }, version.hash.slice(0, HASH_DIGITS)),
+  ];
+  return isManager() ? [...cells, version.status === "scheduled" ? cancelButton(version, { inRow: true }) : ""] : cells;
+}
+
+/** Whether a version is in force, as a tag. */
+export function state({ status }) {
+  const [kind, words] = STATES[status] ?? ["tag", status];
+  return h("span", { class: kind }, words);
+}
+
+/** Who applied a version. A server that starts with another file records that file. */
+export const appliedBy = ({ applied_by: actor }) => (actor === null ? "Configuration" : who(actor));
