@@ -16,7 +16,7 @@ use crate::filling::{
     link, session, top_up, wallet,
 };
 use crate::fixture::{Fixture, NOON, account, account_id, block_on};
-use crate::{events, holds, keys};
+use crate::{events, holds, keys, volumes};
 
 async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decision {
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);
@@ -39,6 +39,7 @@ fn moved_store_continues_where_it_was() {
         charges(&store).await;
         keys::work_as_before(&store).await;
         holds::work_as_before(&store).await;
+        volumes::work_as_before(&store).await;
         events::work_as_before(&store).await;
         money(&store).await;
         visitors(&store).await;

@@ -27,7 +27,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::fixture::{Fixture, NOON, account_id, customer};
-use crate::{authorizations, events, holds, keys};
+use crate::{authorizations, events, holds, keys, volumes};
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -48,6 +48,7 @@ pub(crate) async fn fill(fixture: &Fixture) {
     busy(&store).await;
     keys::fill(&store).await;
     holds::fill(&store).await;
+    volumes::fill(&store).await;
     authorizations::fill(&store).await;
     sales(&store).await;
     visitors(&store).await;

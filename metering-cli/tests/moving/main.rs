@@ -16,3 +16,4 @@ mod link;
 mod out;
 mod refusals;
 mod snapshot;
+mod volumes;

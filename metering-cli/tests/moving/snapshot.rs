@@ -54,7 +54,7 @@ pub(crate) async fn snapshot(store: &dyn FullStore) -> Vec<String> {
     texts
 }
 
-pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 5] {
+pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 6] {
     // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
     let report = store.usage_report(&account.id, ALWAYS).await.map_err(|error| error.to_string());
     // As many as every store keeps. The ids differ between stores.
@@ -63,5 +63,13 @@ pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [S
     let keys = store.keys(&account.id, None, u32::MAX, NOON.day()).await.unwrap().items;
     let labels = store.key_labels(&account.id).await.unwrap();
     let holds = holds::snapshot(store, &account.id).await;
-    [format!("{report:?}"), format!("{nameless:?}"), format!("{keys:?}"), format!("{labels:?}"), holds]
+    let volumes = store.volumes(&account.id).await.unwrap();
+    [
+        format!("{report:?}"),
+        format!("{nameless:?}"),
+        format!("{keys:?}"),
+        format!("{labels:?}"),
+        holds,
+        format!("{volumes:?}"),
+    ]
 }
