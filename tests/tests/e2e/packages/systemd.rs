@@ -77,8 +77,8 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     let system = BootedSystem::boot(&root);
     let package = {
         // Not in /tmp, where the system has mounted a file system of its own.
-        std::fs::copy(package(), root.path("/root/metering.deb")).unwrap();
-        "/root/metering.deb"
+        std::fs::copy(package(), root.path("/opt/metering.deb")).unwrap();
+        "/opt/metering.deb"
     };
 
     // Installing starts it: `systemctl start` returned, so it has said that it is ready.
