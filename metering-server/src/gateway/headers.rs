@@ -2,6 +2,7 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
+use metering_core::access::KEY_HEADERS;
 use metering_core::catalogue::{Report, is_same_header, starts_like_header};
 
 use crate::http::ClientAddress;
@@ -25,7 +26,7 @@ const HOP_BY_HOP: [&str; 10] = [
 
 /// Headers that a client must not send to the upstream: its key, its payment, and information that only a proxy in
 /// front of the upstream has. The layer has dropped the headers that change which request the upstream runs.
-const NOT_FORWARDED: [&str; 32] = [
+const NOT_FORWARDED: [&str; 31] = [
     "accept-payment",
     "authorization",
     "cf-connecting-ip",
@@ -48,7 +49,6 @@ const NOT_FORWARDED: [&str; 32] = [
     "remote-user",
     "sign-in-with-x",
     "true-client-ip",
-    "x-api-key",
     "x-bds-internal-billing-secret",
     "x-client-ip",
     "x-cluster-client-ip",
@@ -103,7 +103,11 @@ pub(crate) fn forwarded(
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
 ) -> HeaderMap {
-    let stopped = |name: &str| is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name);
+    let stopped = |name: &str| {
+        is_any_of(&NOT_FORWARDED, name)
+            || is_any_of(&KEY_HEADERS, name)
+            || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name)
+    };
     let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
     // It should come first (RFC 9110, section 7.2).
     headers.insert(header::HOST, host);
@@ -226,6 +230,8 @@ mod tests {
         let incoming = map(&[
             ("authorization", "Bearer x"),
             ("x-api-key", "x"),
+            ("api-key", "x"),
+            ("x-goog-api-key", "x"),
             ("cookie", "a=b"),
             ("accept-payment", "evm/charge"),
             ("payment-signature", "x"),
@@ -280,6 +286,8 @@ mod tests {
             ("content_length", "5"),
             ("transfer_encoding", "chunked"),
             ("x_api_key", "sk"),
+            ("api_key", "sk"),
+            ("x.goog-api_key", "sk"),
             ("x_bds_internal_billing_secret", "x"),
             ("connection", "x_private"),
             ("x-private", "1"),

@@ -100,8 +100,9 @@ fn operation(route: &Route, id: String) -> Operation {
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
         operation = operation.parameter(idempotency_key()).parameter(max_cost());
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
+        for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
+            operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []));
+        }
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`, `key_expired`; nothing was charged"),
