@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
-use super::{schema, usage_file, volume_file};
+use super::{removed_headers, schema, usage_file, volume_file};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
@@ -18,7 +18,7 @@ use crate::catalogue::trie::{Trie, param_name};
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 12] = [
+const ROUTE_KEYS: [&str; 14] = [
     "path",
     "method",
     "metered",
@@ -31,6 +31,8 @@ const ROUTE_KEYS: [&str; 12] = [
     "billing_modifier",
     "response",
     "example",
+    "request_headers",
+    "response_headers",
 ];
 const PARAM_KEYS: [&str; 6] = ["name", "in", "type", "required", "description", "example"];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
@@ -97,6 +99,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
         problems.keep(check_template(path, params));
     }
     let pricing = problems.keep(pricing(endpoint, params.as_deref(), unknown));
+    let removed_headers = problems.keep(removed_headers::read(endpoint, pricing.as_ref(), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
@@ -112,6 +115,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             metered: metered?,
             sse: sse?.unwrap_or_default(),
             pricing: pricing?,
+            removed_headers: removed_headers?,
             group: group?.filter(|group| !group.trim().is_empty()),
             response,
             example,

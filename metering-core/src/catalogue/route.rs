@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalogue::price::{MAX_PRICE, Pricing};
+use crate::catalogue::removed_headers::RemovedHeaders;
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
@@ -126,6 +127,8 @@ pub struct Route {
     pub sse: bool,
     /// How its requests are priced.
     pub pricing: Pricing,
+    /// The headers of its requests and responses that do not pass the gateway.
+    pub removed_headers: RemovedHeaders,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
     /// The JSON Schema of a response; for a stream, of the data of one event.
