@@ -74,7 +74,8 @@ impl UpstreamHeaders {
         let mut pairs: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(self.0.len());
         for (key, header) in &self.0 {
             let invalid = |problem: &str| ConfigError::key(format!("{SECTION}.{key}"), problem);
-            let name = HeaderName::try_from(key.replace('_', "-")).map_err(|_| invalid("is not the name of a header"))?;
+            let name =
+                HeaderName::try_from(key.replace('_', "-")).map_err(|_| invalid("is not the name of a header"))?;
             if let Some(problem) = problem_with(name.as_str()) {
                 return Err(invalid(problem));
             }

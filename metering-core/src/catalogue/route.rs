@@ -72,6 +72,17 @@ fn is_integer(value: &str) -> bool {
         && value.parse::<i64>().is_ok()
 }
 
+/// Which query parameters a route accepts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryRule {
+    /// Those that it declares.
+    #[default]
+    Declared,
+    /// Any, in their normal encoding. Declared ones are checked.
+    Any,
+}
+
 /// A declared parameter of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
@@ -83,6 +94,9 @@ pub struct Param {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ParamType,
+    /// Whether a query may have it several times.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub array: bool,
     /// Whether a request without it is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
@@ -121,6 +135,10 @@ pub struct Route {
     pub description: String,
     /// Its parameters.
     pub params: Vec<Param>,
+    /// Which query parameters it accepts.
+    pub query: QueryRule,
+    /// Whether values of its path parameters may have encoded slashes. They are forwarded as they are.
+    pub encoded_slash: bool,
     /// Whether requests need a key and are charged. Other routes are open to any client.
     pub metered: bool,
     /// Whether its responses are server-sent events.

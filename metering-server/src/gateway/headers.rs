@@ -244,8 +244,14 @@ mod tests {
         ]);
         let account = AccountId::generate(&SystemRandomness);
         let client = ClientAddress::find([10, 0, 0, 7].into(), &incoming, &TrustedProxies::default());
-        let headers =
-            forwarded(&incoming, HeaderValue::from_static("upstream:1"), "https", Some(&client), Some(&account), &all());
+        let headers = forwarded(
+            &incoming,
+            HeaderValue::from_static("upstream:1"),
+            "https",
+            Some(&client),
+            Some(&account),
+            &all(),
+        );
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         let expected = [

@@ -77,8 +77,7 @@ impl PassedHeaders {
 
     fn drops_from_response(&self, name: &str) -> bool {
         // What the upstream sent under these names was dropped before: they are our own.
-        !is_of_gateway(name)
-            && (self.gateway.removed.response.matches(name) || self.route.response.matches(name))
+        !is_of_gateway(name) && (self.gateway.removed.response.matches(name) || self.route.response.matches(name))
     }
 
     fn clean_headers(&self, headers: &mut HeaderMap) {
@@ -91,7 +90,8 @@ impl PassedHeaders {
         headers.remove(header::TRAILER);
         for value in announced {
             let Ok(names) = value.to_str() else { continue };
-            let names: Vec<_> = names.split(',').map(str::trim).filter(|name| !self.drops_from_response(name)).collect();
+            let names: Vec<_> =
+                names.split(',').map(str::trim).filter(|name| !self.drops_from_response(name)).collect();
             if let (false, Ok(names)) = (names.is_empty(), HeaderValue::try_from(names.join(", "))) {
                 headers.append(header::TRAILER, names);
             }
@@ -177,10 +177,12 @@ mod tests {
         ] {
             assert_eq!(passed.drops_from_request(name), dropped, "{name}");
         }
-        let mut headers = map(&[("via", "1"), ("x_b_1", "1"), ("x-d", "1"), ("x-a-1", "1"), ("x-bds-credit-charged", "1")]);
+        let mut headers =
+            map(&[("via", "1"), ("x_b_1", "1"), ("x-d", "1"), ("x-a-1", "1"), ("x-bds-credit-charged", "1")]);
         passed.clean_headers(&mut headers);
         assert_eq!(headers, map(&[("x-a-1", "1"), ("x-bds-credit-charged", "1")]));
-        let added: Vec<_> = passed.added().iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        let added: Vec<_> =
+            passed.added().iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         assert_eq!(added, [("authorization", "Bearer x"), ("x-team", "red")]);
         assert!(!format!("{passed:?}").contains("Bearer"), "{passed:?}");
     }

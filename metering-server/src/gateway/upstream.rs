@@ -50,12 +50,7 @@ struct Shared {
 }
 
 impl Upstream {
-    pub(crate) fn new(
-        source: Source,
-        config: &GatewayConfig,
-        headers: HeaderSettings,
-        reports: Arc<Reports>,
-    ) -> Self {
+    pub(crate) fn new(source: Source, config: &GatewayConfig, headers: HeaderSettings, reports: Arc<Reports>) -> Self {
         let shared = Shared { source, policy: ResponsePolicy::new(config), reports };
         Self { shared: Arc::new(shared), headers: Arc::new(headers) }
     }
