@@ -201,7 +201,7 @@ impl<'c> Reading<'c> {
                 TemplateSegment::Param { name, verb } => {
                     let value = self.values.get(name).and_then(|values| values.first());
                     push_encoded(value.map_or("", String::as_str), &mut path);
-                    for verb in verb {
+                    if let Some(verb) = verb {
                         path.push(':');
                         path.push_str(verb);
                     }

@@ -114,7 +114,7 @@ fn write_target(route: &Route, values: &BTreeMap<&str, Vec<&str>>) -> Result<Str
             TemplateSegment::Param { name, verb } => {
                 let value = values.get(name).and_then(|values| values.first());
                 push_encoded(value.ok_or_else(|| missing(name))?, &mut target);
-                for verb in verb {
+                if let Some(verb) = verb {
                     target.push(':');
                     target.push_str(verb);
                 }
