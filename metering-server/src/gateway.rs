@@ -7,6 +7,7 @@
 mod delivery;
 mod forward;
 mod headers;
+mod passed_headers;
 mod policy;
 mod reachable;
 mod reports;
@@ -32,6 +33,7 @@ use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use headers::ACCOUNT_HEADER;
+pub(crate) use passed_headers::HeaderSettings;
 pub(crate) use reachable::warn_about_upstream;
 pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
@@ -53,19 +55,25 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// A gateway in front of `source`.
     #[must_use]
-    pub(crate) fn new(service: Arc<Service>, source: Source, config: &GatewayConfig, limits: HttpConfig) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        source: Source,
+        config: &GatewayConfig,
+        headers: HeaderSettings,
+        limits: HttpConfig,
+    ) -> Self {
         let (streams, reports) =
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
-        let upstream = Upstream::new(source, config, Arc::clone(&reports));
+        let upstream = Upstream::new(source, config, headers, Arc::clone(&reports));
         Self::with(service, upstream, streams, reports, limits)
     }
 
-    /// The same gateway for another state of the service: both have the same upstream connections, and count the same
-    /// streams.
+    /// The same gateway for another state of the service, and other settings of headers: both have the same upstream
+    /// connections, and count the same streams.
     #[must_use]
-    pub(crate) fn reconfigured(&self, service: Arc<Service>) -> Self {
+    pub(crate) fn reconfigured(&self, service: Arc<Service>, headers: HeaderSettings) -> Self {
         let (streams, reports) = (Arc::clone(&self.streams), Arc::clone(&self.reports));
-        Self::with(service, self.upstream.clone(), streams, reports, self.limits.clone())
+        Self::with(service, self.upstream.with_headers(headers), streams, reports, self.limits.clone())
     }
 
     fn with(
@@ -81,6 +89,7 @@ impl Gateway {
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
+            extensions.insert(route.removed_headers.clone());
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
                 extensions.insert(StreamRoute::new(permit));

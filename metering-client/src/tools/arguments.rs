@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::{Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
+use metering_core::catalogue::{Param, ParamLocation, ParamType, Route, RouteRefusal, TemplateSegment};
 use metering_core::charging::MaxCost;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use rmcp::model::JsonObject;
@@ -96,7 +96,8 @@ fn excerpt(name: &str) -> String {
 /// The arguments read so far.
 struct Reading<'c> {
     route: &'c Route,
-    values: BTreeMap<&'c str, String>,
+    /// One value, or those of a parameter that repeats.
+    values: BTreeMap<&'c str, Vec<String>>,
     max_events: usize,
     max_cost: Option<String>,
     problems: BTreeMap<String, String>,
@@ -120,16 +121,23 @@ impl<'c> Reading<'c> {
     }
 
     fn value(&mut self, param: &'c Param, value: &Value) {
-        let text = text_of(param.kind, value);
-        match text.as_deref().map_or(param.kind.problem_with(""), |text| param.kind.problem_with(text)) {
-            Some(problem) => self.refuse(&param.name, problem),
-            None => {
-                let text = text.unwrap_or_default();
-                match segment_problem(param, &text) {
-                    Some(problem) => self.refuse(&param.name, problem),
-                    None => drop(self.values.insert(&param.name, text)),
-                }
+        let values = match value {
+            Value::Array(values) if param.array => values.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        let mut texts = Vec::with_capacity(values.len());
+        for value in values {
+            let text = text_of(param.kind, value);
+            let problem = param.kind.problem_with(text.as_deref().unwrap_or_default());
+            let text = text.unwrap_or_default();
+            match problem.or_else(|| segment_problem(param, &text, self.route.encoded_slash)) {
+                Some(problem) => return self.refuse(&param.name, problem),
+                None => texts.push(text),
             }
+        }
+        // An empty list is like an argument that is left out.
+        if !texts.is_empty() {
+            self.values.insert(&param.name, texts);
         }
     }
 
@@ -160,7 +168,7 @@ impl<'c> Reading<'c> {
         let route = self.route;
         let path = self.path();
         let query = self.query();
-        let Ok(parsed) = RequestPath::parse(&path) else {
+        let Ok(parsed) = catalogue.path(&path) else {
             self.refuse("path", "the arguments do not make a valid path");
             return None;
         };
@@ -186,11 +194,18 @@ impl<'c> Reading<'c> {
 
     fn path(&self) -> String {
         let mut path = String::new();
-        for segment in self.route.template[1..].split('/') {
+        for segment in self.route.segments() {
             path.push('/');
-            match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-                Some(name) => push_encoded(self.values.get(name).map_or("", String::as_str), &mut path),
-                None => path.push_str(segment),
+            match segment {
+                TemplateSegment::Literal(text) => path.push_str(text),
+                TemplateSegment::Param { name, verb } => {
+                    let value = self.values.get(name).and_then(|values| values.first());
+                    push_encoded(value.map_or("", String::as_str), &mut path);
+                    if let Some(verb) = verb {
+                        path.push(':');
+                        path.push_str(verb);
+                    }
+                }
             }
         }
         path
@@ -199,11 +214,12 @@ impl<'c> Reading<'c> {
     fn query(&self) -> Option<String> {
         let mut query = String::new();
         for param in self.route.params.iter().filter(|param| param.location == ParamLocation::Query) {
-            let Some(value) = self.values.get(&*param.name) else { continue };
-            query.push_str(if query.is_empty() { "" } else { "&" });
-            push_encoded(&param.name, &mut query);
-            query.push('=');
-            push_encoded(value, &mut query);
+            for value in self.values.get(&*param.name).into_iter().flatten() {
+                query.push_str(if query.is_empty() { "" } else { "&" });
+                push_encoded(&param.name, &mut query);
+                query.push('=');
+                push_encoded(value, &mut query);
+            }
         }
         (!query.is_empty()).then_some(query)
     }
@@ -240,12 +256,13 @@ fn text_of(kind: ParamType, value: &Value) -> Option<String> {
 }
 
 /// Why a value cannot be used in a path or query, if it cannot.
-fn segment_problem(param: &Param, value: &str) -> Option<&'static str> {
+fn segment_problem(param: &Param, value: &str, encoded_slash: bool) -> Option<&'static str> {
     if value.len() > VALUE_BYTES_MAX {
         return Some("must be at most 2000 bytes long");
     }
     let in_path = param.location == ParamLocation::Path;
-    (in_path && (value.contains(['/', '\\']) || matches!(value, "." | "..")))
+    let has_separator = value.contains('\\') || (value.contains('/') && !encoded_slash);
+    (in_path && (has_separator || matches!(value, "." | "..")))
         .then_some("must be one path segment: no / or \\, and not . or ..")
 }
 

@@ -69,8 +69,12 @@ fn description(route: &Route) -> String {
 fn input(route: &Route) -> JsonObject {
     let mut properties = JsonObject::new();
     for param in &route.params {
-        properties
-            .insert(param.name.clone(), json!({"type": json_type(param.kind), "description": about(route, param)}));
+        let (kind, about) = (json_type(param.kind), about(route, param));
+        let schema = match param.array {
+            true => json!({"type": "array", "items": {"type": kind}, "description": about}),
+            false => json!({"type": kind, "description": about}),
+        };
+        properties.insert(param.name.clone(), schema);
     }
     if takes_max_events(route) {
         let about = format!("Return after this many events, 1 to {EVENTS_MAX}.");

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 
+use metering_core::catalogue::HeaderPattern;
 use serde::{Deserialize, Serialize};
 
-use super::Span;
+use super::{List, Span, UpstreamHeaders};
 
 /// How requests are forwarded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +34,20 @@ pub struct GatewayConfig {
     pub content_security_policy: String,
     /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
     pub nosniff: bool,
+    /// Which headers of requests are not forwarded, in addition to those of their routes.
+    pub request_headers: HeaderRules,
+    /// Which headers of responses are not passed on, in addition to those of their routes.
+    pub response_headers: HeaderRules,
+    /// Headers that are added to every forwarded request, such as credentials. They replace those of the client.
+    pub upstream_headers: UpstreamHeaders,
+}
+
+/// Which headers do not pass the gateway.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeaderRules {
+    /// Names, or beginnings of names with an asterisk.
+    pub remove: List<HeaderPattern>,
 }
 
 impl Default for GatewayConfig {
@@ -48,6 +63,9 @@ impl Default for GatewayConfig {
             report_after_disconnect_bytes: 8 << 20,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
+            request_headers: HeaderRules::default(),
+            response_headers: HeaderRules::default(),
+            upstream_headers: UpstreamHeaders::default(),
         }
     }
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::body::CheckedBody;
-use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
@@ -120,7 +119,7 @@ impl Service {
     /// ```
     #[must_use]
     pub fn find<'r>(&self, request: RequestHead<'r>) -> Found<'_, 'r> {
-        let matched = match RequestPath::parse(request.path) {
+        let matched = match self.catalogue.path(request.path) {
             Ok(path) => match self.catalogue.find(request.method, &path) {
                 Ok(route) => Ok((route, path)),
                 Err(refusal) => Err(NoMatch::Route(path, refusal)),

@@ -11,7 +11,6 @@ use std::time::Duration;
 use clap::Args;
 use http::Method;
 use metering_client::Client;
-use metering_core::catalogue::RequestPath;
 
 use crate::client::catalogue::routes;
 use crate::client::charging::call::target::{self, Param, RequestTarget};
@@ -95,7 +94,7 @@ async fn check_stream(client: &Client, target: &str) -> Result<(), Failure> {
         Err(failure) => return Err(failure),
     };
     let path = target.split_once('?').map_or(target, |(path, _)| path);
-    let route = RequestPath::parse(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
+    let route = catalogue.path(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
     match route {
         Some(route) if !route.sse => {
             Err(Failure::Usage(format!("{} is not a stream; use `metering call`", route.template)))

@@ -16,6 +16,10 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
                           "tiers": [{"max_seconds": 60, "multiplier": 1}]}},
     {"path": "/mpp/stream", "method": "GET", "metered": true, "sse": true,
      "params": [{"name": "from", "in": "query", "type": "integer", "required": true}]},
+    {"path": "/m/{model}", "method": "GET", "metered": true, "params": [{"name": "model", "in": "path", "type": "string"}]},
+    {"path": "/m/{model}:run", "method": "GET", "metered": true, "encoded_slash": true,
+     "params": [{"name": "model", "in": "path", "type": "string"},
+                {"name": "include", "in": "query", "type": "integer", "array": true}]},
     {"path": "/mpp/own", "method": "GET", "metered": true, "sse": true,
      "params": [{"name": "max_events", "in": "query", "type": "integer"}]}]}"#;
 
@@ -47,13 +51,18 @@ fn values_are_encoded_and_mean_the_same_to_the_gateway() {
         (BLOCK, json!({"block": 1, "most": 0.5, "meta": "false"}), "/mpp/block/1?most=0.5&meta=false"),
         ("/mpp/back/{seconds}", json!({"seconds": 61}), "/mpp/back/61"),
         ("/mpp/token/latest/pools", json!({}), "/mpp/token/latest/pools"),
+        ("/m/{model}:run", json!({"model": "openai/x:free"}), "/m/openai%2Fx%3Afree:run"),
+        ("/m/{model}:run", json!({"model": "x", "include": [2, "1"]}), "/m/x:run?include=2&include=1"),
+        ("/m/{model}:run", json!({"model": "x", "include": []}), "/m/x:run"),
+        ("/m/{model}:run", json!({"model": "x", "include": 3}), "/m/x:run?include=3"),
+        ("/m/{model}", json!({"model": "x:free"}), "/m/x%3Afree"),
     ];
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     for (template, arguments, target) in table {
         let request = ask(template, arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {}", error.message));
         assert_eq!(request.target, target);
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        let resolved = catalogue.resolve("GET", &RequestPath::parse(path).unwrap(), query).unwrap();
+        let resolved = catalogue.resolve("GET", &catalogue.path(path).unwrap(), query).unwrap();
         assert_eq!(&*resolved.route.template, template, "{target}");
     }
 }
@@ -174,4 +183,21 @@ fn tools_without_arguments_take_none() {
     assert!(none(&JsonObject::new()).is_ok());
     let Value::Object(some) = json!({"days": 3}) else { unreachable!() };
     assert_eq!(none(&some).unwrap_err().fields.unwrap()["days"], "this tool takes no arguments");
+}
+
+#[test]
+fn a_value_cannot_become_another_routes_verb_or_an_unaccepted_slash() {
+    // route, arguments, the argument that is refused
+    let table = [
+        ("/m/{model}", json!({"model": "x:run"}), "path"),
+        ("/m/{model}", json!({"model": "a/b"}), "model"),
+        ("/m/{model}:run", json!({"model": "a/../b"}), "path"),
+        ("/m/{model}:run", json!({"model": "x:run"}), "path"),
+        ("/m/{model}:run", json!({"model": "x", "include": [1, "x"]}), "include"),
+        ("/m/{model}:run", json!({"model": ["x"]}), "model"),
+    ];
+    for (template, arguments, refused) in table {
+        let fields = ask(template, arguments.clone()).unwrap_err().fields.unwrap();
+        assert!(fields.contains_key(refused), "{arguments}: {fields:?}");
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required};
 
@@ -100,8 +100,9 @@ fn operation(route: &Route, id: String) -> Operation {
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
         operation = operation.parameter(idempotency_key()).parameter(max_cost());
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
+        for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
+            operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []));
+        }
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`, `key_expired`; nothing was charged"),
@@ -195,11 +196,19 @@ fn parameter(param: &Param, pricing: &Pricing) -> Parameter {
         ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
     };
     let required = param.required || param.location == ParamLocation::Path;
+    // Arrays of a query are written as `name=a&name=b` by default.
+    let schema = match param.array {
+        true => RefOr::T(Schema::Array(ArrayBuilder::new().items(schema).build())),
+        false => RefOr::T(Schema::Object(schema.build())),
+    };
     ParameterBuilder::new()
         .name(&param.name)
         .parameter_in(place)
         .description(Some(&param.description).filter(|description| !description.is_empty()))
-        .example(param.example.as_deref().map(|example| example_value(param.kind, example)))
+        .example(param.example.as_deref().map(|example| match param.array {
+            true => Value::Array(vec![example_value(param.kind, example)]),
+            false => example_value(param.kind, example),
+        }))
         .required(if required { Required::True } else { Required::False })
         .schema(Some(schema))
         .build()
