@@ -1,5 +1,6 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+mod error_shape;
 mod estimate;
 mod event_data;
 mod file;
@@ -35,6 +36,7 @@ use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 
+pub use error_shape::ErrorShape;
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;
@@ -210,6 +212,28 @@ impl Catalogue {
     #[must_use]
     pub fn by_template(&self, method: &str, template: &str) -> Option<&Route> {
         self.routes.iter().find(|route| &*route.template == template && &*route.method == method)
+    }
+
+    /// How an error looks to the client of a request that may match no route: as the errors of those routes that begin
+    /// with the most segments of its path, if they all look alike.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::ErrorShape;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/v1/chat/completions", "method": "POST", "metered": true, "errors": "openai"},
+    ///         {"path": "/v1/messages", "method": "POST", "metered": true, "errors": "anthropic"}]}"#,
+    /// )?;
+    /// assert_eq!(catalogue.errors_near("/v1/chat/completion"), ErrorShape::OpenAi);
+    /// assert_eq!(catalogue.errors_near("/v1/messages/batches"), ErrorShape::Anthropic);
+    /// assert_eq!(catalogue.errors_near("/v1/models"), ErrorShape::Own); // it could be either
+    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
+    /// ```
+    #[must_use]
+    pub fn errors_near(&self, path: &str) -> ErrorShape {
+        error_shape::near(path, &self.routes)
     }
 
     /// Finds a request's route, checks its parameters and computes its price.

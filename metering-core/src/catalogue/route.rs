@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
@@ -124,6 +125,10 @@ pub struct Route {
     pub metered: bool,
     /// Whether its responses are server-sent events.
     pub sse: bool,
+    /// How its errors look.
+    pub errors: ErrorShape,
+    /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
+    pub replay: bool,
     /// How its requests are priced.
     pub pricing: Pricing,
     /// The heading under which documentation lists it.
