@@ -1,10 +1,10 @@
 //! What clients of each shape read.
 
 use super::*;
+use crate::money::credits::Credits;
 use crate::wire::{ErrorCode, Required};
 
-const SHAPES: [ErrorShape; 4] =
-    [ErrorShape::OpenAi, ErrorShape::Anthropic, ErrorShape::Gemini, ErrorShape::Problem];
+const SHAPES: [ErrorShape; 4] = [ErrorShape::OpenAi, ErrorShape::Anthropic, ErrorShape::Gemini, ErrorShape::Problem];
 
 fn read(shape: ErrorShape, body: &ErrorBody) -> Value {
     serde_json::from_str(&shape.document(body, Some("req_1"))).unwrap()
@@ -20,10 +20,22 @@ fn each_status_has_the_kind_that_clients_know() {
         (Code::InsufficientCredits, "insufficient_quota", "billing_error", "RESOURCE_EXHAUSTED", "Payment Required"),
         (Code::KeyScope, "permission_error", "permission_error", "PERMISSION_DENIED", "Forbidden"),
         (Code::UnknownRoute, "invalid_request_error", "not_found_error", "NOT_FOUND", "Not Found"),
-        (Code::MethodNotAllowed, "invalid_request_error", "invalid_request_error", "UNIMPLEMENTED", "Method Not Allowed"),
+        (
+            Code::MethodNotAllowed,
+            "invalid_request_error",
+            "invalid_request_error",
+            "UNIMPLEMENTED",
+            "Method Not Allowed",
+        ),
         (Code::RequestTimeout, "invalid_request_error", "timeout_error", "DEADLINE_EXCEEDED", "Request Timeout"),
         (Code::RequestInProgress, "invalid_request_error", "invalid_request_error", "ABORTED", "Conflict"),
-        (Code::MaxCostExceeded, "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", "Precondition Failed"),
+        (
+            Code::MaxCostExceeded,
+            "invalid_request_error",
+            "invalid_request_error",
+            "FAILED_PRECONDITION",
+            "Precondition Failed",
+        ),
         (Code::PayloadTooLarge, "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", "Content Too Large"),
         (Code::RateLimited, "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", "Too Many Requests"),
         (Code::InternalError, "server_error", "api_error", "INTERNAL", "Internal Server Error"),
@@ -47,13 +59,14 @@ fn each_status_has_the_kind_that_clients_know() {
 #[test]
 fn what_programs_read_stays_in_its_place() {
     let mut body = ErrorBody::new(ErrorCode::InsufficientCredits, "Top up.\nThen \"retry\".");
-    body.credit_balance = Some("-123456789.0000000001".parse().unwrap());
+    let balance = Credits::from_atoms(-888_888_888_800_000_001);
+    body.credit_balance = Some(balance);
     body.required = Some(Required::Credits("0.5".parse().unwrap()));
     body.fields = Some([("/model".to_owned(), "must be a string".to_owned())].into());
     for shape in SHAPES {
         let text = shape.document(&body, Some("req_1"));
         let document: Value = serde_json::from_str(&text).unwrap();
-        assert!(text.contains(r#""credit_balance":-123456789.0000000001"#), "digits are kept: {text}");
+        assert!(text.contains(&format!("\"credit_balance\":{balance},")), "digits are kept: {text}");
         assert_eq!(document["required"], 0.5, "{shape:?}");
         assert_eq!(document["message"], "Top up.\nThen \"retry\".", "{shape:?}");
         assert_eq!(document["fields"]["/model"], "must be a string", "{shape:?}");
