@@ -229,10 +229,7 @@ impl MeteringLayer {
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
-            AdmissionKind::Free => {
-                outgoing.pass();
-                None
-            }
+            AdmissionKind::Free => None,
         };
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
             charged.paid_with(presented, paid).await;

@@ -1,4 +1,4 @@
-//! What every response of a metered route gets at its end: an id to ask about, and its error in the shape of its route.
+//! What every response of a route gets at its end: an id to ask about, and its error in the shape of its route.
 
 use http::{HeaderName, HeaderValue, Response, header};
 
@@ -30,7 +30,7 @@ impl Outgoing {
         self.shape = Some(route.map_or_else(near, |route| route.errors));
     }
 
-    /// The response is not that of a metered route.
+    /// The response is not that of a route of the catalogue.
     pub(super) fn pass(&mut self) {
         self.shape = None;
     }
