@@ -1,6 +1,7 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
 pub(crate) mod body;
+mod error_shape;
 mod estimate;
 mod event_data;
 mod file;
@@ -41,6 +42,7 @@ use lenient::StreamPrefix;
 use object::UnknownKeys;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
+pub use error_shape::ErrorShape;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
 pub use override_headers::{is_hop_by_hop, is_of_gateway, is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
@@ -263,6 +265,28 @@ impl Catalogue {
             Found::Nothing => Ok(path),
             _ => Err(TargetError::ReadsLikeOtherRoute),
         }
+    }
+
+    /// How an error looks to the client of a request that may match no route: as the errors of those routes that begin
+    /// with the most segments of its path, if they all look alike.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::ErrorShape;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/v1/chat/completions", "method": "POST", "metered": true, "errors": "openai"},
+    ///         {"path": "/v1/messages", "method": "POST", "metered": true, "errors": "anthropic"}]}"#,
+    /// )?;
+    /// assert_eq!(catalogue.errors_near("/v1/chat/completion"), ErrorShape::OpenAi);
+    /// assert_eq!(catalogue.errors_near("/v1/messages/batches"), ErrorShape::Anthropic);
+    /// assert_eq!(catalogue.errors_near("/v1/models"), ErrorShape::Own); // it could be either
+    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
+    /// ```
+    #[must_use]
+    pub fn errors_near(&self, path: &str) -> ErrorShape {
+        error_shape::near(path, &self.routes)
     }
 
     /// Finds a request's route, checks its parameters and computes its price.

@@ -29,6 +29,10 @@ pub struct GatewayConfig {
     pub report_after_disconnect: Span,
     /// How much of it is read, in bytes.
     pub report_after_disconnect_bytes: u64,
+    /// How long a retry gets the response of an attempt whose client was cut off, on routes with `"replay": true`.
+    pub replay_time: Span,
+    /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
+    pub replay_bytes: usize,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.
     pub content_security_policy: String,
@@ -61,6 +65,8 @@ impl Default for GatewayConfig {
             hold_lease: Span::seconds(60),
             report_after_disconnect: Span::seconds(60),
             report_after_disconnect_bytes: 8 << 20,
+            replay_time: Span::seconds(600),
+            replay_bytes: 64 << 20,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
             request_headers: HeaderRules::default(),

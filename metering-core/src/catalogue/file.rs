@@ -19,11 +19,13 @@ use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 17] = [
+const ROUTE_KEYS: [&str; 19] = [
     "path",
     "method",
     "metered",
     "sse",
+    "errors",
+    "replay",
     "description",
     "group",
     "params",
@@ -110,6 +112,11 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
+    let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
+    let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
+    if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
+        problems.add("replay has no effect on a route with metered false");
+    }
     let description = problems.keep(documentation(endpoint.get("description"), unknown));
     let group = problems.keep(documentation(endpoint.get::<String>("group"), unknown));
     problems.or(|| {
@@ -123,6 +130,8 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             encoded_slash: encoded_slash?,
             metered: metered?,
             sse: sse?.unwrap_or_default(),
+            errors: errors?.unwrap_or_default(),
+            replay: replay?,
             pricing: pricing?,
             removed_headers: removed_headers?,
             group: group?.filter(|group| !group.trim().is_empty()),

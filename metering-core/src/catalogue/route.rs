@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalogue::body::BodyRules;
+use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::removed_headers::RemovedHeaders;
 use crate::catalogue::usage_price::UsagePrice;
@@ -144,6 +145,10 @@ pub struct Route {
     pub metered: bool,
     /// Whether its responses are server-sent events.
     pub sse: bool,
+    /// How its errors look.
+    pub errors: ErrorShape,
+    /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
+    pub replay: bool,
     /// How its requests are priced.
     pub pricing: Pricing,
     /// The headers of its requests and responses that do not pass the gateway.

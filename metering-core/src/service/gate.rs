@@ -126,7 +126,7 @@ impl Service {
             },
             Err(error) => Err(NoMatch::Path(error)),
         };
-        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, matched }
+        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, id: None, matched }
     }
 
     /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].

@@ -139,6 +139,12 @@ impl From<String> for UpstreamBody {
     }
 }
 
+impl From<ResponseBody> for UpstreamBody {
+    fn from(body: ResponseBody) -> Self {
+        Self(body)
+    }
+}
+
 impl From<UpstreamBody> for ResponseBody {
     fn from(body: UpstreamBody) -> Self {
         body.0

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::{Param, ParamLocation, ParamType, Pricing, Route};
+use metering_core::catalogue::{ErrorShape, Param, ParamLocation, ParamType, Pricing, Route};
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
@@ -134,9 +134,13 @@ fn operation(route: &Route, id: String) -> Operation {
         ]
     };
     for (status, description) in refusals {
-        let schema = if *status == "402" { shortage() } else { error_body() };
+        let schema = match (route.errors, *status) {
+            (ErrorShape::Own, "402") => shortage(),
+            (ErrorShape::Own, _) => error_body(),
+            _ => shaped_error(),
+        };
         let body = ContentBuilder::new().schema(Some(schema)).build();
-        let mut refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        let mut refusal = ResponseBuilder::new().description(*description).content(route.errors.content_type(), body);
         if *status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
         }
@@ -149,6 +153,13 @@ fn operation(route: &Route, id: String) -> Operation {
 
 fn error_body() -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name("ErrorBody"))
+}
+
+/// An error in the shape that the clients of a route read.
+fn shaped_error() -> RefOr<Schema> {
+    let description = "In the shape that the clients of this route read. All members of `ErrorBody` but `error` are \
+                       beside it, with the offers of a 402";
+    RefOr::T(ObjectBuilder::new().description(Some(description)).build().into())
 }
 
 /// The 402 error, with what can be paid.

@@ -3,6 +3,7 @@
 mod amounts;
 mod disconnects;
 mod ends;
+mod replay;
 mod reports;
 mod streams;
 
@@ -112,5 +113,15 @@ fn catalogue() -> String {
     ];
     let route =
         |(path, sse, price)| json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price});
-    json!({"market": "TEST", "version": 1, "endpoints": routes.map(route)}).to_string()
+    let replayed = [
+        ("/v1/replay/usage", "openai", true, tokens(json!({}))),
+        ("/v1/replay/fixed", "anthropic", false, json!("0.1")),
+        ("/v1/replay/stream", "openai", true, json!("0.1")),
+    ];
+    let replayed = replayed.map(|(path, errors, sse, price)| {
+        json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price, "replay": true,
+            "errors": errors})
+    });
+    let routes: Vec<_> = routes.into_iter().map(route).chain(replayed).collect();
+    json!({"market": "TEST", "version": 1, "endpoints": routes}).to_string()
 }
