@@ -5,6 +5,7 @@ mod disconnects;
 mod ends;
 mod reports;
 mod streams;
+mod unreported;
 
 use metering_tests::client::Client;
 use metering_tests::response::Response;
