@@ -1,6 +1,7 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
 pub(crate) mod body;
+mod body_use;
 mod estimate;
 mod event_data;
 mod file;
@@ -37,6 +38,7 @@ use lenient::StreamPrefix;
 use object::UnknownKeys;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
+pub use body_use::BodyUse;
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;

@@ -24,7 +24,7 @@ use crate::client::Client;
 /// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
-that this connection uses, or paid with the call. The argument max_cost bounds what it costs. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
+that this connection uses, or paid with the call. The argument max_cost bounds what it costs; the argument body of some is the request's body, as JSON. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
 while the balance is above zero and, if its price depends on use, covers what is held. Its result is {data, \
 credit_balance, credits_charged}: the route's response, the balance after the call and what it cost; while its cost is \
 not known, it has credits_held and request_id instead of credits_charged. get_credit_balance and list_plans are free.
