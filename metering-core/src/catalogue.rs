@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 mod error_shape;
+mod body_use;
 mod estimate;
 mod event_data;
 mod file;
@@ -42,6 +43,7 @@ use lenient::StreamPrefix;
 use object::UnknownKeys;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
+pub use body_use::BodyUse;
 pub use error_shape::ErrorShape;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
 pub use override_headers::{is_hop_by_hop, is_of_gateway, is_same_header, overrides_request, starts_like_header};

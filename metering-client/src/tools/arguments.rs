@@ -14,6 +14,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use super::body::BodyArgument;
 use super::schema::{EVENTS_DEFAULT, EVENTS_MAX, MAX_COST, MAX_EVENTS, is_required, takes_max_cost, takes_max_events};
 
 /// The longest argument, in bytes. Common servers accept request lines of 8,000 bytes.
@@ -28,6 +29,8 @@ const EXACT_DOUBLE_MAX: u64 = 1 << 53;
 pub(super) struct ToolRequest {
     /// The path and query of the request.
     pub(super) target: String,
+    /// Its body, as JSON.
+    pub(super) body: Option<String>,
     /// Stop after this many events.
     pub(super) max_events: usize,
     /// The most that the call may cost, in credits.
@@ -46,6 +49,7 @@ pub(super) fn read(
     let mut reading = Reading {
         route,
         values: BTreeMap::new(),
+        body: None,
         max_events: EVENTS_DEFAULT,
         max_cost: None,
         problems: BTreeMap::new(),
@@ -58,10 +62,15 @@ pub(super) fn read(
             reading.refuse(&param.name, "is required");
         }
     }
+    if let Some(argument) = BodyArgument::of(route).filter(|argument| argument.is_required() && reading.body.is_none())
+    {
+        reading.refuse(argument.name, "is required");
+    }
     if reading.problems.is_empty()
         && let Some(target) = reading.target(catalogue)
     {
-        return Ok(ToolRequest { target, max_events: reading.max_events, max_cost: reading.max_cost });
+        let Reading { body, max_events, max_cost, .. } = reading;
+        return Ok(ToolRequest { target, body, max_events, max_cost });
     }
     Err(refusal(reading.problems))
 }
@@ -98,6 +107,7 @@ struct Reading<'c> {
     route: &'c Route,
     /// One value, or those of a parameter that repeats.
     values: BTreeMap<&'c str, Vec<String>>,
+    body: Option<String>,
     max_events: usize,
     max_cost: Option<String>,
     problems: BTreeMap<String, String>,
@@ -107,13 +117,15 @@ impl<'c> Reading<'c> {
     fn argument(&mut self, name: &str, value: &Value) {
         let route = self.route;
         let param = route.params.iter().find(|param| param.name == name);
-        match param {
+        let body = BodyArgument::of(route).filter(|body| body.name == name);
+        match (param, body) {
             // Agents send `null` for arguments they leave out.
-            Some(param) if value.is_null() && !is_required(param) => {}
-            Some(param) => self.value(param, value),
-            None if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
-            None if name == MAX_COST && takes_max_cost(route) => self.read_max_cost(value),
-            None => {
+            (Some(param), _) if value.is_null() && !is_required(param) => {}
+            (Some(param), _) => self.value(param, value),
+            (None, Some(argument)) => self.read_body(argument, value),
+            (None, None) if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
+            (None, None) if name == MAX_COST && takes_max_cost(route) => self.read_max_cost(value),
+            (None, None) => {
                 let known = self.known();
                 self.refuse(name, &format!("this tool has no such argument; {known}"));
             }
@@ -138,6 +150,16 @@ impl<'c> Reading<'c> {
         // An empty list is like an argument that is left out.
         if !texts.is_empty() {
             self.values.insert(&param.name, texts);
+        }
+    }
+
+    fn read_body(&mut self, argument: BodyArgument<'_>, value: &Value) {
+        if value.is_null() && !argument.is_required() {
+            return;
+        }
+        match argument.problem_with(value) {
+            Some(problem) => self.refuse(argument.name, problem),
+            None => self.body = Some(value.to_string()),
         }
     }
 
@@ -225,7 +247,9 @@ impl<'c> Reading<'c> {
     }
 
     fn known(&self) -> String {
-        let own = [takes_max_events(self.route).then_some(MAX_EVENTS), takes_max_cost(self.route).then_some(MAX_COST)];
+        let body = BodyArgument::of(self.route).map(|argument| argument.name);
+        let max_events = takes_max_events(self.route).then_some(MAX_EVENTS);
+        let own = [body, max_events, takes_max_cost(self.route).then_some(MAX_COST)];
         let own = own.into_iter().flatten();
         let names: Vec<_> = self.route.params.iter().map(|param| &*param.name).chain(own).collect();
         if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) }

@@ -1,5 +1,6 @@
 //! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
+mod body;
 mod bounds;
 mod metered;
 mod offers;

@@ -8,6 +8,7 @@ mod request;
 mod rest;
 mod settling;
 mod trailers;
+mod unreported;
 mod whole;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::http::{Problem, Response};
 use request::{HeldRequest, Reply};
 use rest::Bounds;
 use settling::Settling;
+use unreported::Unreported;
 
 pub(super) use request::HeldSlot;
 pub(super) use trailers::{DeclaredTrailers, are_wanted};
@@ -42,6 +44,7 @@ pub(crate) struct Reports {
     stop: CancellationToken,
     bounds: Bounds,
     silence: Duration,
+    unreported: Arc<Unreported>,
 }
 
 /// A request priced by usage.
@@ -64,6 +67,7 @@ impl Reports {
                 bytes: config.report_after_disconnect_bytes,
             },
             silence: config.upstream_timeout.duration(),
+            unreported: Arc::default(),
         }
     }
 
@@ -77,7 +81,7 @@ impl Reports {
     {
         let ByUsage { charged, price, wants_trailers, stream } = request;
         let request = HeldRequest {
-            settling: Settling { charged, price, is_error: false },
+            settling: Settling { charged, price, is_error: false, unreported: Arc::clone(&self.unreported) },
             wants_trailers,
             stop: self.stop.clone(),
             bounds: self.bounds,
@@ -88,6 +92,11 @@ impl Reports {
         self.tasks.spawn(run(request, fetching, reply));
         // Without a reply, the task has panicked.
         response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
+    }
+
+    /// The requests whose responses did not say what they cost.
+    pub(crate) fn unreported(&self) -> &Unreported {
+        &self.unreported
     }
 
     /// Waits until the holds of all requests are settled. At `deadline`, those that are left are settled by what they

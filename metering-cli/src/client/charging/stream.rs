@@ -75,9 +75,11 @@ impl StreamArgs {
 
     /// The target to follow, checked before anything is charged.
     async fn target(&self, client: &Client) -> Result<String, Failure> {
-        let RequestTarget { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
+        let RequestTarget { method, target, .. } = target::resolve(client, None, &self.route, &self.params).await?;
         if method != Method::GET {
-            return Err(Failure::Usage(format!("{method} {target} is not a stream: streams use GET")));
+            return Err(Failure::Usage(format!(
+                "{method} {target} is not a stream: streams use GET; for events of another method, use `metering call`"
+            )));
         }
         check_stream(client, &target).await?;
         Ok(target)

@@ -201,3 +201,41 @@ fn a_value_cannot_become_another_routes_verb_or_an_unaccepted_slash() {
         assert!(fields.contains_key(refused), "{arguments}: {fields:?}");
     }
 }
+
+#[test]
+fn body_is_sent_as_json() {
+    let routes = r#"{"market": "M", "version": 1, "endpoints": [
+        {"path": "/any", "method": "POST", "metered": true},
+        {"path": "/chat/{model}", "method": "POST", "metered": true,
+         "params": [{"name": "model", "in": "path", "type": "string"}],
+         "request": {"schema": {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}}}}]}"#;
+    let catalogue = Catalogue::from_json(routes).unwrap();
+    let [any, chat] = [0, 1].map(|index| &catalogue.routes()[index]);
+    let ask = |route: &Route, arguments: Value| read(&catalogue, route, arguments.as_object().unwrap());
+    // route, arguments, body
+    let sent = [
+        (any, json!({}), None),
+        (any, json!({"body": null}), None),
+        (any, json!({"body": {}}), Some("{}")),
+        (any, json!({"body": {"a": [1, 0.1, "\u{7}é"]}}), Some("{\"a\":[1,0.1,\"\\u0007é\"]}")),
+        (chat, json!({"model": "m", "body": {"q": "x"}}), Some("{\"q\":\"x\"}")),
+        // Whether it fits the schema is for the gateway to say.
+        (chat, json!({"model": "m", "body": {"q": 1}}), Some("{\"q\":1}")),
+        (chat, json!({"model": "m", "body": null}), Some("null")),
+    ];
+    for (route, arguments, body) in sent {
+        assert_eq!(ask(route, arguments.clone()).unwrap().body.as_deref(), body, "{arguments}");
+    }
+    // route, arguments, name, problem
+    let refused = [
+        (any, json!({"body": [1]}), "body", "must be a JSON object"),
+        (any, json!({"body": "{}"}), "body", "must be a JSON object"),
+        (any, json!({"text": 1}), "text", "this tool has no such argument; it takes body, max_cost"),
+        (chat, json!({"model": "m"}), "body", "is required"),
+    ];
+    for (route, arguments, name, problem) in refused {
+        let fields = ask(route, arguments.clone()).unwrap_err().fields.unwrap();
+        assert_eq!(fields.get(name).map(String::as_str), Some(problem), "{arguments}");
+    }
+    assert!(none(json!({"body": {}}).as_object().unwrap()).is_err());
+}

@@ -12,6 +12,7 @@ use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBui
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required};
 
+use super::body;
 use super::bounds;
 use super::offers;
 use super::operation_id::operation_id;
@@ -88,6 +89,7 @@ fn operation(route: &Route, id: String) -> Operation {
         .summary(Some(route.description.clone()))
         .description(Some(price::sentence(route)))
         .operation_id(Some(id))
+        .request_body(body::request_body(route))
         .extensions(extensions(route));
     for param in &route.params {
         operation = operation.parameter(parameter(param, &route.pricing));
@@ -139,8 +141,10 @@ fn operation(route: &Route, id: String) -> Operation {
             (ErrorShape::Own, _) => error_body(),
             _ => shaped_error(),
         };
-        let body = ContentBuilder::new().schema(Some(schema)).build();
-        let mut refusal = ResponseBuilder::new().description(*description).content(route.errors.content_type(), body);
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let more = if *status == "400" { body::refusal(route) } else { "" };
+        let description = format!("{description}{more}");
+        let mut refusal = ResponseBuilder::new().description(description).content(route.errors.content_type(), content);
         if *status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
         }

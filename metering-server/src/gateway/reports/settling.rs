@@ -10,6 +10,8 @@ use metering_core::{Charged, Credits};
 use metrics::counter;
 use tokio::time::timeout;
 
+use super::unreported::Unreported;
+
 /// How long a response waits for its hold to be settled. A store that works takes milliseconds; while it is down, the
 /// hold is settled in the background.
 const CAPTURE_WAIT: Duration = Duration::from_secs(3);
@@ -23,6 +25,7 @@ pub(super) struct Settling {
     pub(super) price: Arc<UsagePrice>,
     /// Whether the upstream responded with an error. Without a report, such a response costs nothing.
     pub(super) is_error: bool,
+    pub(super) unreported: Arc<Unreported>,
 }
 
 impl Settling {
@@ -79,6 +82,7 @@ impl Settling {
         if self.is_error {
             return within_wait(self.charged.release()).await;
         }
+        self.unreported.count(&self.charged.route_template, self.charged.amount, self.without_report());
         within_wait(self.charged.capture_without_report()).await
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use http::Method;
 use metering_client::Client;
 use metering_core::Catalogue;
-use metering_core::catalogue::{ParamLocation, RequestPath, Route, RouteRefusal, TargetError, TemplateSegment};
+use metering_core::catalogue::{BodyUse, ParamLocation, RequestPath, Route, RouteRefusal, TargetError, TemplateSegment};
 
 use crate::client::catalogue::routes;
 use crate::client::session::percent::push_encoded;
@@ -35,6 +35,8 @@ impl FromStr for Param {
 pub(in crate::client) struct RequestTarget {
     pub(in crate::client) method: Method,
     pub(in crate::client) target: String,
+    /// Whether it is refused without a body, as far as is known.
+    pub(in crate::client) needs_body: bool,
 }
 
 /// Resolves the method and target; fetches the catalogue only if it is needed.
@@ -46,7 +48,8 @@ pub(in crate::client) async fn resolve(
 ) -> Result<RequestTarget, Failure> {
     if params.is_empty() && !route.contains(['{', '}']) {
         check_target(route)?;
-        return Ok(RequestTarget { method: method.unwrap_or(Method::GET), target: route.to_owned() });
+        let method = method.unwrap_or(Method::GET);
+        return Ok(RequestTarget { method, target: route.to_owned(), needs_body: false });
     }
     fill_in(&routes::catalogue(client).await?, method.as_ref(), route, params)
 }
@@ -101,7 +104,8 @@ fn fill_in(
     check_filled(catalogue, route, &target)?;
     let method = Method::from_bytes(route.method.as_bytes())
         .map_err(|_| Failure::Failed(format!("the catalogue's method {} is not an HTTP method", route.method)))?;
-    Ok(RequestTarget { method, target })
+    let needs_body = matches!(route.body_use(), BodyUse::Declared(_));
+    Ok(RequestTarget { method, target, needs_body })
 }
 
 fn write_target(route: &Route, values: &BTreeMap<&str, Vec<&str>>) -> Result<String, Failure> {
