@@ -1,8 +1,8 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
 pub(crate) mod body;
-mod error_shape;
 mod body_use;
+mod error_shape;
 mod estimate;
 mod event_data;
 mod file;

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use http::Method;
 use metering_client::Client;
 use metering_core::Catalogue;
-use metering_core::catalogue::{BodyUse, ParamLocation, RequestPath, Route, RouteRefusal, TargetError, TemplateSegment};
+use metering_core::catalogue::{
+    BodyUse, ParamLocation, RequestPath, Route, RouteRefusal, TargetError, TemplateSegment,
+};
 
 use crate::client::catalogue::routes;
 use crate::client::session::percent::push_encoded;
