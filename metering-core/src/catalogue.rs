@@ -1,11 +1,16 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+mod amount;
 mod estimate;
 mod event_data;
 mod file;
+mod findings;
+mod json_report;
+mod json_scanner;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
+mod outcome;
 pub(crate) mod override_headers;
 pub(crate) mod path;
 mod pointer;
@@ -13,6 +18,7 @@ pub(crate) mod price;
 mod problem;
 pub(crate) mod ratio;
 mod report;
+mod report_file;
 mod report_headers;
 mod report_reader;
 pub(crate) mod request;
@@ -35,6 +41,7 @@ use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 
+pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;
