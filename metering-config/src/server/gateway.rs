@@ -28,6 +28,10 @@ pub struct GatewayConfig {
     pub report_after_disconnect: Span,
     /// How much of it is read, in bytes.
     pub report_after_disconnect_bytes: u64,
+    /// How many such responses are read at the same time. Further ones are not read on: what was delivered is charged.
+    pub report_after_disconnect_requests: usize,
+    /// The same for each account.
+    pub report_after_disconnect_requests_per_account: usize,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.
     pub content_security_policy: String,
@@ -44,8 +48,10 @@ impl Default for GatewayConfig {
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
             hold_lease: Span::seconds(60),
-            report_after_disconnect: Span::seconds(60),
-            report_after_disconnect_bytes: 8 << 20,
+            report_after_disconnect: Span::seconds(600),
+            report_after_disconnect_bytes: 64 << 20,
+            report_after_disconnect_requests: 1_000,
+            report_after_disconnect_requests_per_account: 64,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
         }

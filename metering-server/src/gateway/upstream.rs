@@ -89,7 +89,8 @@ impl Shared {
             charged: charged.clone(),
             price: Arc::clone(price),
             wants_trailers: are_wanted(&head.headers),
-            stream: stream.clone(),
+            hides: None,
+            request_bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It goes on in a task of its own, below the span of the request.
