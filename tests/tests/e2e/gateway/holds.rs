@@ -99,7 +99,14 @@ fn catalogue() -> String {
     };
     let claude = json!({"max": MAX, "units": {"input": "0.001", "output": "0.01"},
         "report": {"json": {"input": "/message/usage/input_tokens", "output": "/usage/output_tokens"}}});
+    let texts = json!({"max": MAX, "missing": "hold", "units": {"input": "0.000001", "output": "0.00001"},
+        "report": {"json": {"input": "/usage/input", "output": "/usage/output"}},
+        "delivered": {"output": "/choices/*/delta/content"}, "estimate": {"json": {"output": "/max"}, "bytes": "input"}});
+    let gemini = json!({"max": MAX, "units": {"tokens": "0.001"}, "report": {"json": {"tokens":
+        ["/usageMetadata/totalTokenCount", "/*/usageMetadata/totalTokenCount"]}}});
     let routes = [
+        ("/v1/texts", true, texts),
+        ("/v1/gemini", false, gemini),
         ("/v1/chat", false, tokens(json!({}))),
         ("/v1/stream", true, tokens(json!({}))),
         ("/v1/missing/hold", false, tokens(json!({"missing": "hold"}))),
