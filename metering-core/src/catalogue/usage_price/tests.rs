@@ -139,8 +139,8 @@ fn bytes_are_of_the_dearest_unit_and_the_largest_factor_counts() {
     // body, credits held
     let table = [
         (r#"{"max": 1}"#, "0.03"),
-        (r#"{"max": 1,"n":1,"best_of":2}"#, "0.112"),
-        (r#"{"max": 1,"n":2,"best_of":1}"#, "0.112"),
+        (r#"{"max": 1,"n":1,"best_of":2}"#, "0.132"),
+        (r#"{"max": 1,"n":2,"best_of":1}"#, "0.132"),
         (r#"{"max": 1,"n":1,"best_of":0}"#, "0.5"),
     ];
     for (body, held) in table {
