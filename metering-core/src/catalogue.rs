@@ -1,6 +1,7 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
 mod amount;
+pub(crate) mod body;
 mod estimate;
 mod event_data;
 mod file;
@@ -41,6 +42,7 @@ use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 
+pub use body::{BodyRules, CheckedBody, HiddenEvents};
 pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};

@@ -118,7 +118,7 @@ impl<'j> Search<'_, '_, 'j> {
 
 /// Whether a lenient JSON reader may take one name for the other: it ignores case, and folds the two letters outside
 /// ASCII whose lower case is ASCII (as Go's `encoding/json` does).
-fn is_same_name(one: &str, other: &str) -> bool {
+pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let fold = |letter: char| match letter {
         '\u{212a}' => 'k',
         '\u{17f}' => 's',

@@ -11,6 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
+use metering_core::catalogue::{CheckedBody, HiddenEvents};
 use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
@@ -20,7 +21,7 @@ use crate::config::GatewayConfig;
 use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
 use crate::gateway::forward::HttpUpstream;
 use crate::gateway::policy::ResponsePolicy;
-use crate::gateway::reports::{ByUsage, Reports, are_wanted};
+use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Connection, Problem, Response, bytes, into_response};
 
@@ -75,6 +76,7 @@ impl Service<Request<Bytes>> for Upstream {
 impl Shared {
     async fn respond(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response, Problem> {
         let (mut head, body) = request.into_parts();
+        let body = head.extensions.remove::<CheckedBody>().map_or(body, Bytes::from_owner);
         let stream = head.extensions.remove::<StreamRoute>();
         let by_usage = head.extensions.get::<Charged>().and_then(|charged| Some((charged.usage_price()?, charged)));
         let Some((price, charged)) = by_usage else {
@@ -85,11 +87,12 @@ impl Shared {
             };
             return Ok(held(response, stream, head.extensions.get()));
         };
+        let hidden = head.extensions.get::<HiddenEvents>().cloned();
         let by_usage = ByUsage {
             charged: charged.clone(),
             price: Arc::clone(price),
             wants_trailers: are_wanted(&head.headers),
-            hides: None,
+            hides: hidden.map(|hidden| Hides::new(move |data| hidden.hides(data))),
             request_bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());

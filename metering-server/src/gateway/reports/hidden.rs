@@ -15,7 +15,6 @@ const EVENT_BYTES_MAX: usize = 64 << 10;
 pub(in crate::gateway) struct Hides(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
 impl Hides {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the rules of requests come with their declarations"))]
     pub(in crate::gateway) fn new(hides: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(hides))
     }

@@ -116,7 +116,8 @@ mod tests {
     #[test]
     fn places_are_bounded_by_account_and_in_all() {
         let unattended = Arc::new(Unattended::new(3, 2));
-        let [one, other]: [AccountId; 2] = ["org_aaaaaaaaaaaaaaaaaaaa", "org_bbbbbbbbbbbbbbbbbbbb"].map(|id| id.parse().unwrap());
+        let [one, other]: [AccountId; 2] =
+            ["org_aaaaaaaaaaaaaaaaaaaa", "org_bbbbbbbbbbbbbbbbbbbb"].map(|id| id.parse().unwrap());
         let first = unattended.enter(&one);
         let second = unattended.enter(&one);
         assert!(first.is_some() && second.is_some() && unattended.enter(&one).is_none());
