@@ -200,16 +200,15 @@ impl Scanner {
 
     fn begin_value(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
         self.is_array |= self.state == State::Start && byte == b'[';
-        let word = |rest, found| State::Word(rest, found);
         self.state = match byte {
             b'{' | b'[' => return self.open(byte == b'[', targets, take),
             b'"' => State::Text { is_name: false },
             b'-' => State::Number(Number::Minus),
             b'0' => State::Number(Number::Zero),
             b'1'..=b'9' => State::Number(Number::Whole),
-            b'n' => word(b"ull", Found::Null),
-            b't' => word(b"rue", Found::Bool(true)),
-            b'f' => word(b"alse", Found::Bool(false)),
+            b'n' => State::Word(b"ull", Found::Null),
+            b't' => State::Word(b"rue", Found::Bool(true)),
+            b'f' => State::Word(b"alse", Found::Bool(false)),
             _ => return self.stop(Verdict::NotJson),
         };
         self.text.begin(!self.here.is_empty());

@@ -71,7 +71,7 @@ impl Text {
                     let Some(digit) = char::from(byte).to_digit(16).and_then(|digit| u16::try_from(digit).ok()) else {
                         return Step::Invalid;
                     };
-                    let (digits, value) = (digits + 1, value << 4 | digit);
+                    let (digits, value) = (digits + 1, (value << 4) | digit);
                     self.escape = Escape::Unicode(digits, value);
                     if digits == 4 {
                         self.escape = Escape::None;

@@ -119,5 +119,12 @@ fn catalogue() -> String {
     ];
     let route =
         |(path, sse, price)| json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price});
-    json!({"market": "TEST", "version": 1, "endpoints": routes.map(route)}).to_string()
+    let mut routes = routes.map(route).to_vec();
+    // Asks the upstream for its usage, and hides that from a client which did not ask for it.
+    let asks = json!({"schema": {"type": "object", "properties": {"steps": {}, "stream": {"type": "boolean"}}},
+        "unknown": "pass", "set": {"/stream_options/include_usage": true, "when": {"/stream": true}, "hide": {"/choices": []}}});
+    let mut asking = route(("/v1/asking", true, tokens(json!({"missing": "hold"}))));
+    asking["request"] = asks;
+    routes.push(asking);
+    json!({"market": "TEST", "version": 1, "endpoints": routes}).to_string()
 }

@@ -160,3 +160,23 @@ fn json_array_is_passed_on_element_by_element() {
     assert_eq!(value(raw.split_once("\r\n\r\n").unwrap().1, "x-bds-credit-charged"), Some("0.04"), "{raw}");
     scene.verify();
 }
+
+#[test]
+fn usage_that_the_client_did_not_ask_for_is_hidden_and_charged() {
+    let scene = Scene::new("1");
+    let text = event(r#"{"choices": [{"delta": {"content": "Hi"}}]}"#);
+    let usage = event(r#"{"choices": [], "usage": {"total_tokens": 40}}"#);
+    let steps = [events_head(), text, usage, event("[DONE]"), last_chunk("")];
+    // what the client asks for, whether it gets the usage
+    let table = [(json!({}), false), (json!({"include_usage": true}), true)];
+    for (options, gets_usage) in table {
+        let body = json!({"stream": true, "stream_options": options, "steps": steps});
+        let received = scene.client().post("/v1/asking", &body).expect(200);
+        let text = received.text();
+        assert_eq!(text.contains("total_tokens"), gets_usage, "{text}");
+        assert!(text.contains("\"Hi\"") && text.ends_with("data: [DONE]\n\n"), "{text}");
+        let settled = scene.client().get(&format!("/requests/{}", received.header("x-bds-request-id").unwrap()));
+        assert_eq!(settled.expect(200).member("charged"), "0.04");
+    }
+    scene.verify();
+}
