@@ -1,15 +1,20 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+mod amount;
 pub(crate) mod body;
 mod body_use;
 mod error_shape;
 mod estimate;
 mod event_data;
 mod file;
+mod findings;
 mod header_patterns;
+mod json_report;
+mod json_scanner;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
+mod outcome;
 pub(crate) mod override_headers;
 pub(crate) mod path;
 mod pointer;
@@ -18,6 +23,7 @@ mod problem;
 pub(crate) mod ratio;
 mod removed_headers;
 mod report;
+mod report_file;
 mod report_headers;
 mod report_reader;
 pub(crate) mod request;
@@ -46,6 +52,7 @@ pub use body::{BodyRules, CheckedBody, HiddenEvents};
 pub use body_use::BodyUse;
 pub use error_shape::ErrorShape;
 pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
+pub use outcome::{BodyEnd, Ended, Settlement};
 pub use override_headers::{is_hop_by_hop, is_of_gateway, is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;

@@ -29,6 +29,10 @@ pub struct GatewayConfig {
     pub report_after_disconnect: Span,
     /// How much of it is read, in bytes.
     pub report_after_disconnect_bytes: u64,
+    /// How many such responses are read at the same time. Further ones are not read on: what was delivered is charged.
+    pub report_after_disconnect_requests: usize,
+    /// The same for each account.
+    pub report_after_disconnect_requests_per_account: usize,
     /// How long a retry gets the response of an attempt whose client was cut off, on routes with `"replay": true`.
     pub replay_time: Span,
     /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
@@ -63,8 +67,10 @@ impl Default for GatewayConfig {
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
             hold_lease: Span::seconds(60),
-            report_after_disconnect: Span::seconds(60),
-            report_after_disconnect_bytes: 8 << 20,
+            report_after_disconnect: Span::seconds(600),
+            report_after_disconnect_bytes: 64 << 20,
+            report_after_disconnect_requests: 1_000,
+            report_after_disconnect_requests_per_account: 64,
             replay_time: Span::seconds(600),
             replay_bytes: 64 << 20,
             content_security_policy: "sandbox".to_owned(),

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
-use metering_core::catalogue::{CheckedBody, RemovedHeaders};
+use metering_core::catalogue::{CheckedBody, HiddenEvents, RemovedHeaders};
 use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
@@ -22,7 +22,7 @@ use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
 use crate::gateway::forward::HttpUpstream;
 use crate::gateway::passed_headers::{HeaderSettings, PassedHeaders};
 use crate::gateway::policy::ResponsePolicy;
-use crate::gateway::reports::{ByUsage, Reports, are_wanted};
+use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Connection, Problem, Response, bytes, into_response};
 
@@ -100,11 +100,13 @@ impl Shared {
             };
             return Ok(held(response, stream, head.extensions.get()));
         };
+        let hidden = head.extensions.get::<HiddenEvents>().cloned();
         let by_usage = ByUsage {
             charged: charged.clone(),
             price: Arc::clone(price),
             wants_trailers: are_wanted(&head.headers),
-            stream: stream.clone(),
+            hides: hidden.map(|hidden| Hides::new(move |data| hidden.hides(data))),
+            request_bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It goes on in a task of its own, below the span of the request.

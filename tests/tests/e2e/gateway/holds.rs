@@ -101,7 +101,14 @@ fn catalogue() -> String {
     };
     let claude = json!({"max": MAX, "units": {"input": "0.001", "output": "0.01"},
         "report": {"json": {"input": "/message/usage/input_tokens", "output": "/usage/output_tokens"}}});
+    let texts = json!({"max": MAX, "missing": "hold", "units": {"input": "0.000001", "output": "0.00001"},
+        "report": {"json": {"input": "/usage/input", "output": "/usage/output"}},
+        "delivered": {"output": "/choices/*/delta/content"}, "estimate": {"json": {"output": "/max"}, "bytes": "input"}});
+    let gemini = json!({"max": MAX, "units": {"tokens": "0.001"}, "report": {"json": {"tokens":
+        ["/usageMetadata/totalTokenCount", "/*/usageMetadata/totalTokenCount"]}}});
     let routes = [
+        ("/v1/texts", true, texts),
+        ("/v1/gemini", false, gemini),
         ("/v1/chat", false, tokens(json!({}))),
         ("/v1/stream", true, tokens(json!({}))),
         ("/v1/missing/hold", false, tokens(json!({"missing": "hold"}))),
@@ -123,6 +130,12 @@ fn catalogue() -> String {
         json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price, "replay": true,
             "errors": errors})
     });
-    let routes: Vec<_> = routes.into_iter().map(route).chain(replayed).collect();
+    let mut routes: Vec<_> = routes.into_iter().map(route).chain(replayed).collect();
+    // Asks the upstream for its usage, and hides that from a client which did not ask for it.
+    let asks = json!({"schema": {"type": "object", "properties": {"steps": {}, "stream": {"type": "boolean"}}},
+        "unknown": "pass", "set": {"/stream_options/include_usage": true, "when": {"/stream": true}, "hide": {"/choices": []}}});
+    let mut asking = route(("/v1/asking", true, tokens(json!({"missing": "hold"}))));
+    asking["request"] = asks;
+    routes.push(asking);
     json!({"market": "TEST", "version": 1, "endpoints": routes}).to_string()
 }
