@@ -145,7 +145,8 @@ fn clients_cannot_change_the_price_or_the_payer_at_the_upstream() {
     let scene = Resold::start("gateway.request_headers.remove = ['x-internal-*']");
     let client = scene.server.client_with(&scene.account.api_key);
     let client = client.with_header("Anthropic-Beta", "context-1m").with_header("OpenAI_Organization", "theirs");
-    let client = client.with_header("X-LiteLLM-Tags", "a").with_header("X_Internal_Id", "1").with_header("X-Title", "app");
+    let client =
+        client.with_header("X-LiteLLM-Tags", "a").with_header("X_Internal_Id", "1").with_header("X-Title", "app");
     let response = with_length("200 OK", "X-LiteLLM-Response-Cost: 0.01\r\n", "{}");
     for (path, passes) in [("/v1/chat", false), ("/v1/open", true)] {
         let _ = client.post(path, &json!({"steps": [response]})).expect(200);
