@@ -64,13 +64,10 @@ impl ErrorShape {
     ///
     /// let body = ErrorBody::new(ErrorCode::InsufficientCredits, "Top up.");
     /// assert_eq!(ErrorShape::Own.document(&body, None), r#"{"error":"insufficient_credits","message":"Top up."}"#);
-    /// assert_eq!(
-    ///     ErrorShape::OpenAi.document(&body, None),
-    ///     concat!(
-    ///         r#"{"error":{"code":"insufficient_credits","message":"Top up.","param":null,"type":"insufficient_quota"},"#,
-    ///         r#""error_code":"insufficient_credits","message":"Top up."}"#
-    ///     )
-    /// );
+    /// let document: serde_json::Value = serde_json::from_str(&ErrorShape::OpenAi.document(&body, None))?;
+    /// assert_eq!(document["error"]["type"], "insufficient_quota");
+    /// assert_eq!(document["error"]["code"], "insufficient_credits");
+    /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
     pub fn document(self, error: &ErrorBody, request_id: Option<&str>) -> String {
@@ -91,15 +88,9 @@ impl ErrorShape {
     /// use metering_core::wire::{ErrorBody, ErrorCode};
     ///
     /// let body = ErrorBody::new(ErrorCode::ShuttingDown, "Try again.");
-    /// assert_eq!(
-    ///     ErrorShape::Anthropic.event(&body, Some("req_1")).as_deref(),
-    ///     Some(concat!(
-    ///         "event: error\n",
-    ///         r#"data: {"error":{"code":"shutting_down","message":"Try again.","type":"overloaded_error"},"#,
-    ///         r#""request_id":"req_1","type":"error"}"#,
-    ///         "\n\n"
-    ///     ))
-    /// );
+    /// let event = ErrorShape::Anthropic.event(&body, Some("req_1")).unwrap_or_default();
+    /// assert!(event.starts_with("event: error\ndata: {"));
+    /// assert!(event.contains(r#""type":"overloaded_error""#));
     /// ```
     #[must_use]
     pub fn event(self, error: &ErrorBody, request_id: Option<&str>) -> Option<String> {
