@@ -1,5 +1,7 @@
 //! An LLM API behind the gateway: LiteLLM as the upstream, called with OpenAI's clients for Python and TypeScript.
 
+mod attacks;
 mod holds;
 mod passing;
+mod scene;
 mod setup;
