@@ -4,4 +4,5 @@ mod attacks;
 mod holds;
 mod passing;
 mod scene;
+mod sdks;
 mod setup;

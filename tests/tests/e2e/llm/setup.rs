@@ -1,6 +1,6 @@
 //! A server in front of LiteLLM, and the clients that call it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -47,39 +47,67 @@ impl Language {
     /// Runs a scenario of `tests/llm/use.py` or `use.ts`, and returns the document that it prints.
     #[track_caller]
     pub(super) fn run(self, server: &Server, key: &str, model: &str, scenario: &[&str]) -> Value {
-        let mut command = self.command();
-        command.args([&format!("http://{}", server.address()), key, model]).args(scenario);
+        self.run_script("use", server, key, &[&[model], scenario].concat())
+    }
+
+    /// Runs a script of `tests/llm` with the server's URL, the key and more arguments, and returns what it prints.
+    #[track_caller]
+    pub(super) fn run_script(self, script: &str, server: &Server, key: &str, arguments: &[&str]) -> Value {
+        let mut command = self.command(script);
+        command.args([&format!("http://{}", server.address()), key]).args(arguments);
         // A proxy or key in the environment would change where requests go.
-        for variable in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        for variable in ENVIRONMENT {
             command.env_remove(variable);
         }
         let printed = printed(&mut command);
         serde_json::from_str(printed.trim()).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    fn command(self) -> Command {
+    fn command(self, script: &str) -> Command {
         match self {
             Self::Python => {
                 let mut command = Command::new(venv::program("clients-venv", "python"));
-                command.arg(folder().join("use.py"));
+                command.arg(folder().join(format!("{script}.py")));
                 command
             }
             Self::TypeScript => {
                 let mut command = Command::new("node");
-                command.arg(compiled());
+                command.arg(compiled().join(format!("{script}.js")));
                 command
             }
         }
     }
 }
 
-/// The TypeScript script, compiled once for all tests of this process.
-fn compiled() -> PathBuf {
+/// Variables that change where the clients send requests, or with which key.
+const ENVIRONMENT: [&str; 14] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
+/// The TypeScript scripts, compiled once for all tests of this process.
+fn compiled() -> &'static Path {
     static COMPILED: OnceLock<TempDir> = OnceLock::new();
-    COMPILED.get_or_init(compile).path().join("use.js")
+    COMPILED.get_or_init(compile).path()
 }
 
-/// Compiles the script in a folder from which the packages of `tests/clients` are found.
+/// The declarations of the SDKs name packages that need not be installed.
+const TSCONFIG: &str =
+    r#"{"extends": "./base.json", "compilerOptions": {"skipLibCheck": true}, "files": ["use.ts", "sdks.ts"]}"#;
+
+/// Compiles the scripts in a folder from which the packages of `tests/clients` are found.
 fn compile() -> TempDir {
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
     let packages = clients.join("node_modules");
@@ -88,8 +116,11 @@ fn compile() -> TempDir {
     let target = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(&packages, target.path().join("node_modules")).unwrap();
     std::fs::write(target.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
-    std::fs::copy(folder().join("use.ts"), target.path().join("use.ts")).unwrap();
-    std::fs::copy(clients.join("tsconfig.json"), target.path().join("tsconfig.json")).unwrap();
+    for script in ["use.ts", "sdks.ts"] {
+        std::fs::copy(folder().join(script), target.path().join(script)).unwrap();
+    }
+    std::fs::copy(clients.join("tsconfig.json"), target.path().join("base.json")).unwrap();
+    std::fs::write(target.path().join("tsconfig.json"), TSCONFIG).unwrap();
     printed(Command::new("node").current_dir(target.path()).arg(packages.join("typescript/bin/tsc")));
     target
 }
