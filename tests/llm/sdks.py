@@ -84,7 +84,9 @@ class Anthropic:
 
 class Google:
     def __init__(self):
-        self.models = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=base)).models
+        # Its connections are closed once nothing refers to it.
+        self.client = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=base))
+        self.models = self.client.models
 
     def plain(self):
         config = types.GenerateContentConfig(thinking_config=types.ThinkingConfig(thinking_budget=100))

@@ -30,10 +30,6 @@ impl Api {
         })
     }
 
-    pub(super) const fn is_openai(self) -> bool {
-        matches!(self, Self::Chat | Self::Completions | Self::Embeddings | Self::Images | Self::Responses)
-    }
-
     const fn rates(self) -> Rates {
         match self {
             Self::Chat | Self::Completions | Self::Responses | Self::Messages | Self::Gemini => {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::cost::{Api, Tokens, tool_calls};
 
@@ -165,7 +165,13 @@ fn first_value(text: &str) -> Option<Map<String, Value>> {
 fn normalised(value: Value) -> Value {
     match value {
         Value::Object(members) => {
-            Value::Object(members.into_iter().map(|(name, value)| (normal(&name), normalised(value))).collect())
+            let mut normal_members = Map::new();
+            for (name, value) in members {
+                // Other services may read either of them: all count.
+                let entry = normal_members.entry(normal(&name));
+                entry.and_modify(|known| *known = json!([known.take(), value])).or_insert(value);
+            }
+            Value::Object(normal_members.into_iter().map(|(name, value)| (name, normalised(value))).collect())
         }
         Value::Array(values) => Value::Array(values.into_iter().map(normalised).collect()),
         other => other,
@@ -217,9 +223,12 @@ impl Prompt {
     }
 }
 
-/// A number as it is, or as a text.
+/// A number as it is, or as a text; of several, the largest.
 fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    match value {
+        Value::Array(values) => values.iter().filter_map(whole).max(),
+        value => value.as_u64().or_else(|| value.as_str()?.parse().ok()),
+    }
 }
 
 fn is_set(members: &Map<String, Value>, name: &str) -> bool {
@@ -326,5 +335,47 @@ fn wants_json(value: &Value) -> bool {
             ["type", "format", "responsemimetype"].iter().any(|name| members.get(*name).is_some_and(wants_json))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(target: &str, headers: &[(&str, &str)], body: &str) -> Option<u64> {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Wish::read(Api::Chat, target, &headers, body.as_bytes()).map(|wish| wish.cost_atoms())
+    }
+
+    /// Six words of input, and 20 tokens of output unless something more is asked for.
+    #[test]
+    fn whatever_asks_for_more_is_obeyed() {
+        const INPUT: u64 = 6 * 7_200;
+        const PLAIN: u64 = INPUT + 20 * 72_000;
+        let cases = [
+            ("", "", PLAIN),
+            (r#", "max_tokens": 5"#, "", INPUT + 5 * 72_000),
+            (r#", "max_tokens": 5, "max_completion_tokens": 9"#, "", INPUT + 9 * 72_000),
+            (r#", "max_tokens": 5, "MAX-TOKENS": 9"#, "", INPUT + 9 * 72_000),
+            (r#", "max_tokens": 5, "max\u005ftokens": 9"#, "", INPUT + 9 * 72_000),
+            (r#", "max_tokens": 5, "extra_body": {"max_tokens": 9}"#, "", INPUT + 9 * 72_000),
+            (r#", "n": 3"#, "", INPUT + 3 * 20 * 72_000),
+            (r#", "best_of": 3"#, "", INPUT + 3 * 20 * 72_000),
+            (r#", "model": "small,small""#, "", 2 * PLAIN),
+            (r#", "model": ["small", "dear"]"#, "", 101 * PLAIN),
+            (r#", "num_retries": 2"#, "", 3 * PLAIN),
+            ("", "?model=dear", 100 * PLAIN),
+        ];
+        for (members, query, expected) in cases {
+            let body =
+                format!(r#"{{"messages": [{{"role": "user", "content": "a b c d e"}}], "model": "small"{members}}}"#);
+            assert_eq!(cost(&format!("/v1/chat/completions{query}"), &[], &body), Some(expected), "{members} {query}");
+        }
+        let body = r#"{"messages": [{"role": "user", "content": "a b c d e"}], "model": "small"} garbage"#;
+        assert_eq!(cost("/v1/chat/completions", &[("anthropic-beta", "x")], body), Some(2 * PLAIN));
+        let form =
+            cost("/x", &[("content-type", "application/x-www-form-urlencoded")], "model=dear&prompt=a b c d e f");
+        assert_eq!(form, Some(100 * PLAIN));
+        assert_eq!(cost("/v1/chat/completions", &[], "no"), None);
     }
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use metering_tests::litellm::{LiteLlm, folder};
+use metering_tests::litellm::{LiteLlm, MASTER_KEY, folder};
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
 use metering_tests::venv;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::llm::scene::shipped;
 
 /// The tokens of the prompt that the clients send.
 pub(super) const PROMPT_TOKENS: u64 = 4;
@@ -25,17 +27,42 @@ pub(super) enum Language {
 
 pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
 
-/// A server that sells `POST /v1/chat/completions` with any model, and the models `short` and `broken` at routes of their
-/// own, all at this price.
+/// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short` and
+/// `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
-    let route = |path: String| json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price});
+    let shipped: Value = serde_json::from_slice(&std::fs::read(shipped().join("routes.json")).unwrap()).unwrap();
+    let chat = shipped["endpoints"].as_array().unwrap().iter().find(|route| route["path"] == CHAT).unwrap();
+    let route = |path: String| {
+        let mut request = chat["request"].clone();
+        match path == CHAT {
+            true => request["schema"]["properties"]["model"]["enum"] = json!(MODELS),
+            // The path says which model.
+            false => {
+                request["schema"]["required"] = json!(["messages"]);
+                request["schema"]["properties"].as_object_mut().unwrap().remove("model");
+            }
+        }
+        json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price, "request": request})
+    };
     let models = ["short", "broken"].map(|model| format!("/openai/deployments/{model}/chat/completions"));
-    let routes: Vec<_> = models.into_iter().chain(["/v1/chat/completions".to_owned()]).map(route).collect();
+    let routes: Vec<_> = models.into_iter().chain([CHAT.to_owned()]).map(route).collect();
     let catalogue = json!({"market": "LLM", "version": 1, "endpoints": routes});
     let catalogue = site.write("catalogue.json", &catalogue.to_string());
+    in_front_of_litellm(site).args(["--catalogue".as_ref(), catalogue.as_os_str()])
+}
+
+const CHAT: &str = "/v1/chat/completions";
+const MODELS: [&str; 5] = ["mock", "short", "slow", "long", "broken"];
+
+/// A server that sends LiteLLM its key.
+pub(super) fn in_front_of_litellm(site: &Site) -> ServerSetup {
     // The first request takes LiteLLM longer, and all requests do while other tests use all cores.
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "2m");
-    setup.args(["--upstream", &LiteLlm::shared().url()]).args(["--catalogue".as_ref(), catalogue.as_os_str()])
+    let key = site.write("litellm-key", MASTER_KEY);
+    setup
+        .args(["--upstream", &LiteLlm::shared().url()])
+        .set("METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION__FILE", &key.display().to_string())
+        .set("METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION__PREFIX", "Bearer ")
 }
 
 /// The text of a whole response of this many tokens.
