@@ -76,7 +76,7 @@ fn check(attacks: &[Attack]) {
                 }
                 match attack.outcome {
                     Served(_) if paid.held < cost => fail(format!("cost {cost} atoms, {paid:?}")),
-                    HeldTooLittle(_) if paid.held >= cost => fail(format!("enough is held: {cost}, {paid:?}")),
+                    HeldTooLittle(why) if paid.held >= cost => fail(format!("enough is held ({paid:?}), though {why}")),
                     Served(removed) => {
                         let kept = removed.iter().filter(|removed| forwarded.contains(**removed));
                         kept.for_each(|kept| fail(format!("{kept} reached the upstream: {forwarded}")));
