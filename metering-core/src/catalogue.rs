@@ -1,5 +1,6 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+pub(crate) mod body;
 mod estimate;
 mod event_data;
 mod file;
@@ -35,6 +36,7 @@ use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 
+pub use body::{BodyRules, CheckedBody, HiddenEvents};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;

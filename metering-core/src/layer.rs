@@ -11,12 +11,13 @@ use std::task::{Context, Poll};
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri, header};
 use tower_layer::Layer;
 
 use crate::access::credentials::{ClientAddress, Credentials};
 use crate::access::key::ApiKey;
-use crate::catalogue::override_headers::overrides_request;
+use crate::catalogue::body::CheckedBody;
+use crate::catalogue::override_headers::{is_same_header, overrides_request};
 use crate::catalogue::route::Route;
 use crate::charging::delivery::is_undelivered;
 use crate::error::Error;
@@ -26,6 +27,18 @@ use crate::service::{
 
 pub use body::RequestBody;
 pub use charged::{Charged, UnderWay};
+
+/// Headers that describe the body as the client spelled it.
+const OF_BODY: [&str; 8] = [
+    "content-digest",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-md5",
+    "content-type",
+    "digest",
+    "repr-digest",
+];
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -39,6 +52,13 @@ pub use charged::{Charged, UnderWay};
 ///   a header of the response, if that is where the catalogue says it is reported; otherwise the inner service calls
 ///   [`Charged::capture`]. If nobody does, the hold is settled by the rule of the route's price;
 /// - passed on uncharged, if its route is not `metered`.
+///
+/// A route may declare the body of its requests ([`BodyRules`]). Put the body that was read into the extensions, as a
+/// [`RequestBody`]: without it, requests to such a route are refused. The inner service finds a [`CheckedBody`] in the
+/// extensions, and must use that instead of the body.
+///
+/// [`BodyRules`]: crate::catalogue::BodyRules
+/// [`CheckedBody`]: crate::catalogue::CheckedBody
 ///
 /// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
 ///
@@ -216,7 +236,10 @@ impl MeteringLayer {
         if let (Some(hook), Some(route)) = (&self.on_match, route) {
             hook(credentials.key.as_ref(), route, &mut head.extensions).map_err(refused)?;
         }
-        let Admission { target, kind, route, paid } = found.admit().await.map_err(refused)?;
+        let Admission { target, body, kind, route, paid } = found.admit().await.map_err(refused)?;
+        if let Some(body) = body {
+            forward_checked(head, body);
+        }
         let charged = match kind {
             AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
             AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
@@ -325,10 +348,24 @@ where
     }
 }
 
+/// Has the checked body forwarded instead of what the client sent.
+fn forward_checked(head: &mut Parts, body: CheckedBody) {
+    drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
+    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(hidden) = body.hidden_events() {
+        head.extensions.insert(hidden.clone());
+    }
+    head.extensions.insert(body);
+}
+
 /// Removes headers that could make a service run a different request than the one that was priced or passed through.
 fn drop_overrides(headers: &mut HeaderMap) {
-    let overrides: Vec<_> = headers.keys().filter(|name| overrides_request(name.as_str())).cloned().collect();
-    for name in overrides {
+    drop_headers(headers, overrides_request);
+}
+
+fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {
+    let names: Vec<_> = headers.keys().filter(|name| dropped(name.as_str())).cloned().collect();
+    for name in names {
         headers.remove(name);
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct Gateway {
     upstream: Upstream,
     streams: Arc<Streams>,
     reports: Arc<Reports>,
-    /// Whether the cost of some requests may depend on their bodies.
-    by_usage: bool,
+    /// Whether some routes need the body before the charge: for its cost, or to check it.
+    needs_bodies: bool,
     prefixes: BTreeSet<String>,
     limits: HttpConfig,
 }
@@ -76,7 +76,8 @@ impl Gateway {
         limits: HttpConfig,
     ) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
-        let by_usage = service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
+        let mut routes = service.catalogue().routes().iter();
+        let needs_bodies = routes.any(|route| route.usage_price().is_some() || route.body.is_some());
         let reserving = Arc::clone(&streams);
         let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
@@ -87,7 +88,7 @@ impl Gateway {
             Ok(())
         });
         let metered = layer.layer(upstream.clone());
-        Self { metered, upstream, streams, reports, by_usage, prefixes, limits }
+        Self { metered, upstream, streams, reports, needs_bodies, prefixes, limits }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
@@ -120,7 +121,7 @@ impl Gateway {
             Ok(body) => body,
             Err(problem) => return into_response(problem.into_reply()),
         };
-        if self.by_usage {
+        if self.needs_bodies {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
         match self.metered.clone().oneshot(Request::from_parts(head, body)).await {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
-use super::{schema, usage_file, volume_file};
+use super::{body, schema, usage_file, volume_file};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
@@ -18,7 +18,7 @@ use crate::catalogue::trie::{Trie, param_name};
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 12] = [
+const ROUTE_KEYS: [&str; 13] = [
     "path",
     "method",
     "metered",
@@ -26,6 +26,7 @@ const ROUTE_KEYS: [&str; 12] = [
     "description",
     "group",
     "params",
+    "request",
     "credit_weight",
     "price",
     "billing_modifier",
@@ -97,6 +98,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
         problems.keep(check_template(path, params));
     }
     let pricing = problems.keep(pricing(endpoint, params.as_deref(), unknown));
+    let body = problems.keep(documentation(body::read_rules(endpoint, unknown), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
@@ -115,6 +117,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             group: group?.filter(|group| !group.trim().is_empty()),
             response,
             example,
+            body: body?.map(Arc::new),
         })
     })
 }

@@ -44,6 +44,11 @@ impl Pointer {
         &self.text
     }
 
+    /// The names on the way, unescaped.
+    pub(super) fn tokens(&self) -> &[Box<str>] {
+        &self.tokens
+    }
+
     /// Whether a JSON text may have a value here. Cheap, and never false for a text that has one.
     pub(super) fn may_be_in(&self, json: &str) -> bool {
         // An index of an array is not in the text, and neither is the name of a member that is written with escapes.
@@ -137,7 +142,7 @@ impl<'j> Search<'_, '_, 'j> {
 
 /// Whether a lenient JSON reader may take one name for the other: it ignores case, and folds the two letters outside
 /// ASCII whose lower case is ASCII (as Go's `encoding/json` does).
-fn is_same_name(one: &str, other: &str) -> bool {
+pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let fold = |letter: char| match letter {
         '\u{212a}' => 'k',
         '\u{17f}' => 's',

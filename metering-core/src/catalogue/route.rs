@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::catalogue::body::BodyRules;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
@@ -132,6 +133,8 @@ pub struct Route {
     pub response: Option<Value>,
     /// An example of a response; for a stream, of the data of one event.
     pub example: Option<Value>,
+    /// What it accepts as the body of a request; `None` for any body, which is forwarded as it is.
+    pub body: Option<Arc<BodyRules>>,
 }
 
 impl Route {

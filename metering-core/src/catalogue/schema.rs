@@ -129,6 +129,21 @@ fn check_nested(schema: &RawValue, location: &str) -> Result<(), Problems> {
     }
 }
 
+/// Visits the schemas directly within a schema.
+pub(super) fn each_nested(schema: &mut Value, visit: &mut impl FnMut(&mut Value)) {
+    let Value::Object(members) = schema else { return };
+    for (keyword, value) in members {
+        match value {
+            Value::Object(named) if NAMED_SCHEMAS.contains(&keyword.as_str()) => {
+                named.values_mut().for_each(&mut *visit)
+            }
+            Value::Array(list) if SCHEMA_LISTS.contains(&keyword.as_str()) => list.iter_mut().for_each(&mut *visit),
+            nested if ONE_SCHEMA.contains(&keyword.as_str()) => visit(nested),
+            _ => {}
+        }
+    }
+}
+
 fn check_type(schema: &Object<'_>) -> Result<(), String> {
     let Some(value) = schema.get::<Value>("type")? else { return Ok(()) };
     let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));

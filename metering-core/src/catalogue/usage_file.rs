@@ -221,7 +221,7 @@ fn header_name(text: &str) -> Result<Box<str>, String> {
 }
 
 /// One of a few words.
-fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, String> {
+pub(super) fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, String> {
     let Some(word) = price.get::<String>(key)? else { return Ok(None) };
     let known = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
     let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");

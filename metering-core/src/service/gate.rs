@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
+use crate::catalogue::body::CheckedBody;
 use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::HoldGuard;
@@ -36,7 +37,8 @@ pub struct RequestHead<'r> {
     /// Its method.
     pub method: &'r str,
     /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
-    /// what is held may be estimated from it.
+    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses requests
+    /// without.
     pub body: Option<RequestContent<'r>>,
     /// Its path, as received.
     pub path: &'r str,
@@ -72,6 +74,8 @@ pub struct Admission<'c> {
     pub route: &'c Route,
     /// Path and query in normal form. Forward exactly this.
     pub target: String,
+    /// Its body, if its route [declares](crate::catalogue::BodyRules) it. Forward exactly this, as `application/json`.
+    pub body: Option<CheckedBody>,
     /// How it was admitted.
     pub kind: AdmissionKind,
     /// What was paid with it.

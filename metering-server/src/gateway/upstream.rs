@@ -11,6 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
+use metering_core::catalogue::CheckedBody;
 use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
@@ -75,6 +76,7 @@ impl Service<Request<Bytes>> for Upstream {
 impl Shared {
     async fn respond(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response, Problem> {
         let (mut head, body) = request.into_parts();
+        let body = head.extensions.remove::<CheckedBody>().map_or(body, Bytes::from_owner);
         let stream = head.extensions.remove::<StreamRoute>();
         let by_usage = head.extensions.get::<Charged>().and_then(|charged| Some((charged.usage_price()?, charged)));
         let Some((price, charged)) = by_usage else {

@@ -1,5 +1,6 @@
 //! The gateway: what it forwards to the upstream, and what comes back.
 
+mod bodies;
 mod client_address;
 mod disconnects;
 mod forwarding;

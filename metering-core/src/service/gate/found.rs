@@ -1,5 +1,6 @@
 //! A request that was matched against the catalogue, and its admission.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use tracing::{Instrument, info_span};
 
 use crate::access::key::KeyHash;
+use crate::catalogue::body::{BodyRules, CheckedBody, problem_of_body};
 use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::charge::Charge;
@@ -97,13 +99,13 @@ impl<'s> Found<'s, '_> {
                 return Err(service.after_authentication(request.caller(), error).await);
             }
         };
-        let (price, target) = match read(route, &path, &request, proxied.is_some()) {
+        let Read { price, target, body } = match read(route, &path, &request, proxied.is_some()) {
             Ok(read) => read,
             Err(error) if route.metered => return Err(service.after_authentication(request.caller(), error).await),
             Err(error) => return Err(error),
         };
         if !route.metered {
-            return Ok(Admission { route, target, kind: AdmissionKind::Free, paid: None });
+            return Ok(Admission { route, target, body, kind: AdmissionKind::Free, paid: None });
         }
         let line = route.usage_line(request.source);
         let fingerprint = || {
@@ -120,8 +122,9 @@ impl<'s> Found<'s, '_> {
         };
         let (price, hold) = match route.usage_price() {
             Some(by_usage) => {
-                let readable = request.body.filter(|body| !body.is_encoded);
-                let most = by_usage.hold(readable.map(|body| body.bytes));
+                let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
+                // What the upstream gets decides what it may cost.
+                let most = by_usage.hold(body.as_ref().map(AsRef::as_ref).or(readable));
                 (most, Some(service.hold_terms(by_usage.without_report(most))))
             }
             None => (price, None),
@@ -186,7 +189,7 @@ impl<'s> Found<'s, '_> {
                 Err(receipt) => AdmissionKind::Charged(receipt),
             }
         };
-        Ok(Admission { route, target, kind, paid })
+        Ok(Admission { route, target, body, kind, paid })
     }
 }
 
@@ -201,14 +204,18 @@ impl Service {
     }
 }
 
-/// The price of a request that matches a route, and its target in normal form. Checks its parameters, and how it spells
-/// its target if a proxy asks about it.
-fn read(
-    route: &Route,
-    path: &RequestPath<'_>,
-    request: &RequestHead<'_>,
-    is_proxied: bool,
-) -> Result<(Credits, String), Error> {
+/// What was read of a request that matches a route.
+struct Read {
+    price: Credits,
+    /// In normal form.
+    target: String,
+    /// If the route declares its body.
+    body: Option<CheckedBody>,
+}
+
+/// Reads a request that matches a route. Checks its parameters and its body, and how it spells its target if a proxy asks
+/// about it.
+fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_proxied: bool) -> Result<Read, Error> {
     let _span = info_span!(target: trace::TARGET, "price").entered();
     let (price, query) = route.read(path, request.query)?;
     if is_proxied {
@@ -218,5 +225,23 @@ fn read(
         Some(query) => format!("{}?{query}", path.as_str()),
         None => path.as_str().to_owned(),
     };
-    Ok((price, target))
+    let body = route.body.as_ref().map(|rules| checked(rules, request, is_proxied)).transpose();
+    Ok(Read { price, target, body: body.map_err(Error::InvalidParameter)? })
+}
+
+/// The body of a request as its route's rules make it. One that was not read here could be anything.
+fn checked(
+    rules: &BodyRules,
+    request: &RequestHead<'_>,
+    is_proxied: bool,
+) -> Result<CheckedBody, BTreeMap<String, String>> {
+    match request.body {
+        _ if is_proxied => Err(problem_of_body(
+            "is checked and changed on this route, which a proxy that forwards requests itself cannot do; send the request \
+             to the gateway",
+        )),
+        None => Err(problem_of_body("is checked on this route, and was not read")),
+        Some(body) if body.is_encoded => Err(problem_of_body("must not be encoded; send it without Content-Encoding")),
+        Some(body) => rules.check(body.bytes),
+    }
 }

@@ -1,0 +1,93 @@
+//! What is set in a body before it is forwarded, and what of the response is hidden again for that.
+
+use serde_json::Value;
+
+use super::document::Document;
+use crate::catalogue::pointer::Pointer;
+
+/// Values to set, when the body has some values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SetRule {
+    /// Each pointer and its value. None points to the whole body.
+    pub(super) values: Vec<(Pointer, Value)>,
+    /// All must be there in what the client sent.
+    pub(super) when: Vec<(Pointer, Value)>,
+    /// What marks an event of the response that answers this rule and not the client.
+    pub(super) hide: Vec<(Pointer, Value)>,
+}
+
+/// Events of a response that are not passed on to the client: the upstream sends them because of what the route has set
+/// in the request.
+///
+/// OpenAI's `stream_options.include_usage` adds an event with the usage. A client that did not ask for it may not expect
+/// an event without choices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenEvents {
+    /// An event is hidden if it has all values of one of these.
+    marks: Vec<Vec<(Box<str>, Value)>>,
+}
+
+impl SetRule {
+    /// Whether the rule applies to what the client sent.
+    pub(super) fn applies_to(&self, sent: &Value) -> bool {
+        self.when.iter().all(|(pointer, value)| sent.pointer(pointer.as_str()) == Some(value))
+    }
+
+    /// Sets the values. Returns whether that changed anything.
+    pub(super) fn apply(&self, document: &mut Document) -> bool {
+        let mut changed = false;
+        for (pointer, value) in &self.values {
+            changed |= set(document, pointer.tokens(), value);
+        }
+        changed
+    }
+
+    pub(super) fn hidden(&self) -> Option<HiddenEvents> {
+        let mark: Vec<_> = self.hide.iter().map(|(pointer, value)| (pointer.as_str().into(), value.clone())).collect();
+        (!mark.is_empty()).then(|| HiddenEvents { marks: vec![mark] })
+    }
+}
+
+/// Sets a value below `document`. What is in the way, and is no object or element of a list, becomes an object.
+fn set(document: &mut Document, tokens: &[Box<str>], value: &Value) -> bool {
+    let Some((token, rest)) = tokens.split_first() else {
+        let value = Document::from(value);
+        let changed = *document != value;
+        *document = value;
+        return changed;
+    };
+    if let Document::List(items) = document
+        && let Some(item) = token.parse::<usize>().ok().and_then(|index| items.get_mut(index))
+    {
+        return set(item, rest, value);
+    }
+    if !matches!(document, Document::Object(_)) {
+        *document = Document::Object(Vec::new());
+    }
+    let Document::Object(members) = document else { return false };
+    if !members.iter().any(|(name, _)| **name == **token) {
+        members.push((token.to_string(), Document::Null));
+    }
+    members.iter_mut().find(|(name, _)| **name == **token).is_some_and(|(_, member)| set(member, rest, value))
+}
+
+impl HiddenEvents {
+    /// Whether an event with this data, its JSON text, is hidden. One that is no JSON is not.
+    #[must_use]
+    pub fn hides(&self, data: &str) -> bool {
+        let Ok(event) = serde_json::from_str::<Value>(data) else { return false };
+        let marked =
+            |mark: &Vec<(Box<str>, Value)>| mark.iter().all(|(pointer, value)| event.pointer(pointer) == Some(value));
+        self.marks.iter().any(marked)
+    }
+
+    pub(super) fn of_both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(mut one), Some(other)) => {
+                one.marks.extend(other.marks);
+                Some(one)
+            }
+            (one, other) => one.or(other),
+        }
+    }
+}
