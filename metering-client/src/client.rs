@@ -132,17 +132,18 @@ impl Client {
     /// # Errors
     /// When the service rejects the request, does not respond, or responds with something other than an event stream.
     pub async fn events(&self, target: &str, last_event_id: Option<&str>) -> Result<Events, ClientError> {
-        Events::read(self.open_stream(Method::GET, target, last_event_id).await?)
+        Events::read(self.open_stream(Method::GET, target, None, last_event_id).await?)
     }
 
-    /// Requests events; the response may be something else.
+    /// Requests events; the response may be something else. `body` is JSON.
     pub(crate) async fn open_stream(
         &self,
         method: Method,
         target: &str,
+        body: Option<Bytes>,
         last_event_id: Option<&str>,
     ) -> Result<OpenResponse, ClientError> {
-        let mut request = self.request(method, target, None)?;
+        let mut request = self.request(method, target, body)?;
         let headers = request.headers_mut();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event_id {

@@ -23,6 +23,7 @@
 //! ```
 
 mod arguments;
+mod body;
 mod call;
 mod callers;
 mod document;
@@ -32,6 +33,7 @@ mod payment;
 mod price;
 mod schema;
 mod server;
+mod settled;
 mod stream;
 mod toolbox;
 

@@ -22,7 +22,7 @@ pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use budget::{Budget, BudgetReset, BudgetResetError, Spent};
-pub use credentials::{Caller, ClientAddress, Credentials};
+pub use credentials::{Caller, ClientAddress, Credentials, KEY_HEADERS};
 pub use email_status::EmailStatus;
 pub use hash_kind::{HashKind, HashKindError};
 pub use issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};

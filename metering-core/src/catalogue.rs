@@ -1,26 +1,38 @@
 //! The catalogue: all routes, and the lookup of a request's route and price.
 
+mod amount;
 pub(crate) mod body;
+mod body_use;
+mod error_shape;
 mod estimate;
 mod event_data;
 mod file;
+mod findings;
+mod header_patterns;
+mod json_report;
+mod json_scanner;
 mod lenient;
 pub(crate) mod nearest;
 mod object;
+mod outcome;
 pub(crate) mod override_headers;
 pub(crate) mod path;
 mod pointer;
 pub(crate) mod price;
 mod problem;
 pub(crate) mod ratio;
+mod removed_headers;
 mod report;
+mod report_file;
 mod report_headers;
 mod report_reader;
 pub(crate) mod request;
 pub(crate) mod route;
 mod schema;
 pub(crate) mod spelling;
+pub(crate) mod template;
 pub(crate) mod trie;
+mod undeclared;
 mod units;
 mod usage_file;
 pub(crate) mod usage_price;
@@ -37,14 +49,20 @@ use lenient::StreamPrefix;
 use object::UnknownKeys;
 
 pub use body::{BodyRules, CheckedBody, HiddenEvents};
-pub use override_headers::{is_same_header, overrides_request, starts_like_header};
+pub use body_use::BodyUse;
+pub use error_shape::ErrorShape;
+pub use header_patterns::{HeaderPattern, HeaderPatternError, HeaderPatterns};
+pub use outcome::{BodyEnd, Ended, Settlement};
+pub use override_headers::{is_hop_by_hop, is_of_gateway, is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub(crate) use price::MAX_PRICE;
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use problem::{CatalogueError, CatalogueProblem};
+pub use removed_headers::RemovedHeaders;
 pub use report::{Report, ReportError};
 pub use report_reader::ReportReader;
-pub use route::{Param, ParamLocation, ParamType, Route};
+pub use route::{Param, ParamLocation, ParamType, QueryRule, Route};
+pub use template::TemplateSegment;
 pub use units::{Count, Counts, UnitPrice};
 pub use usage_price::{CostError, UsagePrice};
 pub use volume_tiers::{VolumeTier, VolumeTiers};
@@ -96,6 +114,8 @@ pub enum RouteRefusal {
     MethodNotAllowed(Vec<String>),
     /// A parameter's value could be read as the name of another route.
     AmbiguousPath,
+    /// The path has an encoded slash, and the route does not accept those.
+    EncodedSlash,
     /// Parameters are not valid: the problem with each, by name.
     InvalidParameters(BTreeMap<String, String>),
 }
@@ -214,6 +234,70 @@ impl Catalogue {
         self.routes.iter().find(|route| &*route.template == template && &*route.method == method)
     }
 
+    /// Normalises the path of a request, as [`RequestPath::parse`] does. An encoded slash is accepted in the parameters
+    /// of routes with `encoded_slash`, unless the path would be that of another route if it were decoded.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/models/{model}", "method": "GET", "metered": true, "encoded_slash": true,
+    ///          "params": [{"name": "model", "in": "path", "type": "string"}]}]}"#,
+    /// )?;
+    /// let path = catalogue.path("/models/openai%2fx")?;
+    /// assert_eq!(path.as_str(), "/models/openai%2Fx");
+    /// assert!(catalogue.find("GET", &path).is_ok());
+    /// assert!(catalogue.path("/models%2Fx").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the path could be read in more than one way.
+    pub fn path<'r>(&self, raw: &'r str) -> Result<RequestPath<'r>, TargetError> {
+        let strict = RequestPath::parse(raw);
+        if strict != Err(TargetError::EncodedSeparator) {
+            return strict;
+        }
+        let with_slashes = self.routes.iter().filter(|route| route.encoded_slash);
+        let methods: BTreeSet<_> = with_slashes.map(|route| &*route.method).collect();
+        if methods.is_empty() {
+            return strict;
+        }
+        let path = RequestPath::parse_with_slashes(raw)?;
+        let is_accepted = methods.into_iter().any(|method| self.find(method, &path).is_ok());
+        if !is_accepted {
+            return strict;
+        }
+        let decoded = path.as_str().replace("%2F", "/");
+        match self.trie.find(decoded[1..].split('/'), "") {
+            Found::Nothing => Ok(path),
+            _ => Err(TargetError::ReadsLikeOtherRoute),
+        }
+    }
+
+    /// How an error looks to the client of a request that may match no route: as the errors of those routes that begin
+    /// with the most segments of its path, if they all look alike.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    /// use metering_core::catalogue::ErrorShape;
+    ///
+    /// let catalogue = Catalogue::from_json(
+    ///     r#"{"market": "M", "version": 1, "endpoints": [
+    ///         {"path": "/v1/chat/completions", "method": "POST", "metered": true, "errors": "openai"},
+    ///         {"path": "/v1/messages", "method": "POST", "metered": true, "errors": "anthropic"}]}"#,
+    /// )?;
+    /// assert_eq!(catalogue.errors_near("/v1/chat/completion"), ErrorShape::OpenAi);
+    /// assert_eq!(catalogue.errors_near("/v1/messages/batches"), ErrorShape::Anthropic);
+    /// assert_eq!(catalogue.errors_near("/v1/models"), ErrorShape::Own); // it could be either
+    /// # Ok::<(), metering_core::catalogue::CatalogueError>(())
+    /// ```
+    #[must_use]
+    pub fn errors_near(&self, path: &str) -> ErrorShape {
+        error_shape::near(path, &self.routes)
+    }
+
     /// Finds a request's route, checks its parameters and computes its price.
     ///
     /// ```
@@ -261,9 +345,13 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`] or [`RouteRefusal::AmbiguousPath`].
+    /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`], [`RouteRefusal::AmbiguousPath`] or
+    /// [`RouteRefusal::EncodedSlash`].
     pub fn find(&self, method: &str, path: &RequestPath<'_>) -> Result<&Route, RouteRefusal> {
         match self.trie.find(path.segments(), method) {
+            Found::Route(index) if path.has_encoded_slash() && !self.routes[index].encoded_slash => {
+                Err(RouteRefusal::EncodedSlash)
+            }
             Found::Route(index) => Ok(&self.routes[index]),
             Found::OtherMethods(methods) => Err(RouteRefusal::MethodNotAllowed(methods)),
             Found::Ambiguous => Err(RouteRefusal::AmbiguousPath),

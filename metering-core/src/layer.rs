@@ -2,6 +2,7 @@
 
 mod body;
 mod charged;
+mod outgoing;
 mod response;
 
 use std::fmt;
@@ -27,6 +28,7 @@ use crate::service::{
 
 pub use body::RequestBody;
 pub use charged::{Charged, UnderWay};
+use outgoing::Outgoing;
 
 /// Headers that describe the body as the client spelled it.
 const OF_BODY: [&str; 8] = [
@@ -197,7 +199,11 @@ impl MeteringLayer {
     }
 
     /// Admits a request, with its target in normal form.
-    async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Charged>, Response<R>> {
+    async fn admit<R: From<String>>(
+        &self,
+        head: &mut Parts,
+        outgoing: &mut Outgoing,
+    ) -> Result<Option<Charged>, Response<R>> {
         let headers = &head.headers;
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let read_body = head.extensions.get::<RequestBody>().cloned();
@@ -214,8 +220,11 @@ impl MeteringLayer {
             payment: None,
         });
         if self.passes_others && found.is_uncovered() {
+            outgoing.pass();
             return Ok(None);
         }
+        outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
+        let found = found.identified(outgoing.id);
         let client = ChallengeClient::read(
             |name| headers.get_all(name).iter().map(HeaderValue::as_bytes),
             credentials.key.as_ref(),
@@ -281,21 +290,27 @@ impl MeteringLayer {
     {
         let (mut head, body) = request.into_parts();
         drop_overrides(&mut head.headers);
-        let charged = match self.admit(&mut head).await {
+        let mut outgoing = Outgoing::new(&mut head.extensions);
+        let charged = match self.admit(&mut head, &mut outgoing).await {
             Ok(charged) => charged,
-            Err(refusal) => return Ok(refusal),
+            Err(refusal) => return Ok(outgoing.finish(refusal)),
         };
         let outcome = inner.call(Request::from_parts(head, body)).await;
-        let Some(charged) = charged else { return outcome };
-        match outcome {
-            Ok(response) if is_undelivered(response.status().as_u16()) => Ok(charged.undelivered(response).await),
-            Ok(response) => Ok(charged.delivered(response).await),
-            Err(error) => {
-                // There is no response to set headers on, and a failed refund is already logged.
-                drop(charged.refund().await);
-                Err(error)
+        let response = match (outcome, charged) {
+            (Ok(response), None) => response,
+            (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
+                charged.undelivered(response).await
             }
-        }
+            (Ok(response), Some(charged)) => charged.delivered(response).await,
+            (Err(error), charged) => {
+                if let Some(charged) = charged {
+                    // There is no response to set headers on, and a failed refund is already logged.
+                    drop(charged.refund().await);
+                }
+                return Err(error);
+            }
+        };
+        Ok(outgoing.finish(response))
     }
 }
 

@@ -5,10 +5,13 @@
 //! response has been sent.
 
 mod delivery;
+mod error_events;
 mod forward;
 mod headers;
+mod passed_headers;
 mod policy;
 mod reachable;
+mod replay;
 mod reports;
 mod streams;
 mod under_way;
@@ -20,21 +23,26 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use http_body::Body;
-use metering_core::{Metered, MeteringLayer, RequestBody, Service};
+use metering_core::charging::HoldId;
+use metering_core::{Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
 use tower::ServiceExt;
 use tower_layer::Layer;
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::http::{Response, into_response, read_capped};
 use crate::operations::spans;
+use error_events::with_error_events;
+use replay::{Replayable, Replays};
 use streams::StreamRoute;
 use under_way::until_sent;
 
 pub(crate) use forward::HttpUpstream;
 pub(crate) use headers::ACCOUNT_HEADER;
+pub(crate) use passed_headers::HeaderSettings;
 pub(crate) use reachable::warn_about_upstream;
 pub(crate) use reports::Reports;
 pub(crate) use streams::Streams;
+use upstream::UpstreamBody;
 pub(crate) use upstream::{Source, Upstream};
 
 /// Serves the routes of the catalogue.
@@ -44,6 +52,10 @@ pub(crate) struct Gateway {
     upstream: Upstream,
     streams: Arc<Streams>,
     reports: Arc<Reports>,
+    service: Arc<Service>,
+    replays: Arc<Replays>,
+    /// Whether retries of some requests get an earlier response.
+    replaying: bool,
     /// Whether some routes need the body before the charge: for its cost, or to check it.
     needs_bodies: bool,
     prefixes: BTreeSet<String>,
@@ -53,19 +65,26 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// A gateway in front of `source`.
     #[must_use]
-    pub(crate) fn new(service: Arc<Service>, source: Source, config: &GatewayConfig, limits: HttpConfig) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        source: Source,
+        config: &GatewayConfig,
+        headers: HeaderSettings,
+        limits: HttpConfig,
+    ) -> Self {
         let (streams, reports) =
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
-        let upstream = Upstream::new(source, config, Arc::clone(&reports));
-        Self::with(service, upstream, streams, reports, limits)
+        let upstream = Upstream::new(source, config, headers, Arc::clone(&reports));
+        Self::with(service, upstream, streams, reports, Arc::new(Replays::new(config)), limits)
     }
 
-    /// The same gateway for another state of the service: both have the same upstream connections, and count the same
-    /// streams.
+    /// The same gateway for another state of the service, and other settings of headers: both have the same upstream
+    /// connections, and count the same streams.
     #[must_use]
-    pub(crate) fn reconfigured(&self, service: Arc<Service>) -> Self {
+    pub(crate) fn reconfigured(&self, service: Arc<Service>, headers: HeaderSettings) -> Self {
         let (streams, reports) = (Arc::clone(&self.streams), Arc::clone(&self.reports));
-        Self::with(service, self.upstream.clone(), streams, reports, self.limits.clone())
+        let replays = Arc::clone(&self.replays);
+        Self::with(service, self.upstream.with_headers(headers), streams, reports, replays, self.limits.clone())
     }
 
     fn with(
@@ -73,14 +92,17 @@ impl Gateway {
         upstream: Upstream,
         streams: Arc<Streams>,
         reports: Arc<Reports>,
+        replays: Arc<Replays>,
         limits: HttpConfig,
     ) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
         let mut routes = service.catalogue().routes().iter();
         let needs_bodies = routes.any(|route| route.usage_price().is_some() || route.body.is_some());
+        let replaying = service.catalogue().routes().iter().any(|route| route.replay);
         let reserving = Arc::clone(&streams);
-        let layer = MeteringLayer::new(service).on_match(move |key, route, extensions| {
+        let layer = MeteringLayer::new(Arc::clone(&service)).on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
+            extensions.insert(route.removed_headers.clone());
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
                 extensions.insert(StreamRoute::new(permit));
@@ -88,7 +110,7 @@ impl Gateway {
             Ok(())
         });
         let metered = layer.layer(upstream.clone());
-        Self { metered, upstream, streams, reports, needs_bodies, prefixes, limits }
+        Self { metered, upstream, streams, reports, service, replays, replaying, needs_bodies, prefixes, limits }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
@@ -109,6 +131,12 @@ impl Gateway {
         &self.reports
     }
 
+    /// The responses that retries can get.
+    #[must_use]
+    pub(crate) fn replays(&self) -> &Arc<Replays> {
+        &self.replays
+    }
+
     /// Responds to a request.
     pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
@@ -116,17 +144,31 @@ impl Gateway {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (mut head, body) = request.into_parts();
+        let id = HoldId::generate(&SystemRandomness);
+        head.extensions.insert(id);
+        spans::name_request(id);
         // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
             Ok(body) => body,
-            Err(problem) => return into_response(problem.into_reply()),
+            Err(problem) => {
+                let shape = self.service.catalogue().errors_near(head.uri.path());
+                return shape.finish(into_response(problem.into_reply()).map(UpstreamBody::from), id).map(Into::into);
+            }
         };
         if self.needs_bodies {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
-        match self.metered.clone().oneshot(Request::from_parts(head, body)).await {
-            Ok(response) => until_sent(response.map(Into::into)),
-            Err(never) => match never {},
-        }
+        let replayable = self.replaying.then(|| Replayable::read(&self.service, &head, &body)).flatten();
+        let metered = self.metered.clone();
+        let serving = async move {
+            match metered.oneshot(Request::from_parts(head, body)).await {
+                Ok(response) => until_sent(response.map(Into::into)),
+                Err(never) => match never {},
+            }
+        };
+        with_error_events(match replayable {
+            Some(request) => self.replays.respond(&self.service, request, serving).await,
+            None => serving.await,
+        })
     }
 }

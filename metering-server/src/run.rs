@@ -217,6 +217,7 @@ async fn run_until(
             tracing::error!(%error, "a server task failed");
         }
     }
+    app.gateway.replays().close();
     tokio::join!(app.gateway.reports().finish(grace_ends), webhooks::finish(delivering));
     tokio::join!(app.meter.drain(), async {
         if let Some(mail) = mail {

@@ -33,7 +33,14 @@ async function madeUpMonth(page) {
     const names = ["price-watcher", "arbitrage-7", "research", "my-agent", "dashboard", "backtest"];
     const top_accounts = names.map((agent_name, place) => ({ ...response.top_accounts[0], agent_name, usage_events: 70_000 >> place, credits_used: 120.5 / (place + 1) }));
     const refusals = { ...response.refusals, insufficient_credits: 214, rate_limited: 57, unknown_key: 12, repeated: 3 };
-    const json = { ...response, accounts: 318, by_day, sales, top_routes, top_accounts, refusals };
+    const unreported = {
+      since: response.refusals.since,
+      routes: [
+        { route_template: "/v1/chat/completions", requests: 1_204, in_full: 3, last_at: `${day(0)}T08:01:02.003Z` },
+        { route_template: "/v1/images/generations", requests: 4, in_full: 4, last_at: `${day(2)}T18:30:00.000Z` },
+      ],
+    };
+    const json = { ...response, accounts: 318, by_day, sales, top_routes, top_accounts, refusals, unreported };
     await route.fulfill({ body: JSON.stringify(json, exact), headers: { "content-type": "application/json" } });
   });
   await page.route("**/admin/health", async (route) => {
@@ -184,6 +191,7 @@ export const operatorsConsole = {
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector("#health table");
       assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /Gas wallet base, chain 8453 0x5aAe\w+ PROBLEM Pays the gas of about 17 more payments\. Refill it\./i);
+      assert.match((await page.innerText("#unreported")).replace(/\s+/g, " "), /Settled without a report .*\/v1\/chat\/completions\s.*1,204\s.*3\s.* 08:01:02/i);
       const name = narrow ? dark && "console-dark-phone" : !dark && "console";
       await checkPage(page, name || null);
       for (const measure of ["credits_sold", "credits_granted", "usage_events", "new_accounts"]) {

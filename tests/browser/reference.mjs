@@ -3,9 +3,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { checkPage, shows } from "./browser.mjs";
-import { call, signIn } from "./steps.mjs";
+import { LOOKS, call, signIn } from "./steps.mjs";
 
 const BLOCK = "#get_mpp_eth_price_by_block_number";
+/** A route that declares its body, and one that does not. */
+const DECLARED = "#post_api_echo";
+const ANY = "#post_api_echo_by_word";
 const STREAM = "#get_mpp_stream_all_trades";
 const SERIES = "#get_mpp_time_series_by_token_address_pool_address_time_interval_step_seconds";
 /** The most that the page may weigh on its way, in bytes. */
@@ -205,6 +208,69 @@ export const reference = {
     await page.evaluate(() => sessionStorage.clear());
     await page.click(`${BLOCK} [data-action=send]`);
     await page.waitForSelector(`${BLOCK} .try-result [data-needs=key]`);
+  },
+
+  /** A body that the catalogue declares is prefilled from its schema, checked, sent, and in the code. */
+  async tryBody(visitor, { key }) {
+    const page = await visitor.window({ expected: [400] });
+    await signIn(page, key);
+    await openReference(page);
+    await open(page, DECLARED);
+    const field = `${DECLARED} .body-field textarea`;
+    const prefilled = { model: "small", messages: [{ role: "user", content: "Hello" }], max_tokens: 16 };
+    assert.deepEqual(JSON.parse(await page.inputValue(field)), prefilled);
+    assert.match(await page.locator(`${DECLARED} .operation-facts`).innerText(), /application\/json\s+model\s*"small" \| "large"[\s\S]*messages[\s\S]*stream\s*boolean, optional/);
+    assert.match(await code(page, DECLARED), /-X POST[\s\S]*-H 'Content-Type: application\/json'[\s\S]*-d '\{\n {2}"model": "small"/);
+    await checkPage(page, "reference-body", { top: DECLARED });
+
+    // What cannot be sent costs nothing, and says why.
+    const before = await balance(page, key);
+    for (const [text, problem] of [["", /^Enter the body\.$/], ['{"model": ', /^This is not JSON: /]]) {
+      await page.fill(field, text);
+      await page.click(`${DECLARED} [data-action=send]`);
+      assert.match(await page.locator(`${DECLARED} .field-error:visible`).innerText(), problem);
+      assert.equal(await page.evaluate(() => document.activeElement.tagName), "TEXTAREA");
+      await checkPage(page);
+    }
+    await page.fill(field, JSON.stringify({ ...prefilled, max_tokens: 1 }));
+    assert.equal(await page.locator(`${DECLARED} .field-error:visible`).count(), 0);
+    await page.click(`${DECLARED} [data-action=send]`);
+    await page.waitForFunction((id) => document.querySelector(`${id} [data-fact=status]`)?.textContent.startsWith("400"), DECLARED);
+    assert.match(await page.locator(`${DECLARED} .response-body`).innerText(), /\/max_tokens/, "the pointer of what is wrong");
+    assert.equal(await balance(page, key), before);
+
+    // The body that is in the field is sent, and is that of the code.
+    const said = { ...prefilled, messages: [{ role: "user", content: "It's \"here\"\n$HOME `x`" }] };
+    await page.fill(field, JSON.stringify(said, null, 2));
+    await page.click(`${DECLARED} [data-action=send]`);
+    await page.waitForFunction((id) => document.querySelector(`${id} [data-fact=status]`)?.textContent.startsWith("200"), DECLARED);
+    assert.equal(await fact(page, DECLARED, "cost"), "0.01");
+    assert.deepEqual(JSON.parse(await page.locator(`${DECLARED} .response-body`).innerText()), said);
+    for (const [language, ...program] of [["curl", "bash", "-c"], ["typescript", "node", "--input-type=module", "-e"]]) {
+      await page.click(`${DECLARED} [data-language=${language}]`);
+      const [name, ...args] = program;
+      const printed = execFileSync(name, [...args, await code(page, DECLARED)], { env: { ...process.env, API_KEY: key }, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+      assert.match(printed, /\$HOME `x`/, language);
+    }
+
+    // Without a declaration, a body is optional.
+    await open(page, ANY);
+    assert.equal(await page.inputValue(`${ANY} .body-field textarea`), "");
+    await page.fill(`${ANY} .parameter input`, "word");
+    await page.click(`${ANY} [data-action=send]`);
+    await page.waitForFunction((id) => document.querySelector(`${id} [data-fact=status]`)?.textContent.startsWith("200"), ANY);
+    await page.fill(`${ANY} .body-field textarea`, "[1, 2]");
+    await page.click(`${ANY} [data-action=send]`);
+    await page.waitForSelector(`${ANY} .response-body`);
+    assert.deepEqual(JSON.parse(await page.locator(`${ANY} .response-body`).innerText()), [1, 2]);
+
+    for (const options of LOOKS) {
+      const other = await visitor.window(options);
+      await signIn(other, key);
+      await openReference(other);
+      for (const id of [DECLARED, ANY]) await open(other, id);
+      await checkPage(other, `reference-body-${options.colorScheme}-${options.viewport.width}`, { top: DECLARED });
+    }
   },
 
   /** Events are shown as they arrive, until the visitor stops the stream. */

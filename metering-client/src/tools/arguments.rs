@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::{Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
+use metering_core::catalogue::{Param, ParamLocation, ParamType, Route, RouteRefusal, TemplateSegment};
 use metering_core::charging::MaxCost;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use super::body::BodyArgument;
 use super::schema::{EVENTS_DEFAULT, EVENTS_MAX, MAX_COST, MAX_EVENTS, is_required, takes_max_cost, takes_max_events};
 
 /// The longest argument, in bytes. Common servers accept request lines of 8,000 bytes.
@@ -28,6 +29,8 @@ const EXACT_DOUBLE_MAX: u64 = 1 << 53;
 pub(super) struct ToolRequest {
     /// The path and query of the request.
     pub(super) target: String,
+    /// Its body, as JSON.
+    pub(super) body: Option<String>,
     /// Stop after this many events.
     pub(super) max_events: usize,
     /// The most that the call may cost, in credits.
@@ -46,6 +49,7 @@ pub(super) fn read(
     let mut reading = Reading {
         route,
         values: BTreeMap::new(),
+        body: None,
         max_events: EVENTS_DEFAULT,
         max_cost: None,
         problems: BTreeMap::new(),
@@ -58,10 +62,15 @@ pub(super) fn read(
             reading.refuse(&param.name, "is required");
         }
     }
+    if let Some(argument) = BodyArgument::of(route).filter(|argument| argument.is_required() && reading.body.is_none())
+    {
+        reading.refuse(argument.name, "is required");
+    }
     if reading.problems.is_empty()
         && let Some(target) = reading.target(catalogue)
     {
-        return Ok(ToolRequest { target, max_events: reading.max_events, max_cost: reading.max_cost });
+        let Reading { body, max_events, max_cost, .. } = reading;
+        return Ok(ToolRequest { target, body, max_events, max_cost });
     }
     Err(refusal(reading.problems))
 }
@@ -96,7 +105,9 @@ fn excerpt(name: &str) -> String {
 /// The arguments read so far.
 struct Reading<'c> {
     route: &'c Route,
-    values: BTreeMap<&'c str, String>,
+    /// One value, or those of a parameter that repeats.
+    values: BTreeMap<&'c str, Vec<String>>,
+    body: Option<String>,
     max_events: usize,
     max_cost: Option<String>,
     problems: BTreeMap<String, String>,
@@ -106,13 +117,15 @@ impl<'c> Reading<'c> {
     fn argument(&mut self, name: &str, value: &Value) {
         let route = self.route;
         let param = route.params.iter().find(|param| param.name == name);
-        match param {
+        let body = BodyArgument::of(route).filter(|body| body.name == name);
+        match (param, body) {
             // Agents send `null` for arguments they leave out.
-            Some(param) if value.is_null() && !is_required(param) => {}
-            Some(param) => self.value(param, value),
-            None if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
-            None if name == MAX_COST && takes_max_cost(route) => self.read_max_cost(value),
-            None => {
+            (Some(param), _) if value.is_null() && !is_required(param) => {}
+            (Some(param), _) => self.value(param, value),
+            (None, Some(argument)) => self.read_body(argument, value),
+            (None, None) if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
+            (None, None) if name == MAX_COST && takes_max_cost(route) => self.read_max_cost(value),
+            (None, None) => {
                 let known = self.known();
                 self.refuse(name, &format!("this tool has no such argument; {known}"));
             }
@@ -120,16 +133,33 @@ impl<'c> Reading<'c> {
     }
 
     fn value(&mut self, param: &'c Param, value: &Value) {
-        let text = text_of(param.kind, value);
-        match text.as_deref().map_or(param.kind.problem_with(""), |text| param.kind.problem_with(text)) {
-            Some(problem) => self.refuse(&param.name, problem),
-            None => {
-                let text = text.unwrap_or_default();
-                match segment_problem(param, &text) {
-                    Some(problem) => self.refuse(&param.name, problem),
-                    None => drop(self.values.insert(&param.name, text)),
-                }
+        let values = match value {
+            Value::Array(values) if param.array => values.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        let mut texts = Vec::with_capacity(values.len());
+        for value in values {
+            let text = text_of(param.kind, value);
+            let problem = param.kind.problem_with(text.as_deref().unwrap_or_default());
+            let text = text.unwrap_or_default();
+            match problem.or_else(|| segment_problem(param, &text, self.route.encoded_slash)) {
+                Some(problem) => return self.refuse(&param.name, problem),
+                None => texts.push(text),
             }
+        }
+        // An empty list is like an argument that is left out.
+        if !texts.is_empty() {
+            self.values.insert(&param.name, texts);
+        }
+    }
+
+    fn read_body(&mut self, argument: BodyArgument<'_>, value: &Value) {
+        if value.is_null() && !argument.is_required() {
+            return;
+        }
+        match argument.problem_with(value) {
+            Some(problem) => self.refuse(argument.name, problem),
+            None => self.body = Some(value.to_string()),
         }
     }
 
@@ -160,7 +190,7 @@ impl<'c> Reading<'c> {
         let route = self.route;
         let path = self.path();
         let query = self.query();
-        let Ok(parsed) = RequestPath::parse(&path) else {
+        let Ok(parsed) = catalogue.path(&path) else {
             self.refuse("path", "the arguments do not make a valid path");
             return None;
         };
@@ -186,11 +216,18 @@ impl<'c> Reading<'c> {
 
     fn path(&self) -> String {
         let mut path = String::new();
-        for segment in self.route.template[1..].split('/') {
+        for segment in self.route.segments() {
             path.push('/');
-            match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-                Some(name) => push_encoded(self.values.get(name).map_or("", String::as_str), &mut path),
-                None => path.push_str(segment),
+            match segment {
+                TemplateSegment::Literal(text) => path.push_str(text),
+                TemplateSegment::Param { name, verb } => {
+                    let value = self.values.get(name).and_then(|values| values.first());
+                    push_encoded(value.map_or("", String::as_str), &mut path);
+                    if let Some(verb) = verb {
+                        path.push(':');
+                        path.push_str(verb);
+                    }
+                }
             }
         }
         path
@@ -199,17 +236,20 @@ impl<'c> Reading<'c> {
     fn query(&self) -> Option<String> {
         let mut query = String::new();
         for param in self.route.params.iter().filter(|param| param.location == ParamLocation::Query) {
-            let Some(value) = self.values.get(&*param.name) else { continue };
-            query.push_str(if query.is_empty() { "" } else { "&" });
-            push_encoded(&param.name, &mut query);
-            query.push('=');
-            push_encoded(value, &mut query);
+            for value in self.values.get(&*param.name).into_iter().flatten() {
+                query.push_str(if query.is_empty() { "" } else { "&" });
+                push_encoded(&param.name, &mut query);
+                query.push('=');
+                push_encoded(value, &mut query);
+            }
         }
         (!query.is_empty()).then_some(query)
     }
 
     fn known(&self) -> String {
-        let own = [takes_max_events(self.route).then_some(MAX_EVENTS), takes_max_cost(self.route).then_some(MAX_COST)];
+        let body = BodyArgument::of(self.route).map(|argument| argument.name);
+        let max_events = takes_max_events(self.route).then_some(MAX_EVENTS);
+        let own = [body, max_events, takes_max_cost(self.route).then_some(MAX_COST)];
         let own = own.into_iter().flatten();
         let names: Vec<_> = self.route.params.iter().map(|param| &*param.name).chain(own).collect();
         if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) }
@@ -240,12 +280,13 @@ fn text_of(kind: ParamType, value: &Value) -> Option<String> {
 }
 
 /// Why a value cannot be used in a path or query, if it cannot.
-fn segment_problem(param: &Param, value: &str) -> Option<&'static str> {
+fn segment_problem(param: &Param, value: &str, encoded_slash: bool) -> Option<&'static str> {
     if value.len() > VALUE_BYTES_MAX {
         return Some("must be at most 2000 bytes long");
     }
     let in_path = param.location == ParamLocation::Path;
-    (in_path && (value.contains(['/', '\\']) || matches!(value, "." | "..")))
+    let has_separator = value.contains('\\') || (value.contains('/') && !encoded_slash);
+    (in_path && (has_separator || matches!(value, "." | "..")))
         .then_some("must be one path segment: no / or \\, and not . or ..")
 }
 

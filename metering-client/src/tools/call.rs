@@ -14,7 +14,8 @@ use super::arguments::ToolRequest;
 use super::document::{Document, Json};
 use super::failure::{Failure, RESULT_BYTES_MAX, with_money};
 use super::payment::Payment;
-use super::stream::gather;
+use super::settled::with_cost;
+use super::stream::{Gathered, gather};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::events::{Events, is_event_stream};
@@ -34,23 +35,28 @@ pub(super) async fn route(
     let deadline = Instant::now() + stream_wait;
     let method = Method::from_bytes(route.method.as_bytes());
     let method = method.map_err(|_| ClientError::Garbled(format!("{:?} is not an HTTP method", route.method)))?;
-    let mut client = payment.client(client)?;
+    let mut paying = payment.client(client)?;
     if let Some(max_cost) = &request.max_cost {
-        client = client.with_header(MAX_COST_HEADER, max_cost)?;
+        paying = paying.with_header(MAX_COST_HEADER, max_cost)?;
     }
+    let body = request.body.clone().map(Bytes::from);
     let response = if route.sse {
-        client.open_stream(method, &request.target, None).await?
+        paying.open_stream(method, &request.target, body, None).await?
     } else {
-        client.open(method, &request.target, None).await?
+        paying.open(method, &request.target, body).await?
     };
-    let headers = response.headers.clone();
-    let data = if route.sse && is_event_stream(&headers) {
+    let mut headers = response.headers.clone();
+    let (data, is_ended) = if route.sse && is_event_stream(&headers) {
         let events = Events::read(response)?;
         let gathered = gather(events, request.max_events, deadline).await;
-        gathered.map_err(|error| Failure::Body(error, headers.clone()))?.into()
+        let Gathered { document, is_ended } = gathered.map_err(|error| Failure::Body(error, headers.clone()))?;
+        (document.into(), is_ended)
     } else {
-        Json::or_text(&read_body(response).await?)
+        (Json::or_text(&read_body(response).await?), true)
     };
+    if is_ended {
+        headers = with_cost(client, &headers).await;
+    }
     let result = with_money(Document::new().with("data", data), &headers).into_result();
     Ok(payment.complete(result, &headers))
 }

@@ -103,7 +103,7 @@ pub(super) fn without_last_parameters(prefix: &ToolPrefix, route: &Route, shared
         return None;
     }
     let mut segments: Vec<_> = route.template.split('/').collect();
-    while segments.pop_if(|segment| segment.starts_with('{')).is_some() {
+    while segments.pop_if(|segment| segment.starts_with('{') && segment.ends_with('}')).is_some() {
         let words: Vec<_> = segments.iter().flat_map(|segment| words(segment)).collect();
         let name = format!("{prefix}{}", words.join("_"));
         if name.len() <= MAX_CHARS {
@@ -134,7 +134,7 @@ mod tests {
     fn route(path: &str, method: &str) -> Catalogue {
         let params: Vec<_> = path
             .split('/')
-            .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+            .filter_map(|segment| Some(segment.strip_prefix('{')?.split_once('}')?.0))
             .map(|name| format!(r#"{{"name":"{name}","in":"path","type":"string","required":true}}"#))
             .collect();
         let text = format!(

@@ -6,6 +6,7 @@ use metering_core::catalogue::{Param, ParamLocation, ParamType, Pricing, Route};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use super::body::BodyArgument;
 use super::price::price_sentence;
 
 /// The argument that bounds a stream.
@@ -69,8 +70,16 @@ fn description(route: &Route) -> String {
 fn input(route: &Route) -> JsonObject {
     let mut properties = JsonObject::new();
     for param in &route.params {
-        properties
-            .insert(param.name.clone(), json!({"type": json_type(param.kind), "description": about(route, param)}));
+        let (kind, about) = (json_type(param.kind), about(route, param));
+        let schema = match param.array {
+            true => json!({"type": "array", "items": {"type": kind}, "description": about}),
+            false => json!({"type": kind, "description": about}),
+        };
+        properties.insert(param.name.clone(), schema);
+    }
+    let body = BodyArgument::of(route);
+    if let Some(body) = body {
+        properties.insert(body.name.to_owned(), body.schema());
     }
     if takes_max_events(route) {
         let about = format!("Return after this many events, 1 to {EVENTS_MAX}.");
@@ -83,8 +92,9 @@ fn input(route: &Route) -> JsonObject {
             "The most that this call may cost, in credits, such as 0.01. Above that, it is refused and costs nothing."});
         properties.insert(MAX_COST.to_owned(), schema);
     }
-    let required = route.params.iter().filter(|param| is_required(param)).map(|param| param.name.clone().into());
-    arguments(properties, required.collect())
+    let required = route.params.iter().filter(|param| is_required(param)).map(|param| param.name.clone());
+    let body = body.filter(|body| body.is_required()).map(|body| body.name.to_owned());
+    arguments(properties, required.chain(body).map(Value::from).collect())
 }
 
 fn arguments(properties: JsonObject, required: Vec<Value>) -> JsonObject {

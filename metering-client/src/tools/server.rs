@@ -24,10 +24,11 @@ use crate::client::Client;
 /// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
-that this connection uses, or paid with the call. The argument max_cost bounds what it costs. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
-while the balance is above zero and, if its price depends on use, covers what is held. Its result is {data, \
-credit_balance, credits_charged}: the route's response, the balance after the call and what it cost; while its cost is \
-not known, it has credits_held and request_id instead of credits_charged. get_credit_balance and list_plans are free.
+that this connection uses, or paid with the call. The argument max_cost bounds what it costs; the argument body of some \
+tools is the request's body, which is sent as JSON. The tool's description states the price; the unit is 1/7200 credit. \
+A call is accepted while the balance is above zero and, if its price depends on use, covers what is held. Its result is \
+{data, credit_balance, credits_charged}: the route's response, the balance after the call and what it cost; while its \
+cost is not known, it has credits_held and request_id instead of credits_charged. get_credit_balance and list_plans are free.
 
 A call that fails returns a JSON error {error, message, ...}:
 - insufficient_credits (402): too few credits left; nothing was charged. The error lists the plans and says where to \
@@ -44,7 +45,8 @@ resets_at, call again after it, or call something cheaper; otherwise ask whoever
 help: use other tools, or ask whoever gave you the key.
 - rate_limited, too_many_requests_in_flight, too_many_streams (429): nothing was charged. Wait retry_after_sec seconds, \
 then call again.
-- invalid_parameter (400): correct the arguments as `fields` says. Nothing was charged, unless credits_charged says so.
+- invalid_parameter (400): correct the arguments as `fields` says; places in the body are JSON pointers, such as \
+/messages/0/role. Nothing was charged, unless credits_charged says so.
 - unauthorized, key_expired (401): the key was rotated or revoked, or has expired. Keys are changed outside MCP; ask the owner for the new one.
 - upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was refunded. Try again later.
 Other errors come from the data source behind the route; the call may have been charged: see credits_charged.";

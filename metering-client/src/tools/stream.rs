@@ -30,11 +30,18 @@ impl EndedBy {
     }
 }
 
-/// Gathers up to `most` events until `deadline`, and closes the stream.
+/// The events of a stream.
+pub(super) struct Gathered {
+    pub(super) document: Document,
+    /// Whether the stream has ended, so that its cost is known.
+    pub(super) is_ended: bool,
+}
+
+/// Gathers up to `max_events` events until `deadline`, and closes the stream.
 ///
 /// # Errors
 /// When the stream breaks off before its first event. After that, it returns the events so far instead of an error.
-pub(super) async fn gather(mut events: Events, max_events: usize, deadline: Instant) -> Result<Document, ClientError> {
+pub(super) async fn gather(mut events: Events, max_events: usize, deadline: Instant) -> Result<Gathered, ClientError> {
     let mut gathered = Vec::new();
     let mut bytes = 0;
     let ended_by = loop {
@@ -56,8 +63,10 @@ pub(super) async fn gather(mut events: Events, max_events: usize, deadline: Inst
         }
     };
     let count = Json::from(Value::from(gathered.len()));
+    let is_ended = matches!(ended_by, EndedBy::End);
     let ended_by = Json::from(Value::from(ended_by.as_str()));
-    Ok(Document::new().with("events", Json::list(gathered)).with("count", count).with("ended_by", ended_by))
+    let document = Document::new().with("events", Json::list(gathered)).with("count", count).with("ended_by", ended_by);
+    Ok(Gathered { document, is_ended })
 }
 
 fn document(event: Event) -> Json {

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::server::secret_files::names_file;
 use crate::server::values::flatten;
-use crate::server::{Loaded, MASK};
+use crate::server::{Config, Loaded, MASK};
 
 impl Loaded {
     /// The keys with other values in `new`, sorted. Secrets are compared by digest, because they have no other printed
@@ -28,6 +28,14 @@ impl Loaded {
             keys.insert("tls".to_owned());
         }
         Ok(keys)
+    }
+
+    /// Replaces the configuration after a reload that took those keys of `new`.
+    pub fn take(&mut self, config: Config, new: &Self, is_taken: impl Fn(&str) -> bool) {
+        self.config = config;
+        self.digests.retain(|key, _| !is_taken(key));
+        let taken = new.digests.iter().filter(|(key, _)| is_taken(key));
+        self.digests.extend(taken.map(|(key, digest)| (key.clone(), *digest)));
     }
 
     /// The keys that are set to a secret.

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 
+use metering_core::catalogue::HeaderPattern;
 use serde::{Deserialize, Serialize};
 
-use super::Span;
+use super::{List, Span, UpstreamHeaders};
 
 /// How requests are forwarded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,11 +29,33 @@ pub struct GatewayConfig {
     pub report_after_disconnect: Span,
     /// How much of it is read, in bytes.
     pub report_after_disconnect_bytes: u64,
+    /// How many such responses are read at the same time. Further ones are not read on: what was delivered is charged.
+    pub report_after_disconnect_requests: usize,
+    /// The same for each account.
+    pub report_after_disconnect_requests_per_account: usize,
+    /// How long a retry gets the response of an attempt whose client was cut off, on routes with `"replay": true`.
+    pub replay_time: Span,
+    /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
+    pub replay_bytes: usize,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.
     pub content_security_policy: String,
     /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
     pub nosniff: bool,
+    /// Which headers of requests are not forwarded, in addition to those of their routes.
+    pub request_headers: HeaderRules,
+    /// Which headers of responses are not passed on, in addition to those of their routes.
+    pub response_headers: HeaderRules,
+    /// Headers that are added to every forwarded request, such as credentials. They replace those of the client.
+    pub upstream_headers: UpstreamHeaders,
+}
+
+/// Which headers do not pass the gateway.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeaderRules {
+    /// Names, or beginnings of names with an asterisk.
+    pub remove: List<HeaderPattern>,
 }
 
 impl Default for GatewayConfig {
@@ -44,10 +67,17 @@ impl Default for GatewayConfig {
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
             hold_lease: Span::seconds(60),
-            report_after_disconnect: Span::seconds(60),
-            report_after_disconnect_bytes: 8 << 20,
+            report_after_disconnect: Span::seconds(600),
+            report_after_disconnect_bytes: 64 << 20,
+            report_after_disconnect_requests: 1_000,
+            report_after_disconnect_requests_per_account: 64,
+            replay_time: Span::seconds(600),
+            replay_bytes: 64 << 20,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
+            request_headers: HeaderRules::default(),
+            response_headers: HeaderRules::default(),
+            upstream_headers: UpstreamHeaders::default(),
         }
     }
 }

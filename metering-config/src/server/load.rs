@@ -116,6 +116,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if HeaderValue::from_str(&config.gateway.content_security_policy).is_err() {
         return Err(ConfigError::key("gateway.content_security_policy", "must be a valid header value on one line"));
     }
+    config.gateway.upstream_headers.pairs()?;
     if !(10..=3_600).contains(&config.gateway.hold_lease.duration().as_secs()) {
         return Err(ConfigError::key("gateway.hold_lease", "must be 10s to 1h"));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::ConfigError;
 use crate::secret_file::read;
+use crate::server::upstream_headers::SECTION;
 use crate::server::{Config, Secret};
 
 /// Puts what the files hold where their users look for it.
@@ -12,7 +13,8 @@ use crate::server::{Config, Secret};
 /// # Errors
 /// When a file cannot be read or is empty, or a secret is given twice.
 pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
-    let Config { billing, signup, pay, database, database_file, .. } = config;
+    let Config { billing, signup, pay, gateway, database, database_file, .. } = config;
+    gateway.upstream_headers.read_files()?;
     fill("billing.internal_secret", &mut billing.internal_secret, billing.internal_secret_file.as_deref())?;
     fill("signup.challenge_secret", &mut signup.challenge_secret, signup.challenge_secret_file.as_deref())?;
     let turnstile = &mut signup.turnstile;
@@ -37,5 +39,5 @@ fn fill(key: &str, secret: &mut Option<Secret>, file: Option<&Path>) -> Result<(
 
 /// Whether the value of a key is the name of a file with a secret or a certificate, which may change under the same name.
 pub(super) fn names_file(key: &str) -> bool {
-    key.ends_with("_file")
+    key.ends_with("_file") || (key.starts_with(SECTION) && key.ends_with(".file"))
 }

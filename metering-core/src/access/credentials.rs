@@ -9,6 +9,10 @@ use crate::error::Error;
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, MAX_COST_HEADER, SOURCE_HEADER, payment_credential};
 
+/// Headers other than `Authorization` that a key may be in, in the order in which they count: those of this service and
+/// Anthropic's clients, Azure's, and Google's. A service behind the gateway must get none of them.
+pub const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
+
 /// Who calls: the key that came with a request, and the address that it came from.
 ///
 /// A key alone is a caller whose address is not known. A key that is restricted to networks is then refused.
@@ -50,9 +54,9 @@ pub struct ClientAddress(pub IpAddr);
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else `X-API-Key`. A payment in `Authorization` is no key. `None` when the key
-    /// is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see a different
-    /// key than the one that pays.
+    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key. `None`
+    /// when the key is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see
+    /// a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
     pub fault: Option<KeyFault>,
@@ -139,9 +143,10 @@ impl Credentials {
         };
         let read = match authorization {
             Ok(Some(value)) => ApiKey::from_authorization(value).map(Some).map_err(KeyFault::from),
-            Ok(None) => match once("x-api-key") {
-                Ok(value) => value.map(ApiKey::parse).transpose().map_err(KeyFault::from),
-                Err(Ambiguous) => Err(KeyFault::Ambiguous),
+            Ok(None) => match KEY_HEADERS.into_iter().find_map(|name| once(name).transpose()) {
+                Some(Ok(value)) => ApiKey::parse(value).map(Some).map_err(KeyFault::from),
+                Some(Err(Ambiguous)) => Err(KeyFault::Ambiguous),
+                None => Ok(None),
             },
             Err(Ambiguous) => Err(KeyFault::Ambiguous),
         };
@@ -220,7 +225,7 @@ mod tests {
         let (of_a, of_b) = (format!("bearer {}", a.expose()), format!("Bearer {}", b.expose()));
         let (of_a, of_b, raw_a, raw_b) =
             (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
-        let table: [(&[Line<'_>], Option<&ApiKey>); 10] = [
+        let table: [(&[Line<'_>], Option<&ApiKey>); 18] = [
             (&[], None),
             (&[("authorization", of_a)], Some(&a)),
             (&[("x-api-key", raw_a)], Some(&a)),
@@ -231,6 +236,14 @@ mod tests {
             (&[("x-api-key", raw_a), ("x-api-key", raw_a)], None),
             (&[("x-api-key", b"sk_live_nonsense")], None),
             (&[("authorization", b"Bearer \xff"), ("x-api-key", raw_a)], None),
+            (&[("api-key", raw_a)], Some(&a)),
+            (&[("x-goog-api-key", raw_a)], Some(&a)),
+            (&[("x-goog-api-key", raw_a), ("api-key", raw_b)], Some(&b)),
+            (&[("x-goog-api-key", raw_a), ("x-api-key", raw_b)], Some(&b)),
+            (&[("api-key", raw_b), ("authorization", of_a)], Some(&a)),
+            (&[("api-key", b"of-another-service"), ("x-goog-api-key", raw_a)], None),
+            (&[("api-key", raw_a), ("api-key", raw_a)], None),
+            (&[("api_key", raw_a)], None),
         ];
         for (row, (lines, expected)) in table.into_iter().enumerate() {
             assert_eq!(read(lines).key.map(|key| key.hash()), expected.map(ApiKey::hash), "row {row}");
@@ -297,6 +310,8 @@ mod tests {
         for error in [Error::Unauthorized, Error::PaymentRequired { price: crate::Credits::ZERO }] {
             assert!(matches!(mistyped.explain(error), Error::KeyRefused(_)));
         }
+        let of_azure = read(&[("api-key", b"0f8d2c4b6a9e4d1f8c7b5a3e2d1c0b9a")]);
+        assert_eq!(of_azure.fault, malformed(MalformedKey::Prefix));
         let twice = read(&[("x-api-key", key.as_bytes()), ("x-api-key", key.as_bytes())]);
         assert_eq!(twice.fault, Some(KeyFault::Ambiguous));
         assert_eq!(read(&[]).fault, None);

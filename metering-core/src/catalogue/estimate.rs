@@ -3,7 +3,7 @@
 //! An estimate that a client can make too low would let it use more than is held. So whatever two JSON parsers may read
 //! differently gives no estimate: the maximum is held.
 
-use crate::catalogue::pointer::{self, Lookup, Names, Pointer};
+use crate::catalogue::pointer::{self, Lookup, Pointer};
 use crate::catalogue::units::{Count, ExactCost, UnitPrice};
 
 /// How to estimate the units that a request will use.
@@ -12,28 +12,26 @@ pub(super) struct Estimate {
     /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one the
     /// upstream obeys is not known.
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
-    /// The unit whose count is at most the length of the request's body in bytes.
-    pub(super) bytes: Option<Box<str>>,
-    /// The pointer to a factor on all of it, such as the number of responses. Absent means 1.
-    pub(super) times: Option<Pointer>,
+    /// The units whose counts are together at most the length of the request's body in bytes.
+    pub(super) bytes: Vec<Box<str>>,
+    /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
+    pub(super) times: Vec<Pointer>,
 }
 
 impl Estimate {
     /// The estimated cost of a request with this body; `None` when some unit cannot be estimated.
     pub(super) fn cost(&self, units: &[(Box<str>, UnitPrice)], body: &[u8]) -> Option<ExactCost> {
         let found = Found::read(self, body)?;
+        let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
         let mut cost = ExactCost::ZERO;
-        for (unit, price) in units.iter().filter(|(_, price)| !price.is_zero()) {
-            let count = match &self.bytes {
-                Some(by_bytes) if by_bytes == unit => Count::from(u64::try_from(body.len()).ok()?),
-                _ => found.count(self, unit)?,
-            };
-            cost = cost.plus(count, *price);
+        // All of the bytes may be of the dearest unit.
+        if let Some(dearest) = units.iter().filter(|(unit, _)| by_bytes(unit)).map(|(_, price)| *price).max() {
+            cost = cost.plus(Count::from(u64::try_from(body.len()).ok()?), dearest);
         }
-        match &self.times {
-            Some(times) => Some(cost.times(found.factor(times)?)),
-            None => Some(cost),
+        for (unit, price) in units.iter().filter(|(unit, price)| !price.is_zero() && !by_bytes(unit)) {
+            cost = cost.plus(found.count(self, unit)?, *price);
         }
+        Some(cost.times(found.factor(&self.times)?))
     }
 
     fn pointers(&self) -> Vec<&Pointer> {
@@ -53,7 +51,7 @@ impl<'e, 'j> Found<'e, 'j> {
         if pointers.is_empty() {
             return Some(Self { values: Vec::new() });
         }
-        let lookups = pointer::look_up(std::str::from_utf8(body).ok()?, &pointers, Names::AnyCase).ok()?;
+        let lookups = pointer::look_up(std::str::from_utf8(body).ok()?, &pointers).ok()?;
         Some(Self { values: pointers.into_iter().zip(lookups).collect() })
     }
 
@@ -62,25 +60,29 @@ impl<'e, 'j> Found<'e, 'j> {
         found.map_or(Lookup::Nothing, |(_, lookup)| *lookup)
     }
 
-    /// The count of a unit; `None` when it is not there, or not a number. A string with a number gives none either:
-    /// some services accept it, and others use their default.
+    /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number gives
+    /// none either: some services accept it, and others use their default. So it is with a fraction or a zero.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
         let (_, pointers) = estimate.json.iter().find(|(known, _)| **known == *unit)?;
-        let found = pointers.iter().map(|pointer| self.lookup(pointer));
-        let mut counts = found.filter(|found| !matches!(found, Lookup::Nothing)).map(number);
-        // One that is no number may mean anything to the upstream, and so may a zero.
-        counts.try_fold(Count::from(0), |most, count| Some(most.max(count?))).filter(|count| !count.is_zero())
+        self.largest(pointers)?
     }
 
-    fn factor(&self, times: &Pointer) -> Option<Count> {
-        match self.lookup(times) {
-            Lookup::Nothing => Some(Count::from(1)),
-            found => number(found).filter(|factor| factor.is_whole() && !factor.is_zero()),
-        }
+    /// The largest value, 1 if there is none.
+    fn factor(&self, times: &[Pointer]) -> Option<Count> {
+        Some(self.largest(times)?.unwrap_or(Count::from(1)))
+    }
+
+    /// The largest of the values that are there, if any; `None` when one of them may mean anything to the upstream.
+    fn largest(&self, pointers: &[Pointer]) -> Option<Option<Count>> {
+        let found = pointers.iter().map(|pointer| self.lookup(pointer));
+        let mut counts = found.filter(|found| !matches!(found, Lookup::Nothing)).map(number);
+        counts.try_fold(None, |most: Option<Count>, count| Some(most.max(Some(count?))))
     }
 }
 
+/// A whole number of at least 1.
 fn number(found: Lookup<'_>) -> Option<Count> {
     let Lookup::Value(value) = found else { return None };
-    value.get().parse().ok()
+    let count: Count = value.get().parse().ok()?;
+    (count.is_whole() && !count.is_zero()).then_some(count)
 }

@@ -1,60 +1,101 @@
-//! Splits a body into the JSON texts that it streams: the data of server-sent events, or one text per line.
+//! Splits a body into the JSON texts that it has: all of it, the data of server-sent events, or one text per line. Texts
+//! are handed on as they arrive, so that their size does not matter.
 //!
-//! Server-sent events are read as the WHATWG HTML standard says (section 9.2.6), for their data alone.
+//! Server-sent events are read as the WHATWG HTML standard says (section 9.2.6), for their data, and for the type
+//! `error`, which a failure has.
 
-/// A longer event or line is skipped. Bounds the memory of a stream.
-pub(super) const EVENT_BYTES_MAX: usize = 1 << 20;
+/// The start of a line that is kept until its field is known. `event:error` and a byte more.
+const FIELD_BYTES_MAX: usize = 16;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a body is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
+    /// One text.
+    Whole,
     /// Server-sent events: an empty line ends an event.
     Events,
     /// A text per line.
     Lines,
 }
 
+/// What a body is divided into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'b> {
+    /// The next bytes of a text.
+    Data(&'b [u8]),
+    /// The end of a text.
+    End,
+    /// The current event has the type `error`.
+    ErrorEvent,
+}
+
 /// Divides a body that arrives in pieces.
 #[derive(Debug)]
 pub(super) struct Splitter {
     framing: Framing,
-    /// The current line, as far as it has arrived.
-    line: Vec<u8>,
-    /// The data of the current event, each of its lines with a line feed at the end.
-    data: Vec<u8>,
-    /// Whether the current line is too long, and the rest of it is skipped.
-    line_too_long: bool,
-    /// Whether the current event is too large.
-    event_too_large: bool,
+    /// How much of a byte order mark the body has begun with; all of it once that is decided.
+    mark: usize,
+    line: Line,
+    /// The start of the current line, while its field is not known.
+    start: Vec<u8>,
+    /// Whether the current event has data.
+    has_data: bool,
     /// Whether the last line ended with a carriage return. A line feed right after it belongs to it.
     after_carriage_return: bool,
-    /// Whether no line has ended yet. The first one may begin with a byte order mark.
-    first_line: bool,
-    /// Whether an event or line was skipped because of its size.
-    skipped: bool,
+}
+
+/// The current line of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Its field is not known yet.
+    Start,
+    Data,
+    Other,
 }
 
 impl Splitter {
     pub(super) const fn new(framing: Framing) -> Self {
-        Self {
-            framing,
-            line: Vec::new(),
-            data: Vec::new(),
-            line_too_long: false,
-            event_too_large: false,
-            after_carriage_return: false,
-            first_line: true,
-            skipped: false,
+        Self { framing, mark: 0, line: Line::Start, start: Vec::new(), has_data: false, after_carriage_return: false }
+    }
+
+    /// Reads the next bytes of the body, and hands on what they have.
+    pub(super) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+        let mut rest = bytes;
+        while self.mark < BYTE_ORDER_MARK.len() {
+            match rest.split_first() {
+                None => return,
+                Some((byte, after)) if *byte == BYTE_ORDER_MARK[self.mark] => {
+                    self.mark += 1;
+                    rest = after;
+                }
+                Some(_) => {
+                    let begun = std::mem::replace(&mut self.mark, BYTE_ORDER_MARK.len());
+                    self.read(&BYTE_ORDER_MARK[..begun], take);
+                }
+            }
+        }
+        self.read(rest, take);
+    }
+
+    /// Ends the body. A last line counts without a line end. A last event counts without the empty line after it,
+    /// although the standard discards it: if it was cut off, its data is not valid JSON.
+    pub(super) fn finish(&mut self, take: &mut impl FnMut(Piece<'_>)) {
+        match self.framing {
+            Framing::Whole | Framing::Lines => take(Piece::End),
+            Framing::Events => {
+                if self.line != Line::Start || !self.start.is_empty() {
+                    self.end_line(take);
+                }
+                self.end_event(take);
+            }
         }
     }
 
-    /// Whether an event or line was skipped because of its size.
-    pub(super) const fn has_skipped(&self) -> bool {
-        self.skipped
-    }
-
-    /// Reads the next bytes of the body, and hands each text that they complete to `take`.
-    pub(super) fn push(&mut self, bytes: &[u8], take: &mut impl FnMut(&str)) {
+    fn read(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+        if self.framing == Framing::Whole {
+            return take(Piece::Data(bytes));
+        }
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             if std::mem::take(&mut self.after_carriage_return) && *first == b'\n' {
@@ -62,77 +103,73 @@ impl Splitter {
                 continue;
             }
             let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                self.extend_line(rest);
+                self.read_line(rest, take);
                 return;
             };
-            self.extend_line(&rest[..end]);
+            self.read_line(&rest[..end], take);
             self.after_carriage_return = rest[end] == b'\r';
             self.end_line(take);
             rest = &rest[end + 1..];
         }
     }
 
-    /// Ends the body. A last line counts without a line end. A last event counts without the empty line after it,
-    /// although the standard discards it: if it was cut off, its data is not valid JSON.
-    pub(super) fn finish(&mut self, take: &mut impl FnMut(&str)) {
-        self.end_line(take);
-        if self.framing == Framing::Events {
-            self.end_event(take);
+    /// Reads a part of a line.
+    fn read_line(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+        if self.framing == Framing::Lines || self.line == Line::Data {
+            return take(Piece::Data(bytes));
         }
-    }
-
-    fn extend_line(&mut self, bytes: &[u8]) {
-        if self.line.len() + self.data.len() + bytes.len() <= EVENT_BYTES_MAX {
-            self.line.extend_from_slice(bytes);
-        } else {
-            // Keep the start, which says whether the line is data.
-            let room = 8_usize.saturating_sub(self.line.len()).min(bytes.len());
-            self.line.extend_from_slice(&bytes[..room]);
-            self.line_too_long = true;
-        }
-    }
-
-    fn end_line(&mut self, take: &mut impl FnMut(&str)) {
-        let mut line = std::mem::take(&mut self.line);
-        let too_long = std::mem::take(&mut self.line_too_long);
-        if std::mem::take(&mut self.first_line) && line.starts_with(b"\xef\xbb\xbf") {
-            line.drain(..3);
-        }
-        match self.framing {
-            Framing::Lines if too_long => self.skipped = true,
-            Framing::Lines => take(&String::from_utf8_lossy(&line)),
-            Framing::Events if line.is_empty() && !too_long => self.end_event(take),
-            Framing::Events => self.read_field(&line, too_long),
-        }
-        line.clear();
-        self.line = line;
-    }
-
-    fn read_field(&mut self, line: &[u8], too_long: bool) {
-        let Some(rest) = line.strip_prefix(b"data") else { return };
-        let value = match rest.first() {
-            None => rest,
-            Some(b':') => rest[1..].strip_prefix(b" ").unwrap_or(&rest[1..]),
-            Some(_) => return,
-        };
-        if too_long || self.event_too_large {
-            self.event_too_large = true;
+        if self.line == Line::Other {
             return;
         }
-        self.data.extend_from_slice(value);
-        self.data.push(b'\n');
+        let room = (FIELD_BYTES_MAX - self.start.len()).min(bytes.len());
+        self.start.extend_from_slice(&bytes[..room]);
+        // A space after the colon is not part of the value, so one byte more says where that begins.
+        if self.start.len() > b"data:".len() && self.start.starts_with(b"data:") {
+            let start = std::mem::take(&mut self.start);
+            self.begin_data(take);
+            take(Piece::Data(value(&start[b"data:".len()..])));
+            take(Piece::Data(&bytes[room..]));
+        } else if self.start.len() == FIELD_BYTES_MAX {
+            self.start.clear();
+            self.line = Line::Other;
+        }
     }
 
-    fn end_event(&mut self, take: &mut impl FnMut(&str)) {
-        let data = std::mem::take(&mut self.data);
-        if std::mem::take(&mut self.event_too_large) {
-            self.skipped = true;
-        } else if !data.is_empty() {
-            take(&String::from_utf8_lossy(&data[..data.len() - 1]));
+    fn begin_data(&mut self, take: &mut impl FnMut(Piece<'_>)) {
+        if std::mem::replace(&mut self.has_data, true) {
+            take(Piece::Data(b"\n"));
         }
-        self.data = data;
-        self.data.clear();
+        self.line = Line::Data;
     }
+
+    fn end_line(&mut self, take: &mut impl FnMut(Piece<'_>)) {
+        if self.framing == Framing::Lines {
+            return take(Piece::End);
+        }
+        let start = std::mem::take(&mut self.start);
+        match (std::mem::replace(&mut self.line, Line::Start), &start[..]) {
+            (Line::Start, b"") => self.end_event(take),
+            (Line::Start, b"data" | b"data:") => {
+                self.begin_data(take);
+                self.line = Line::Start;
+            }
+            (Line::Start, field) if field.strip_prefix(b"event:").map(value) == Some(b"error") => {
+                take(Piece::ErrorEvent);
+            }
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self, take: &mut impl FnMut(Piece<'_>)) {
+        if std::mem::take(&mut self.has_data) {
+            take(Piece::End);
+        }
+    }
+}
+
+/// The value of a field, from what is after its colon.
+fn value(rest: &[u8]) -> &[u8] {
+    rest.strip_prefix(b" ").unwrap_or(rest)
 }
 
 #[cfg(test)]
@@ -141,8 +178,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn split<'b>(framing: Framing, pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<String> {
-        let (mut splitter, mut texts) = (Splitter::new(framing), Vec::new());
-        let mut take = |text: &str| texts.push(text.to_owned());
+        let (mut splitter, mut texts, mut text) = (Splitter::new(framing), Vec::new(), Vec::new());
+        let mut take = |piece: Piece<'_>| match piece {
+            Piece::Data(data) => text.extend_from_slice(data),
+            Piece::ErrorEvent => text.extend_from_slice(b"ERROR "),
+            Piece::End => texts.push(String::from_utf8_lossy(&std::mem::take(&mut text)).into_owned()),
+        };
         for piece in pieces {
             splitter.push(piece, &mut take);
         }
@@ -165,6 +206,9 @@ mod tests {
             ("\n\n\n", &[]),
             ("data: a\n\ndata: the last", &["a", "the last"]),
             ("data: a\n\ndata: the last\n", &["a", "the last"]),
+            ("data: a\n\ndata:", &["a", ""]),
+            ("event: error\ndata: a\n\nevent:error\r\ndata: b\n\n", &["ERROR a", "ERROR b"]),
+            ("event: errors\ndata: a\n\nevents: error\ndata: b\n\n", &["a", "b"]),
         ];
         for (body, texts) in table {
             assert_eq!(split(Framing::Events, [body.as_bytes()]), *texts, "{body:?}");
@@ -174,26 +218,9 @@ mod tests {
 
     #[test]
     fn lines_are_split() {
-        assert_eq!(split(Framing::Lines, [&b"1\n2\r\n3"[..]]), ["1", "2", "3"]);
-    }
-
-    #[test]
-    fn too_large_an_event_is_skipped_and_its_neighbours_are_read() {
-        let half = "x".repeat(EVENT_BYTES_MAX / 2);
-        // body, texts, whether something was skipped
-        let table = [
-            (format!("data: a\n\ndata: {half}{half}\n\ndata: b\n\n"), vec!["a", "b"], true),
-            (format!("data: a\n\ndata: {half}\ndata: {half}\n\ndata: b\n\n"), vec!["a", "b"], true),
-            (format!("data: a\n:{half}{half}\n\ndata: b\n\n"), vec!["a", "b"], false),
-        ];
-        for (body, expected, skipped) in table {
-            let (mut splitter, mut texts) = (Splitter::new(Framing::Events), Vec::new());
-            for piece in body.as_bytes().chunks(1_000) {
-                splitter.push(piece, &mut |text| texts.push(text.to_owned()));
-                assert!(splitter.line.len() + splitter.data.len() <= EVENT_BYTES_MAX + 8);
-            }
-            assert_eq!((texts, splitter.has_skipped()), (expected.into_iter().map(str::to_owned).collect(), skipped));
-        }
+        assert_eq!(split(Framing::Lines, [&b"\xef\xbb\xbf1\n2\r\n3"[..]]), ["1", "2", "3"]);
+        assert_eq!(split(Framing::Whole, [&b"\xef\xbb"[..], b"\xbf1\n", b"2"]), ["1\n2"]);
+        assert_eq!(split(Framing::Whole, [&b"\xef\xbb1"[..]]), ["\u{fffd}1"]);
     }
 
     proptest! {
@@ -203,7 +230,7 @@ mod tests {
             cut in 1_usize..6,
         ) {
             let body = lines.concat();
-            for framing in [Framing::Events, Framing::Lines] {
+            for framing in [Framing::Events, Framing::Lines, Framing::Whole] {
                 let whole = split(framing, [body.as_bytes()]);
                 prop_assert_eq!(split(framing, body.as_bytes().chunks(cut)), whole);
             }

@@ -9,20 +9,23 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
-use super::{body, schema, usage_file, volume_file};
+use super::{body, removed_headers, schema, usage_file, volume_file};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
-use crate::catalogue::route::{Param, ParamLocation, ParamType, Route};
-use crate::catalogue::trie::{Trie, param_name};
+use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
+use crate::catalogue::template::TemplateSegment;
+use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 13] = [
+const ROUTE_KEYS: [&str; 19] = [
     "path",
     "method",
     "metered",
     "sse",
+    "errors",
+    "replay",
     "description",
     "group",
     "params",
@@ -32,8 +35,12 @@ const ROUTE_KEYS: [&str; 13] = [
     "billing_modifier",
     "response",
     "example",
+    "query",
+    "encoded_slash",
+    "request_headers",
+    "response_headers",
 ];
-const PARAM_KEYS: [&str; 6] = ["name", "in", "type", "required", "description", "example"];
+const PARAM_KEYS: [&str; 7] = ["name", "in", "type", "array", "required", "description", "example"];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
 const TIER_KEYS: [&str; 2] = ["max_seconds", "multiplier"];
@@ -99,9 +106,17 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
     }
     let pricing = problems.keep(pricing(endpoint, params.as_deref(), unknown));
     let body = problems.keep(documentation(body::read_rules(endpoint, unknown), unknown));
+    let query: Option<Option<QueryRule>> = problems.keep(documentation(endpoint.get("query"), unknown));
+    let encoded_slash = problems.keep(encoded_slash(endpoint, params.as_deref(), unknown));
+    let removed_headers = problems.keep(removed_headers::read(endpoint, pricing.as_ref(), unknown));
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
+    let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
+    let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
+    if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
+        problems.add("replay has no effect on a route with metered false");
+    }
     let description = problems.keep(documentation(endpoint.get("description"), unknown));
     let group = problems.keep(documentation(endpoint.get::<String>("group"), unknown));
     problems.or(|| {
@@ -111,9 +126,14 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             template: path?.into(),
             description: description?.unwrap_or_default(),
             params: params?,
+            query: query?.unwrap_or_default(),
+            encoded_slash: encoded_slash?,
             metered: metered?,
             sse: sse?.unwrap_or_default(),
+            errors: errors?.unwrap_or_default(),
+            replay: replay?,
             pricing: pricing?,
+            removed_headers: removed_headers?,
             group: group?.filter(|group| !group.trim().is_empty()),
             response,
             example,
@@ -134,6 +154,16 @@ fn read_params(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Vec<Param>
     let mut problems = Problems::default();
     let params = problems.all(endpoint.list("params")?.iter().map(|param| read_param(param, unknown)));
     problems.or(|| params)
+}
+
+/// Whether the path parameters of a route may have encoded slashes.
+fn encoded_slash(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<bool, String> {
+    let accepted = documentation(endpoint.get("encoded_slash"), unknown)?.unwrap_or_default();
+    let takes = |param: &Param| param.location == ParamLocation::Path && param.kind == ParamType::String;
+    if accepted && unknown == UnknownKeys::Refuse && params.is_some_and(|params| !params.iter().any(takes)) {
+        return Err("encoded_slash has no effect without a path parameter of type string".to_owned());
+    }
+    Ok(accepted)
 }
 
 /// The schema of a route's response, and an example of one. The example has to fit the schema.
@@ -161,8 +191,12 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problem
     let mut problems = Problems::default();
     problems.keep(param.only(&PARAM_KEYS, unknown));
     let name = problems.keep(param.require("name"));
-    let location = problems.keep(param.require("in"));
+    let location: Option<ParamLocation> = problems.keep(param.require("in"));
     let kind: Option<ParamType> = problems.keep(param.require("type"));
+    let array = problems.keep(param.get("array"));
+    if let (Some(Some(true)), Some(ParamLocation::Path)) = (array, location) {
+        problems.add(format!("{}: a parameter of the path does not repeat", param.location_of("array")));
+    }
     let required = problems.keep(param.get("required"));
     let description = problems.keep(documentation(param.get("description"), unknown));
     let example = kind.and_then(|kind| problems.keep(documentation(param_example(param, kind), unknown)));
@@ -171,6 +205,7 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problem
             name: name?,
             location: location?,
             kind: kind?,
+            array: array?.unwrap_or_default(),
             required: required?.unwrap_or_default(),
             description: description?.unwrap_or_default(),
             example: example?,
@@ -203,16 +238,17 @@ fn check_template(template: &str, params: &[Param]) -> Result<(), Problems> {
     if names.len() != params.len() {
         problems.add("two parameters have the same name");
     }
-    for segment in template[1..].split('/') {
-        match param_name(segment) {
-            _ if segment.is_empty() => problems.add("the path has an empty segment"),
-            Some(name) if !declared.remove(name) => {
+    for segment in TemplateSegment::of(template) {
+        match segment {
+            TemplateSegment::Literal("") => problems.add("the path has an empty segment"),
+            TemplateSegment::Param { name, .. } if !declared.remove(name) => {
                 let hint = nearest(name, declared.iter().copied());
                 let hint = hint.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
                 problems.add(format!("path parameter {name} is not declared exactly once{hint}"));
             }
-            None if segment.contains(['{', '}']) => {
-                problems.add(format!("segment {segment} mixes text and a parameter"));
+            TemplateSegment::Literal(segment) if segment.contains(['{', '}']) => {
+                let problem = "mixes text and a parameter; only a verb may follow one, as in {name}:verb";
+                problems.add(format!("segment {segment} {problem}"));
             }
             _ => {}
         }
@@ -318,7 +354,7 @@ fn lookback(
     let overflow = problems.keep(required(modifier, "overflow_multiplier"));
     let tiers = problems.keep(lookback_tiers(modifier, overflow, unknown));
     let given = |param: &&Param| param.location == ParamLocation::Path || param.required;
-    let integer = |param: &Param| param.kind == ParamType::Integer;
+    let integer = |param: &Param| param.kind == ParamType::Integer && !param.array;
     if let (Some(name), Some(params)) = (&name, params)
         && !params.iter().filter(given).any(|param| param.name == *name && integer(param))
     {

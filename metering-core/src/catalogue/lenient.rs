@@ -6,8 +6,9 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::nearest::distance;
 use crate::catalogue::price::Pricing;
 use crate::catalogue::route::Route;
-use crate::catalogue::spelling::{fold, reads_like};
-use crate::catalogue::trie::{Found, param_name};
+use crate::catalogue::spelling::{ends_like_any, fold, reads_like};
+use crate::catalogue::template::TemplateSegment;
+use crate::catalogue::trie::Found;
 use crate::money::credits::Credits;
 
 /// A path prefix that has only streams below it, and the price of the most expensive of them.
@@ -22,10 +23,11 @@ impl StreamPrefix {
     pub(super) fn of(routes: &[Route]) -> Vec<Self> {
         let mut prefixes: Vec<Self> = Vec::new();
         for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {
-            let literals: Vec<&str> = segments(route).take_while(|segment| param_name(segment).is_none()).collect();
+            let literals: Vec<&str> = segments(route).map_while(literal).collect();
             let leads_elsewhere = |length: usize| {
                 let mut others = routes.iter().filter(|other| session_price(other).is_none());
-                others.any(|other| segments(other).take(length).eq(literals[..length].iter().copied()))
+                others
+                    .any(|other| segments(other).take(length).map_while(literal).eq(literals[..length].iter().copied()))
             };
             let Some(length) = (1..=literals.len()).find(|length| !leads_elsewhere(*length)) else { continue };
             let segments: Vec<String> = literals[..length].iter().map(|segment| fold(segment)).collect();
@@ -54,8 +56,33 @@ fn session_price(route: &Route) -> Option<Credits> {
     }
 }
 
-fn segments(route: &Route) -> impl Iterator<Item = &str> {
-    route.template[1..].split('/')
+fn segments(route: &Route) -> impl Iterator<Item = TemplateSegment<'_>> {
+    route.segments()
+}
+
+const fn literal(segment: TemplateSegment<'_>) -> Option<&str> {
+    match segment {
+        TemplateSegment::Literal(text) => Some(text),
+        TemplateSegment::Param { .. } => None,
+    }
+}
+
+/// Whether a lenient server could read the segment as this piece of a template.
+fn reads_like_piece(piece: TemplateSegment<'_>, segment: &str) -> bool {
+    match piece {
+        TemplateSegment::Literal(text) => reads_like(segment, &fold(text)),
+        TemplateSegment::Param { verb: Some(verb), .. } => ends_like_any(segment, &[fold(verb)]),
+        TemplateSegment::Param { verb: None, .. } => true,
+    }
+}
+
+/// How many steps the segment is from this piece; `None` when it is something else.
+fn distance_to(piece: TemplateSegment<'_>, segment: &str) -> Option<usize> {
+    match piece {
+        TemplateSegment::Literal(text) => distance(segment, text),
+        TemplateSegment::Param { verb: Some(verb), .. } => distance(segment.rsplit_once(':')?.1, verb),
+        TemplateSegment::Param { verb: None, .. } => Some(0),
+    }
 }
 
 impl Catalogue {
@@ -79,8 +106,7 @@ impl Catalogue {
         }
         let fits = |route: &&Route| {
             let mut pieces = segments(route).zip(path);
-            segments(route).count() == path.len()
-                && pieces.all(|(piece, segment)| param_name(piece).is_some() || reads_like(segment, &fold(piece)))
+            segments(route).count() == path.len() && pieces.all(|(piece, segment)| reads_like_piece(piece, segment))
         };
         let dearness = |route: &&Route| (&*route.method == method, literal_count(route), route.price(0));
         self.routes.iter().filter(fits).max_by_key(dearness)
@@ -97,8 +123,8 @@ impl Catalogue {
             if segments(route).count() != path_segments.len() {
                 return None;
             }
-            let mut pieces = segments(route).zip(&path_segments).filter(|(piece, _)| param_name(piece).is_none());
-            pieces.try_fold(0, |sum, (piece, segment)| Some(sum + distance(segment, piece)?))
+            let mut pieces = segments(route).zip(&path_segments);
+            pieces.try_fold(0, |sum, (piece, segment)| Some(sum + distance_to(piece, segment)?))
         };
         let near = self.routes.iter().filter_map(|route| Some((route, steps(route)?)));
         let nearest = near.min_by_key(|(route, steps)| (*steps, usize::MAX - literal_count(route)));
@@ -107,5 +133,5 @@ impl Catalogue {
 }
 
 fn literal_count(route: &Route) -> usize {
-    segments(route).filter(|piece| param_name(piece).is_none()).count()
+    segments(route).filter(|piece| !matches!(piece, TemplateSegment::Param { verb: None, .. })).count()
 }

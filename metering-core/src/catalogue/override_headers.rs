@@ -47,6 +47,50 @@ const OVERRIDES: [&str; 37] = [
     "x-proxy-host",
 ];
 
+/// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
+const HOP_BY_HOP: [&str; 10] = [
+    "connection",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Prefixes of headers that only the gateway may set, in either direction.
+const OF_GATEWAY: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
+
+/// Whether the header belongs to a single connection, so that a proxy does not pass it on.
+///
+/// ```
+/// use metering_core::catalogue::is_hop_by_hop;
+///
+/// assert!(is_hop_by_hop("Transfer_Encoding"));
+/// assert!(!is_hop_by_hop("accept"));
+/// ```
+#[must_use]
+pub fn is_hop_by_hop(header: &str) -> bool {
+    HOP_BY_HOP.iter().any(|known| is_same_header(header, known))
+}
+
+/// Whether only the gateway may set the header: what it says to the upstream about the request, and to the client about
+/// its charge.
+///
+/// ```
+/// use metering_core::catalogue::is_of_gateway;
+///
+/// assert!(is_of_gateway("X_Metering_Org_Id"));
+/// assert!(!is_of_gateway("x-request-id"));
+/// ```
+#[must_use]
+pub fn is_of_gateway(header: &str) -> bool {
+    OF_GATEWAY.iter().any(|prefix| starts_like_header(header, prefix))
+}
+
 /// Whether some server lets this header replace the method, path or host of its request.
 ///
 /// ```

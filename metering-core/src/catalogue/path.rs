@@ -12,6 +12,16 @@ use crate::catalogue::spelling::decode_nested;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPath<'a>(Cow<'a, str>);
 
+/// An encoded slash in normal form.
+const ENCODED_SLASH: &str = "%2F";
+
+/// What happens to encoded slashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slashes {
+    Refused,
+    Kept,
+}
+
 /// Why a path or query is rejected: servers could read it in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -61,10 +71,32 @@ impl<'a> RequestPath<'a> {
     /// # Errors
     /// When the path could be read in more than one way.
     pub fn parse(raw: &'a str) -> Result<Self, TargetError> {
+        Self::read(raw, Slashes::Refused)
+    }
+
+    /// The same for a path whose segments may have encoded slashes, which stay encoded. No part of a segment between
+    /// them may be empty or a dot segment, since some servers decode them before they route.
+    ///
+    /// # Errors
+    /// When the path could be read in more than one way.
+    pub(crate) fn parse_with_slashes(raw: &'a str) -> Result<Self, TargetError> {
+        let path = Self::read(raw, Slashes::Kept)?;
+        for segment in path.segments().filter(|segment| segment.contains(ENCODED_SLASH)) {
+            if segment.split(ENCODED_SLASH).any(|part| matches!(part, "." | "..")) {
+                return Err(TargetError::DotSegment);
+            }
+            if segment.split(ENCODED_SLASH).any(str::is_empty) {
+                return Err(TargetError::EncodedSeparator);
+            }
+        }
+        Ok(path)
+    }
+
+    fn read(raw: &'a str, slashes: Slashes) -> Result<Self, TargetError> {
         if !raw.starts_with('/') {
             return Err(TargetError::NoLeadingSlash);
         }
-        let normal = if raw.contains('%') { Cow::Owned(normalise(raw)?) } else { Cow::Borrowed(raw) };
+        let normal = if raw.contains('%') { Cow::Owned(normalise(raw, slashes)?) } else { Cow::Borrowed(raw) };
         if normal.contains(';') {
             return Err(TargetError::RawSemicolon);
         }
@@ -86,6 +118,12 @@ impl<'a> RequestPath<'a> {
         &self.0
     }
 
+    /// Whether a segment has an encoded slash.
+    #[must_use]
+    pub fn has_encoded_slash(&self) -> bool {
+        self.0.contains(ENCODED_SLASH)
+    }
+
     /// The segments between the slashes, still percent-encoded where needed.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.0[1..].split('/')
@@ -104,7 +142,7 @@ fn check_nested(segment: &str) -> Result<(), TargetError> {
     }
 }
 
-fn normalise(raw: &str) -> Result<String, TargetError> {
+fn normalise(raw: &str, slashes: Slashes) -> Result<String, TargetError> {
     let mut normal = String::with_capacity(raw.len());
     let mut decoded = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();
@@ -118,7 +156,8 @@ fn normalise(raw: &str) -> Result<String, TargetError> {
         let (byte, tail) = decode_one(tail)?;
         rest = tail;
         decoded.push(byte);
-        if byte.is_ascii_control() || matches!(byte, b'/' | b'\\') {
+        let is_separator = byte == b'\\' || (byte == b'/' && slashes == Slashes::Refused);
+        if byte.is_ascii_control() || is_separator {
             return Err(TargetError::EncodedSeparator);
         }
         if is_unreserved(byte) {
@@ -297,6 +336,31 @@ mod tests {
         ];
         for (raw, expected) in table {
             assert_eq!(RequestPath::parse(raw).as_ref().map(RequestPath::as_str), expected.as_ref().copied(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn encoded_slashes_stay_encoded_or_are_refused() {
+        use TargetError::{DotSegment, EncodedSeparator};
+        let table = [
+            ("/m/openai%2fx", Ok("/m/openai%2Fx")),
+            ("/m/a%2Fb%2Fc:run", Ok("/m/a%2Fb%2Fc:run")),
+            ("/m/x", Ok("/m/x")),
+            ("/m/a%2F..%2Fb", Err(DotSegment)),
+            ("/m/..%2Fb", Err(DotSegment)),
+            ("/m/a%2F.", Err(DotSegment)),
+            ("/m/a%2F%2e%2e", Err(DotSegment)),
+            ("/m/a%2F%2Fb", Err(EncodedSeparator)),
+            ("/m/%2Fb", Err(EncodedSeparator)),
+            ("/m/b%2F", Err(EncodedSeparator)),
+            ("/m/a%5Cb", Err(EncodedSeparator)),
+            ("/m/a%252Fb", Err(EncodedSeparator)),
+            ("/m/a%2Fb%25", Err(EncodedSeparator)),
+            ("/m/a%2Fb%252e", Err(EncodedSeparator)),
+        ];
+        for (raw, expected) in table {
+            let path = RequestPath::parse_with_slashes(raw);
+            assert_eq!(path.as_ref().map(RequestPath::as_str), expected.as_ref().copied(), "{raw}");
         }
     }
 

@@ -44,30 +44,10 @@ impl Pointer {
         &self.text
     }
 
-    /// The names on the way, unescaped.
+    /// The reference tokens, unescaped.
     pub(super) fn tokens(&self) -> &[Box<str>] {
         &self.tokens
     }
-
-    /// Whether a JSON text may have a value here. Cheap, and never false for a text that has one.
-    pub(super) fn may_be_in(&self, json: &str) -> bool {
-        // An index of an array is not in the text, and neither is the name of a member that is written with escapes.
-        let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-        let index = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        match self.tokens.iter().rev().find(|token| !index(token)) {
-            Some(name) if plain(name) => json.contains(&**name) || json.contains("\\u"),
-            _ => true,
-        }
-    }
-}
-
-/// Which members have the name that a pointer has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// Those that are written the same.
-    Exact,
-    /// Also those that some servers read as the same: a look-up that would depend on them is ambiguous.
-    AnyCase,
 }
 
 /// What a look-up found.
@@ -81,19 +61,16 @@ pub(super) enum Lookup<'j> {
     Ambiguous,
 }
 
-/// Looks up `pointers` in a JSON text, in one pass.
+/// Looks up `pointers` in a JSON text, in one pass. A name that some servers read as that of a pointer, because they
+/// ignore case, makes what it leads to ambiguous.
 ///
 /// # Errors
 /// When the text is not JSON.
-pub(super) fn look_up<'j>(
-    json: &'j str,
-    pointers: &[&Pointer],
-    names: Names,
-) -> Result<Vec<Lookup<'j>>, serde_json::Error> {
+pub(super) fn look_up<'j>(json: &'j str, pointers: &[&Pointer]) -> Result<Vec<Lookup<'j>>, serde_json::Error> {
     let mut found = vec![Lookup::Nothing; pointers.len()];
     let value: &RawValue = serde_json::from_str(json)?;
     let wanted = pointers.iter().enumerate().map(|(slot, pointer)| Wanted { slot, tokens: &pointer.tokens }).collect();
-    Search { wanted, names, found: &mut found }.descend(value)?;
+    Search { wanted, found: &mut found }.descend(value)?;
     Ok(found)
 }
 
@@ -113,7 +90,6 @@ impl Wanted<'_> {
 /// A search of one value, and of what is in it.
 struct Search<'p, 'f, 'j> {
     wanted: Vec<Wanted<'p>>,
-    names: Names,
     found: &'f mut [Lookup<'j>],
 }
 
@@ -136,7 +112,7 @@ impl<'j> Search<'_, '_, 'j> {
     /// Searches a member or element for those pointers that lead there.
     fn enter<E: serde::de::Error>(&mut self, wanted: Vec<Wanted<'_>>, value: &'j RawValue) -> Result<(), E> {
         let below = wanted.into_iter().map(Wanted::below).collect();
-        Search { wanted: below, names: self.names, found: self.found }.descend(value).map_err(E::custom)
+        Search { wanted: below, found: self.found }.descend(value).map_err(E::custom)
     }
 }
 
@@ -166,7 +142,7 @@ impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
             let mut here = Vec::new();
             for (index, wanted) in self.wanted.iter().enumerate() {
                 let exact = *name == *wanted.tokens[0];
-                if exact || (self.names == Names::AnyCase && is_same_name(&name, &wanted.tokens[0])) {
+                if exact || is_same_name(&name, &wanted.tokens[0]) {
                     times_seen[index] += 1;
                     misspelt[index] |= !exact;
                     here.push(*wanted);
@@ -205,9 +181,9 @@ impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
 mod tests {
     use super::*;
 
-    fn found(json: &str, pointer: &str, names: Names) -> String {
+    fn found(json: &str, pointer: &str) -> String {
         let pointer = Pointer::parse(pointer).unwrap();
-        match look_up(json, &[&pointer], names).map(|found| found[0]) {
+        match look_up(json, &[&pointer]).map(|found| found[0]) {
             Ok(Lookup::Nothing) => "nothing".to_owned(),
             Ok(Lookup::Value(value)) => value.get().to_owned(),
             Ok(Lookup::Ambiguous) => "ambiguous".to_owned(),
@@ -244,40 +220,38 @@ mod tests {
             ("/foo/bar", "nothing"),
         ];
         for (pointer, value) in table {
-            assert_eq!(found(example, pointer, Names::Exact), value, "{pointer}");
-            assert_eq!(found(example, pointer, Names::AnyCase), value, "{pointer}");
+            assert_eq!(found(example, pointer), value, "{pointer}");
         }
-        assert_eq!(found(" 12 ", "", Names::Exact), "12");
+        assert_eq!(found(" 12 ", ""), "12");
         for json in ["", "{", "{}x", r#"{"a": 1,}"#, "\u{feff}{}"] {
-            assert_eq!(found(json, "/a", Names::Exact), "not JSON", "{json}");
+            assert_eq!(found(json, "/a"), "not JSON", "{json}");
         }
     }
 
     #[test]
     fn name_that_appears_twice_is_ambiguous() {
-        // JSON, pointer, among exact names, in any case
+        // JSON, pointer, what is found
         let table = [
-            (r#"{"a": 1, "a": 2}"#, "/a", "ambiguous", "ambiguous"),
-            (r#"{"a": 1, "a": null}"#, "/a", "ambiguous", "ambiguous"),
-            (r#"{"a": {"b": 1}, "a": {}}"#, "/a/b", "ambiguous", "ambiguous"),
-            (r#"{"a": {}, "a": {}}"#, "/a/b", "nothing", "nothing"),
-            (r#"{"a": 1, "\u0061": 2}"#, "/a", "ambiguous", "ambiguous"),
-            (r#"{"a": 1, "A": 2}"#, "/a", "1", "ambiguous"),
-            (r#"{"A": 2}"#, "/a", "nothing", "ambiguous"),
-            (r#"{"A": {"b": 2}}"#, "/a/b", "nothing", "ambiguous"),
-            (r#"{"A": {"c": 2}}"#, "/a/b", "nothing", "nothing"),
-            (r#"{"b": {"a": 1}, "c": {"a": 1}}"#, "/b/a", "1", "1"),
+            (r#"{"a": 1, "a": 2}"#, "/a", "ambiguous"),
+            (r#"{"a": 1, "a": null}"#, "/a", "ambiguous"),
+            (r#"{"a": {"b": 1}, "a": {}}"#, "/a/b", "ambiguous"),
+            (r#"{"a": {}, "a": {}}"#, "/a/b", "nothing"),
+            (r#"{"a": 1, "\u0061": 2}"#, "/a", "ambiguous"),
+            (r#"{"a": 1, "A": 2}"#, "/a", "ambiguous"),
+            (r#"{"A": 2}"#, "/a", "ambiguous"),
+            (r#"{"A": {"b": 2}}"#, "/a/b", "ambiguous"),
+            (r#"{"A": {"c": 2}}"#, "/a/b", "nothing"),
+            (r#"{"b": {"a": 1}, "c": {"a": 1}}"#, "/b/a", "1"),
         ];
-        for (json, pointer, exact, any_case) in table {
-            assert_eq!(found(json, pointer, Names::Exact), exact, "{json} {pointer}");
-            assert_eq!(found(json, pointer, Names::AnyCase), any_case, "{json} {pointer}");
+        for (json, pointer, expected) in table {
+            assert_eq!(found(json, pointer), expected, "{json} {pointer}");
         }
     }
 
     #[test]
     fn several_pointers_are_looked_up_at_once() {
         let pointers = ["/a", "/a/b", "/a/c/0", "/d"].map(|text| Pointer::parse(text).unwrap());
-        let found = look_up(r#"{"a": {"b": 1, "c": [2]}}"#, &pointers.each_ref(), Names::Exact).unwrap();
+        let found = look_up(r#"{"a": {"b": 1, "c": [2]}}"#, &pointers.each_ref()).unwrap();
         let text =
             |found: &Lookup<'_>| if let Lookup::Value(value) = found { value.get().to_owned() } else { "".into() };
         assert_eq!(found.iter().map(text).collect::<Vec<_>>(), [r#"{"b": 1, "c": [2]}"#, "1", "2", ""]);
@@ -290,23 +264,5 @@ mod tests {
         }
         assert_eq!(Pointer::parse("/~01").unwrap().tokens[0].as_ref(), "~1");
         assert_eq!(Pointer::parse("/a~0/b").unwrap().as_str(), "/a~0/b");
-    }
-
-    #[test]
-    fn texts_without_the_name_are_skipped() {
-        // pointer, JSON, whether it may be in it
-        let table = [
-            ("/usage/tokens", r#"{"usage":null}"#, false),
-            ("/usage/tokens", r#"{"usage":{"tokens":1}}"#, true),
-            ("/usage/tokens", r#"{"usage":{"\u0074okens":1}}"#, true),
-            ("/usage/0", r#"{"x":[1]}"#, false),
-            ("/usage/0", r#"{"usage":[1]}"#, true),
-            ("/0/1", "[[1,2]]", true),
-            ("", "1", true),
-            ("/a\"b", "{}", true),
-        ];
-        for (pointer, json, expected) in table {
-            assert_eq!(Pointer::parse(pointer).unwrap().may_be_in(json), expected, "{pointer} {json}");
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! Where a response says what it cost: in a header, in its body, or by its length.
 
-use crate::catalogue::pointer::Pointer;
-use crate::catalogue::units::{Count, number_text};
+use crate::catalogue::amount::Amount;
+use crate::catalogue::json_report::JsonReport;
+use crate::catalogue::json_scanner::DEPTH_MAX;
+use crate::catalogue::units::Count;
 use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
-use serde_json::value::RawValue;
 
 /// Longer values are cut in errors: they come from a response.
 const EXCERPT_CHARS: usize = 64;
@@ -34,7 +35,7 @@ pub(super) enum Source {
     /// Headers or trailers, by lower-case name.
     Headers(Measures<Box<str>>),
     /// Values in a JSON body, or in the JSON of events or lines.
-    Json(Measures<Pointer>),
+    Json(Box<JsonReport>),
     /// The length of the body in bytes is the count of this unit.
     Bytes(Box<str>),
     /// A kind that this version cannot read. Only in catalogues published by other servers.
@@ -46,9 +47,8 @@ pub(super) enum Source {
 pub(super) enum Measures<T> {
     /// Credits, here.
     Credits(T),
-    /// Each unit, and where its count is. A unit that can be in several places is there several times; the first place
-    /// that has a count decides.
-    Counts(Vec<(Box<str>, T)>),
+    /// Each unit, and where its count is.
+    Counts(Vec<(Box<str>, Amount<T>)>),
 }
 
 /// Why a response's report of its cost cannot be used.
@@ -74,12 +74,9 @@ pub enum ReportError {
         /// The JSON pointer.
         location: String,
     },
-    /// The body, or the events that may have the report, are too large to read.
-    #[error("the response does not report its cost within {bytes_max} bytes")]
-    TooLarge {
-        /// The most bytes that are read.
-        bytes_max: usize,
-    },
+    /// The JSON is nested too deep.
+    #[error("the response does not report its cost: its JSON is deeper than {DEPTH_MAX} levels")]
+    TooDeep,
 }
 
 impl ReportError {
@@ -105,28 +102,50 @@ impl Report {
 
     /// The response headers that it is in, in lower case; none when it is in the body. Trailers have the same names.
     pub fn header_names(&self) -> impl Iterator<Item = &str> {
-        let (one, several) = match &self.source {
-            Source::Headers(Measures::Credits(name)) => (Some(&**name), &[][..]),
-            Source::Headers(Measures::Counts(names)) => (None, names.as_slice()),
-            Source::Json(_) | Source::Bytes(_) | Source::Unknown => (None, &[][..]),
+        let names = match &self.source {
+            Source::Headers(Measures::Credits(name)) => vec![&**name],
+            Source::Headers(Measures::Counts(units)) => {
+                units.iter().flat_map(|(_, amount)| amount.places()).map(|name| &**name).collect()
+            }
+            Source::Json(_) | Source::Bytes(_) | Source::Unknown => Vec::new(),
         };
-        one.into_iter().chain(several.iter().map(|(_, name)| &**name))
+        names.into_iter()
     }
 
     /// Whether it has credits rather than counts of units.
     #[must_use]
-    pub const fn is_in_credits(&self) -> bool {
-        matches!(self.source, Source::Headers(Measures::Credits(_)) | Source::Json(Measures::Credits(_)))
+    pub fn is_in_credits(&self) -> bool {
+        match &self.source {
+            Source::Headers(measures) => measures.is_in_credits(),
+            Source::Json(report) => report.measures.is_in_credits(),
+            Source::Bytes(_) | Source::Unknown => false,
+        }
     }
 }
 
-/// The credits that a JSON value reports.
-pub(super) fn read_credits(pointer: &Pointer, value: &RawValue) -> Result<Credits, ReportError> {
-    let credits = number_text(value).and_then(|text| Credits::parse_rounding_up(&text));
-    credits.map_err(|problem| ReportError::unreadable(pointer.as_str(), value.get(), problem))
-}
+impl<T> Measures<T> {
+    pub(super) const fn is_in_credits(&self) -> bool {
+        matches!(self, Self::Credits(_))
+    }
 
-/// The count that a JSON value reports.
-pub(super) fn read_count(pointer: &Pointer, value: &RawValue) -> Result<Count, ReportError> {
-    Count::from_json(value).map_err(|problem| ReportError::unreadable(pointer.as_str(), value.get(), problem))
+    /// The same measures of other places.
+    pub(super) fn map<U>(&self, place: &mut impl FnMut(&T) -> U) -> Measures<U> {
+        match self {
+            Self::Credits(at) => Measures::Credits(place(at)),
+            Self::Counts(units) => {
+                Measures::Counts(units.iter().map(|(unit, amount)| (unit.clone(), amount.map(place))).collect())
+            }
+        }
+    }
+
+    /// Parses a value: credits in atoms, a count in billionths.
+    pub(super) fn parse(&self, text: &str) -> Result<u128, DecimalError> {
+        match self {
+            Self::Credits(_) => {
+                let atoms = Credits::parse_rounding_up(text)?.atoms();
+                u128::try_from(atoms).map_err(|_| DecimalError::OutOfRange)
+            }
+            Self::Counts(_) => Ok(text.parse::<Count>()?.billionths()),
+        }
+    }
 }

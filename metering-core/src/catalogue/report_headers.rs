@@ -39,12 +39,13 @@ impl UsagePrice {
             }
             Measures::Counts(names) => names,
         };
-        // Backwards, so that the first place decides.
-        let counts = values.iter().rev().filter_map(|(unit, name)| {
-            let count = parse_header(name, header(name)?, str::parse::<Count>);
-            Some(count.map(|count| (&**unit, count)))
-        });
-        let counts = counts.collect::<Result<Counts, _>>()?;
+        let mut read =
+            |name: &Box<str>| header(name).map(|value| parse_header(name, value, str::parse::<Count>)).transpose();
+        let mut counts = Vec::new();
+        for (unit, amount) in values {
+            counts.extend(amount.count(&mut read)?.map(|count| (&**unit, count)));
+        }
+        let counts = Counts::from_iter(counts);
         Ok((!counts.is_empty()).then(|| self.cost_of_known(&counts)))
     }
 }

@@ -6,8 +6,9 @@ use crate::catalogue::RouteRefusal;
 
 use crate::catalogue::path::{RequestPath, decode, push_encoded, query_pairs};
 use crate::catalogue::price::Pricing;
-use crate::catalogue::route::{Param, ParamLocation, Route};
-use crate::catalogue::trie::param_name;
+use crate::catalogue::route::{Param, ParamLocation, QueryRule, Route};
+use crate::catalogue::template::TemplateSegment;
+use crate::catalogue::undeclared;
 use crate::money::credits::Credits;
 
 impl Route {
@@ -31,10 +32,14 @@ impl Route {
     /// ```
     ///
     /// # Errors
-    /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path with another number of
-    /// segments.
+    /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path that does not fit the
+    /// template.
     pub fn read(&self, path: &RequestPath<'_>, query: Option<&str>) -> Result<(Credits, Option<String>), RouteRefusal> {
-        if path.segments().count() != self.template[1..].split('/').count() {
+        let fits = |(piece, segment): (TemplateSegment<'_>, &str)| match piece {
+            TemplateSegment::Literal(text) => text == segment,
+            TemplateSegment::Param { .. } => piece.value(segment).is_some_and(|value| !value.is_empty()),
+        };
+        if path.segments().count() != self.segments().count() || !self.segments().zip(path.segments()).all(fits) {
             return Err(RouteRefusal::UnknownRoute);
         }
         let mut values = Values { route: self, lookback_seconds: 0, problems: BTreeMap::new() };
@@ -56,10 +61,10 @@ struct Values<'c> {
 
 impl Values<'_> {
     fn read_path(&mut self, path: &RequestPath<'_>) {
-        let template = self.route.template[1..].split('/');
-        for (piece, segment) in template.zip(path.segments()) {
-            let Some(name) = param_name(piece) else { continue };
-            let param = self.route.param(ParamLocation::Path, name);
+        let route = self.route;
+        for (piece, segment) in route.segments().zip(path.segments()) {
+            let (Some(name), Some(segment)) = (piece.param(), piece.value(segment)) else { continue };
+            let param = route.param(ParamLocation::Path, name);
             match (param, decode(segment, false)) {
                 (Some(param), Ok(value)) => self.read(param, &value),
                 (_, Err(error)) => self.refuse(name, &error.to_string()),
@@ -68,7 +73,8 @@ impl Values<'_> {
         }
     }
 
-    /// Checks a query and returns its normal form: declared parameters only, each once, percent-encoded the same way.
+    /// Checks a query and returns its normal form: percent-encoded the same way, with declared parameters only unless the
+    /// route accepts any, and each declared one once unless it may repeat.
     fn read_query(&mut self, query: &str) -> Option<String> {
         let route = self.route;
         let pairs = match query_pairs(query) {
@@ -80,8 +86,13 @@ impl Values<'_> {
         };
         for (index, (name, value)) in pairs.iter().enumerate() {
             match route.param(ParamLocation::Query, name) {
+                None if route.query == QueryRule::Any => {
+                    if let Some(problem) = undeclared::problem(route, name, value) {
+                        self.refuse(name, problem);
+                    }
+                }
                 None => self.refuse(name, "this route has no such parameter"),
-                Some(_) if pairs[..index].iter().any(|(earlier, _)| earlier == name) => {
+                Some(param) if !param.array && pairs[..index].iter().any(|(earlier, _)| earlier == name) => {
                     self.refuse(name, "must be given once");
                 }
                 Some(param) => self.read(param, value),

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::catalogue::body::BodyRules;
+use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
+use crate::catalogue::removed_headers::RemovedHeaders;
 use crate::catalogue::usage_price::UsagePrice;
 use crate::catalogue::volume_tiers::VolumeTiers;
 use crate::money::credits::Credits;
@@ -72,6 +74,17 @@ fn is_integer(value: &str) -> bool {
         && value.parse::<i64>().is_ok()
 }
 
+/// Which query parameters a route accepts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryRule {
+    /// Those that it declares.
+    #[default]
+    Declared,
+    /// Any, in their normal encoding. Declared ones are checked.
+    Any,
+}
+
 /// A declared parameter of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
@@ -83,6 +96,9 @@ pub struct Param {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ParamType,
+    /// Whether a query may have it several times.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub array: bool,
     /// Whether a request without it is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
@@ -121,12 +137,22 @@ pub struct Route {
     pub description: String,
     /// Its parameters.
     pub params: Vec<Param>,
+    /// Which query parameters it accepts.
+    pub query: QueryRule,
+    /// Whether values of its path parameters may have encoded slashes. They are forwarded as they are.
+    pub encoded_slash: bool,
     /// Whether requests need a key and are charged. Other routes are open to any client.
     pub metered: bool,
     /// Whether its responses are server-sent events.
     pub sse: bool,
+    /// How its errors look.
+    pub errors: ErrorShape,
+    /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
+    pub replay: bool,
     /// How its requests are priced.
     pub pricing: Pricing,
+    /// The headers of its requests and responses that do not pass the gateway.
+    pub removed_headers: RemovedHeaders,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
     /// The JSON Schema of a response; for a stream, of the data of one event.

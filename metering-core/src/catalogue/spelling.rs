@@ -31,11 +31,27 @@ pub(crate) fn reads_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool
     if folded.is_empty() {
         return false;
     }
+    starts_like_any(&fold(segment), folded)
+}
+
+/// Whether some server could read what follows a colon in `segment` as one of these folded names.
+pub(crate) fn ends_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool {
+    if folded.is_empty() {
+        return false;
+    }
     let segment = fold(segment);
+    segment.match_indices(':').any(|(at, _)| starts_like_any(segment[at + 1..].trim_start_matches(is_padding), folded))
+}
+
+/// Whether a folded text is one of these folded names, with nothing behind it that servers cut off.
+fn starts_like_any<S: AsRef<str>>(text: &str, folded: &[S]) -> bool {
     folded.iter().any(|name| {
-        let rest = segment.strip_prefix(name.as_ref()).map(|rest| rest.trim_start_matches(is_padding));
-        // An extension, a path parameter, a query or fragment (for servers that decode too often), or an NTFS stream.
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ';', '?', '#']) || rest.starts_with("::"))
+        let rest = text.strip_prefix(name.as_ref()).map(|rest| rest.trim_start_matches(is_padding));
+        // An extension, a path parameter, an encoded slash, a query or fragment (for servers that decode too often), or
+        // an NTFS stream.
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(['.', ';', '/', '?', '#']) || rest.starts_with("::")
+        })
     })
 }
 
@@ -128,6 +144,35 @@ mod tests {
         assert!(reads_like("%E2%84%AAelvin", &fold("kelvin")), "the Kelvin sign");
         assert!(reads_like("STRASSE", &fold("stra%C3%9Fe")));
         assert!(reads_like("caf%65%CC%81", &fold("CAF%C3%89")), "composed and decomposed");
+    }
+
+    #[test]
+    fn verbs_are_found_behind_any_colon() {
+        let verbs = [fold("generateContent")];
+        for segment in [
+            "x:generateContent",
+            "x%3AgenerateContent",
+            "x%3agenerateContent",
+            "x%253AgenerateContent",
+            "x:GENERATECONTENT",
+            "x:generateContent.json",
+            "x:generateContent%20",
+            "x:%20generateContent",
+            "x:generateContent::$DATA",
+            "x:generateContent%3Ffoo",
+            "x:generateContent%2Fy",
+            "x%EF%BC%9AgenerateContent", // full-width colon
+            ":generateContent",
+            "x:y:generateContent",
+            "x:generateContent:y",
+        ] {
+            let found = ends_like_any(segment, &verbs);
+            // A verb before another colon counts only where something after it is cut off.
+            assert_eq!(found, segment != "x:generateContent:y", "{segment}");
+        }
+        for segment in ["generateContent", "x:generateContents", "x:free", "x"] {
+            assert!(!ends_like_any(segment, &verbs), "{segment}");
+        }
     }
 
     #[test]

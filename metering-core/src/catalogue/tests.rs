@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod targets;
+
 const CATALOGUE: &str = r#"{
   "market": "TEST", "version": 3, "x-note": "keys that start with x- are ignored",
   "endpoints": [

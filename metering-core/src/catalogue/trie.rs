@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::catalogue::spelling::{fold, reads_like_any};
+use crate::catalogue::spelling::{ends_like_any, fold, reads_like_any};
+use crate::catalogue::template::TemplateSegment;
 
-/// Path templates by segment. A literal segment takes precedence over a parameter. A parameter never matches a value
-/// that some server could read as one of the literals in the same position.
+/// Path templates by segment. A literal segment takes precedence over a parameter with a verb, and that over a parameter
+/// alone. A parameter never matches a value that some server could read as one of the literals or verbs in the same
+/// position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trie {
     root: Node,
@@ -16,6 +18,10 @@ struct Node {
     literals: HashMap<Box<str>, Node>,
     /// The literals as lenient servers read them.
     folded: Vec<Box<str>>,
+    /// Parameters with a verb, by verb.
+    verbs: HashMap<Box<str>, Node>,
+    /// The verbs as lenient servers read them.
+    folded_verbs: Vec<Box<str>>,
     param: Option<Box<Node>>,
     /// `(method, route)` of the templates that end here.
     routes: Vec<(Box<str>, usize)>,
@@ -26,7 +32,7 @@ struct Node {
 pub(crate) enum Found {
     Route(usize),
     OtherMethods(Vec<String>),
-    /// A parameter's value could be read as a literal segment of another route.
+    /// A parameter's value could be read as a literal segment or a verb of another route.
     Ambiguous,
     Nothing,
 }
@@ -35,14 +41,13 @@ impl Trie {
     /// Adds a template; `false` when there already is one of the same shape and method.
     pub(crate) fn insert(&mut self, template: &str, method: &str, route: usize) -> bool {
         let mut node = &mut self.root;
-        for segment in template[1..].split('/') {
-            node = if param_name(segment).is_some() {
-                node.param.get_or_insert_default()
-            } else {
-                if !node.literals.contains_key(segment) {
-                    node.folded.push(fold(segment).into());
+        for segment in TemplateSegment::of(template) {
+            node = match segment {
+                TemplateSegment::Param { verb: None, .. } => node.param.get_or_insert_default(),
+                TemplateSegment::Param { verb: Some(verb), .. } => {
+                    Node::named(&mut node.verbs, &mut node.folded_verbs, verb)
                 }
-                node.literals.entry(segment.into()).or_default()
+                TemplateSegment::Literal(text) => Node::named(&mut node.literals, &mut node.folded, text),
             };
         }
         if node.routes.iter().any(|(taken, _)| &**taken == method) {
@@ -54,8 +59,8 @@ impl Trie {
 
     /// Whether the first segment of some template matches this one, in any spelling.
     pub(crate) fn covers(&self, first: &str) -> bool {
-        let Node { literals, folded, param, .. } = &self.root;
-        param.is_some() || literals.contains_key(first) || reads_like_any(first, folded)
+        let Node { literals, folded, verbs, param, .. } = &self.root;
+        param.is_some() || !verbs.is_empty() || literals.contains_key(first) || reads_like_any(first, folded)
     }
 
     /// Finds the route of a path and method.
@@ -84,6 +89,14 @@ struct NearMisses {
 }
 
 impl Node {
+    /// The node of a literal or a verb.
+    fn named<'n>(nodes: &'n mut HashMap<Box<str>, Self>, folded: &mut Vec<Box<str>>, name: &str) -> &'n mut Self {
+        if !nodes.contains_key(name) {
+            folded.push(fold(name).into());
+        }
+        nodes.entry(name.into()).or_default()
+    }
+
     fn find(&self, segments: &[&str], method: &str, near_misses: &mut NearMisses) -> Option<usize> {
         let Some((segment, rest)) = segments.split_first() else {
             let route = self.routes.iter().find(|(candidate, _)| &**candidate == method);
@@ -97,18 +110,19 @@ impl Node {
         {
             return Some(route);
         }
-        match &self.param {
-            Some(_) if reads_like_any(segment, &self.folded) => {
-                near_misses.ambiguous = true;
-                None
-            }
-            Some(node) if !segment.is_empty() => node.find(rest, method, near_misses),
-            _ => None,
+        if segment.is_empty() || (self.param.is_none() && self.verbs.is_empty()) {
+            return None;
         }
+        let exact = segment.rsplit_once(':').filter(|(value, _)| !value.is_empty());
+        let exact = exact.and_then(|(value, verb)| Some((value, self.verbs.get(verb)?)));
+        // What is not the verb must not read like one: some servers take another colon than the last.
+        let value = exact.map_or(*segment, |(value, _)| value);
+        if reads_like_any(segment, &self.folded) || ends_like_any(value, &self.folded_verbs) {
+            near_misses.ambiguous = true;
+            return None;
+        }
+        // A segment with a verb is never the value of the parameter alone, whatever its method.
+        let node = exact.map(|(_, node)| node).or(self.param.as_deref());
+        node.and_then(|node| node.find(rest, method, near_misses))
     }
-}
-
-/// The name in `{name}`.
-pub(crate) fn param_name(segment: &str) -> Option<&str> {
-    segment.strip_prefix('{')?.strip_suffix('}')
 }

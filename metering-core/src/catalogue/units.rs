@@ -114,6 +114,24 @@ impl Count {
         self.billionths == 0
     }
 
+    pub(super) const fn from_billionths(billionths: u128) -> Self {
+        Self { billionths }
+    }
+
+    pub(super) const fn billionths(self) -> u128 {
+        self.billionths
+    }
+
+    /// The sum. One that is too large to represent is far above what can be charged.
+    pub(super) const fn plus(self, other: Self) -> Self {
+        Self { billionths: self.billionths.saturating_add(other.billionths) }
+    }
+
+    /// The difference, at least zero.
+    pub(super) const fn minus(self, other: Self) -> Self {
+        Self { billionths: self.billionths.saturating_sub(other.billionths) }
+    }
+
     /// Whether it has no fraction.
     pub(super) const fn is_whole(self) -> bool {
         self.billionths.is_multiple_of(BILLION)

@@ -8,20 +8,20 @@ use crate::catalogue::nearest::nearest;
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::price::MAX_PRICE;
 use crate::catalogue::problem::Problems;
-use crate::catalogue::report::{Measures, Report, Source};
+use crate::catalogue::report::{Report, Source};
+use crate::catalogue::report_file::read_report;
 use crate::catalogue::units::{UnitPrice, number_text};
 use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
 use crate::money::credits::Credits;
 
-const PRICE_KEYS: [&str; 7] = ["max", "min", "units", "report", "missing", "over", "estimate"];
-const REPORT_KEYS: [&str; 3] = ["header", "json", "bytes"];
+const PRICE_KEYS: [&str; 9] = ["max", "min", "units", "report", "missing", "over", "estimate", "failed", "delivered"];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 /// Each unit is looked up in every response.
 const UNITS_MAX: usize = 16;
 /// A unit's name is part of messages and of requests that capture a hold.
 const UNIT_BYTES_MAX: usize = 64;
 
-type Units = Vec<(Box<str>, UnitPrice)>;
+pub(super) type Units = Vec<(Box<str>, UnitPrice)>;
 
 /// Reads the object of a `price` field.
 ///
@@ -82,12 +82,12 @@ fn credits(object: &Object<'_>, key: &str) -> Result<Option<Credits>, String> {
     amount.map(Some).map_err(wrong)
 }
 
-fn member<'j>(object: &Object<'j>, key: &str) -> Result<Option<&'j RawValue>, String> {
+pub(super) fn member<'j>(object: &Object<'j>, key: &str) -> Result<Option<&'j RawValue>, String> {
     Ok(object.get::<&RawValue>(key)?.filter(|value| value.get() != "null"))
 }
 
 /// The members of an object that maps units to something. `x-...` and `$...` are free to use, as everywhere.
-fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j RawValue)> {
+pub(super) fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j RawValue)> {
     object.members().filter(|(name, _)| !name.starts_with("x-") && !name.starts_with('$'))
 }
 
@@ -122,7 +122,7 @@ fn is_unit_name(name: &str) -> bool {
 }
 
 /// Checks that a unit has a price.
-fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, String> {
+pub(super) fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, String> {
     if units.iter().any(|(name, _)| **name == *unit) {
         return Ok(unit.into());
     }
@@ -131,93 +131,6 @@ fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, Str
         None => "add its price to units".to_owned(),
     };
     Err(format!("{location}: unit {unit} has no price; {hint}"))
-}
-
-fn read_report(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Source, Problems> {
-    let report = price.object("report")?.ok_or_else(|| format!("{} is missing", price.location_of("report")))?;
-    let mut problems = Problems::default();
-    problems.keep(report.only(&REPORT_KEYS, unknown));
-    let source = problems.keep(read_source(price, &report, units));
-    let source = source.and_then(|source| problems.keep(check_reported(price, units, source)));
-    problems.or(|| source)
-}
-
-fn read_source(price: &Object<'_>, report: &Object<'_>, units: &Units) -> Result<Source, Problems> {
-    let given: Vec<&str> = REPORT_KEYS.into_iter().filter(|key| report.has(key)).collect();
-    Ok(match given[..] {
-        ["header"] => Source::Headers(measures(report, "header", units, header_name)?),
-        ["json"] => Source::Json(measures(report, "json", units, Pointer::parse)?),
-        ["bytes"] => {
-            Source::Bytes(known_unit(&report.require::<String>("bytes")?, units, &report.location_of("bytes"))?)
-        }
-        _ => return Err(format!("{}: set exactly one of header, json and bytes", price.location_of("report")).into()),
-    })
-}
-
-/// Checks that every unit with a price is reported.
-fn check_reported(price: &Object<'_>, units: &Units, source: Source) -> Result<Source, Problems> {
-    let reported = |unit: &str| match &source {
-        Source::Headers(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
-        Source::Json(Measures::Counts(counts)) => counts.iter().any(|(name, _)| **name == *unit),
-        Source::Bytes(name) => **name == *unit,
-        Source::Headers(Measures::Credits(_)) | Source::Json(Measures::Credits(_)) | Source::Unknown => false,
-    };
-    if matches!(source, Source::Headers(Measures::Credits(_)) | Source::Json(Measures::Credits(_))) && !units.is_empty()
-    {
-        return Err(format!(
-            "{}: has no effect, because the report is in credits; remove it, or report a count for each unit",
-            price.location_of("units")
-        )
-        .into());
-    }
-    let mut problems = Problems::default();
-    for (unit, _) in units.iter().filter(|(unit, _)| !reported(unit)) {
-        problems.add(format!("{}: unit {unit} is priced but not reported", price.location_of("report")));
-    }
-    problems.or(|| Some(source))
-}
-
-/// Where a report has credits, or the count of each unit.
-fn measures<T>(
-    report: &Object<'_>,
-    key: &str,
-    units: &Units,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Measures<T>, Problems> {
-    let place = |text: &str, location: String| parse(text).map_err(|problem| format!("{location}: {problem}"));
-    if member(report, key)?.is_some_and(|value| !value.get().starts_with('{')) {
-        return Ok(Measures::Credits(place(&report.require::<String>(key)?, report.location_of(key))?));
-    }
-    let object = report.object(key)?.ok_or_else(|| format!("{} is missing", report.location_of(key)))?;
-    let mut problems = Problems::default();
-    if by_unit(&object).next().is_none() {
-        problems.add(format!("{}: must have at least one unit", report.location_of(key)));
-    }
-    let counts = problems.all(by_unit(&object).map(|(unit, value)| {
-        let location = object.location_of(unit);
-        let unit = known_unit(unit, units, &location)?;
-        let texts = texts(&object, &unit, value)?;
-        if texts.is_empty() {
-            return Err(format!("{location}: must not be empty"));
-        }
-        let counts = texts.iter().map(|text| Ok((unit.clone(), place(text, location.clone())?)));
-        counts.collect::<Result<Vec<_>, String>>()
-    }));
-    problems.or(|| Some(Measures::Counts(counts?.into_iter().flatten().collect())))
-}
-
-/// A string, or a list of them.
-fn texts(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<String>, String> {
-    if value.get().starts_with('[') { object.require(unit) } else { Ok(vec![object.require(unit)?]) }
-}
-
-/// A header's name in lower case. A name is a token: RFC 9110, section 5.1.
-fn header_name(text: &str) -> Result<Box<str>, String> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if text.is_empty() || text.len() > 256 || !text.bytes().all(token) {
-        return Err(format!("{text:?} is not the name of a header"));
-    }
-    Ok(text.to_ascii_lowercase().into())
 }
 
 /// One of a few words.
@@ -234,21 +147,20 @@ fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Res
     problems.keep(estimate.only(&ESTIMATE_KEYS, unknown));
     let object = problems.keep(estimate.object("json")).flatten();
     let json = object.as_ref().map_or(Some(Vec::new()), |object| {
-        problems.all(by_unit(object).map(|(unit, value)| {
-            Ok::<_, String>((known_unit(unit, units, &object.location_of(unit))?, pointers(object, unit, value)?))
+        problems.all(by_unit(object).map(|(unit, _)| {
+            Ok::<_, String>((known_unit(unit, units, &object.location_of(unit))?, pointers(object, unit)?))
         }))
     });
     let known = |unit: String| known_unit(&unit, units, &estimate.location_of("bytes"));
-    let bytes = problems.keep(estimate.get::<String>("bytes").and_then(|unit| unit.map(known).transpose()));
-    let parsed =
-        |text: String| Pointer::parse(&text).map_err(|problem| format!("{}: {problem}", estimate.location_of("times")));
-    let times = problems.keep(estimate.get::<String>("times").and_then(|text| text.map(parsed).transpose()));
+    let bytes = texts(&estimate, "bytes").map(|units| problems.all(units.into_iter().map(known)));
+    let bytes = problems.keep(bytes).flatten();
+    let times = problems.keep(if estimate.has("times") { pointers(&estimate, "times") } else { Ok(Vec::new()) });
     if let (Some(json), Some(bytes)) = (&json, &bytes) {
-        for (unit, _) in json.iter().filter(|(unit, _)| Some(unit) == bytes.as_ref()) {
+        for (unit, _) in json.iter().filter(|(unit, _)| bytes.contains(unit)) {
             let location = price.location_of("estimate");
             problems.add(format!("{location}: unit {unit} is estimated twice, by json and by bytes"));
         }
-        if json.is_empty() && bytes.is_none() {
+        if json.is_empty() && bytes.is_empty() {
             problems.add(format!("{}: must estimate units by json or bytes", price.location_of("estimate")));
         }
     }
@@ -256,13 +168,22 @@ fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Res
 }
 
 /// A pointer, or a list of them.
-fn pointers(object: &Object<'_>, unit: &str, value: &RawValue) -> Result<Vec<Pointer>, String> {
-    let texts = texts(object, unit, value)?;
+pub(super) fn pointers(object: &Object<'_>, key: &str) -> Result<Vec<Pointer>, String> {
+    let texts = texts(object, key)?;
     if texts.is_empty() {
-        return Err(format!("{}: must have at least one JSON pointer", object.location_of(unit)));
+        return Err(format!("{}: must have at least one JSON pointer", object.location_of(key)));
     }
-    let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(unit)));
+    let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(key)));
     texts.iter().map(parse).collect()
+}
+
+/// A string, or a list of them; empty when it is missing.
+pub(super) fn texts(object: &Object<'_>, key: &str) -> Result<Vec<String>, String> {
+    match member(object, key)? {
+        None => Ok(Vec::new()),
+        Some(value) if value.get().starts_with('[') => object.require(key),
+        Some(_) => Ok(vec![object.require(key)?]),
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 use std::fmt;
 
 use crate::catalogue::estimate::Estimate;
+use crate::catalogue::json_report::JsonReport;
 use crate::catalogue::nearest::nearest;
-use crate::catalogue::pointer::Pointer;
-use crate::catalogue::report::{Measures, Report, Source};
+use crate::catalogue::report::{Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 
@@ -181,15 +181,15 @@ impl UsagePrice {
         self.cost_of_known(&Counts::from_iter([(unit.to_string(), Count::from(bytes))]))
     }
 
-    /// What the report reads from a JSON body, if that is where it is.
-    pub(super) const fn json_measures(&self) -> Option<&Measures<Pointer>> {
+    /// The report, if it is in a JSON body.
+    pub(super) fn json_report(&self) -> Option<&JsonReport> {
         match &self.report.source {
-            Source::Json(measures) => Some(measures),
+            Source::Json(report) => Some(report),
             Source::Headers(_) | Source::Bytes(_) | Source::Unknown => None,
         }
     }
 
-    fn unit_price(&self, unit: &str) -> Option<UnitPrice> {
+    pub(super) fn unit_price(&self, unit: &str) -> Option<UnitPrice> {
         self.units().find(|(known, _)| *known == unit).map(|(_, price)| price)
     }
 

@@ -288,6 +288,12 @@ impl Charged {
         state.refund.clone()
     }
 
+    /// The client has gone before its response: the request no longer counts as under way for its key, although the
+    /// upstream may still be at work.
+    pub async fn end_in_flight(&self) {
+        drop(self.state.lock().await.slot.take());
+    }
+
     /// Marks a response that is passed on to the client.
     pub(super) async fn delivered<R>(&self, mut response: Response<R>) -> Response<R> {
         let reported = self.reported(&response);

@@ -3,6 +3,7 @@
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
+use crate::catalogue::ErrorShape;
 use crate::error::Error;
 use crate::service::PaymentNotice;
 use crate::wire::{CHALLENGE_HEADER, ErrorBody};
@@ -40,11 +41,9 @@ impl Error {
     #[must_use]
     pub fn to_response_with<R: From<String>>(&self, notice: PaymentNotice) -> Response<R> {
         let body = ErrorBody { payable: notice.offers, ..self.body() };
-        let body = serde_json::to_string(&body).unwrap_or_else(|error| {
-            tracing::error!(%error, "could not serialize an error as JSON");
-            "{}".to_owned()
-        });
-        let mut response = Response::new(R::from(body));
+        let mut response = Response::new(R::from(ErrorShape::Own.document(&body, None)));
+        // For the shape of its route.
+        response.extensions_mut().insert(body);
         *response.status_mut() =
             StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();

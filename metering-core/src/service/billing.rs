@@ -11,7 +11,6 @@ use crate::access::key::ApiKey;
 use crate::catalogue::path::{encode_path, plain_segments};
 use crate::catalogue::price::{Multiplier, Pricing, Weight};
 use crate::catalogue::route::{ParamLocation, Route};
-use crate::catalogue::trie::param_name;
 use crate::charging::charge::{Charge, Receipt};
 use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
@@ -306,8 +305,8 @@ fn price(
 fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
     route.param(ParamLocation::Path, param)?;
-    let segment_index = route.template[1..].split('/').position(|piece| param_name(piece) == Some(param))?;
-    segments.get(segment_index)?.parse().ok()
+    let (piece, segment) = route.segments().zip(segments).find(|(piece, _)| piece.param() == Some(param))?;
+    piece.value(segment)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use crate::access::credentials::Caller;
 use crate::access::key::{ApiKey, KeyFault};
 use crate::catalogue::body::CheckedBody;
-use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::HoldGuard;
 use crate::charging::charge::{Charge, Decision, Receipt, Refusal};
@@ -120,14 +119,14 @@ impl Service {
     /// ```
     #[must_use]
     pub fn find<'r>(&self, request: RequestHead<'r>) -> Found<'_, 'r> {
-        let matched = match RequestPath::parse(request.path) {
+        let matched = match self.catalogue.path(request.path) {
             Ok(path) => match self.catalogue.find(request.method, &path) {
                 Ok(route) => Ok((route, path)),
                 Err(refusal) => Err(NoMatch::Route(path, refusal)),
             },
             Err(error) => Err(NoMatch::Path(error)),
         };
-        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, matched }
+        Found { service: self, request, max_cost: None, sign_in: None, proxied: None, id: None, matched }
     }
 
     /// Admits a request to its route and charges it if the route is metered: [`Service::find`], then [`Found::admit`].

@@ -32,7 +32,7 @@ pub use prices::{ApplyCatalogueRequest, PriceVersionDocument, PriceVersionsDocum
 pub use refills::{RefillDocument, RefillRequest, RefillRow};
 pub use rehearsal::{RehearsalDocument, RehearsedAccount, RehearsedRoute, RehearsedUsage, RunOut};
 pub use reload::ReloadDocument;
-pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow};
+pub use report::{AccountRow, DayRow, RefusalsDocument, ReportDocument, SalesRow, UnreportedDocument, UnreportedRow};
 pub use requests::{AccountRequestDocument, AccountRequestsDocument};
 pub use usage::{AccountUsageDocument, AccountsUsageDocument, AllUsageDocument};
 pub use verification::{DiscrepancyDocument, VerificationDocument};

@@ -4,3 +4,4 @@ mod delivery;
 mod gate;
 mod other_routes;
 mod scene;
+mod shapes;

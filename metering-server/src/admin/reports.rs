@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use http::StatusCode;
 use metering_core::administration::AdminError;
 use metering_core::store::Cursor;
-use metering_core::wire::admin::{AccountsUsageDocument, RefusalsDocument, ReportDocument, VerificationDocument};
+use metering_core::wire::admin::{
+    AccountsUsageDocument, RefusalsDocument, ReportDocument, UnreportedDocument, UnreportedRow, VerificationDocument,
+};
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Error, StoreError};
 
@@ -22,7 +24,7 @@ const MAX_USAGE_DAYS: u32 = 36_500;
 
 /// What was sold, granted and used, by day, plan, route and account
 ///
-/// UTC days; all parts but the refusals are read at one moment. Reads the usage of all accounts in those days.
+/// UTC days; all parts but the refusals and the unreported requests, which are of this server, are read at one moment. Reads the usage of all accounts in those days.
 #[utoipa::path(get, path = "/admin/report", tag = "reports", security(("operator" = [])), params(
     ("days" = Option<u32>, Query, description = "UTC days including today, 30 by default", minimum = 1, maximum = 3660),
 ), responses(
@@ -43,7 +45,21 @@ pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Pr
         repeated: stats.repeated.load(Relaxed),
         overloaded: stats.overloaded.load(Relaxed),
     };
-    Ok(json(StatusCode::OK, &ReportDocument { refusals: Some(refusals), ..report }))
+    let document = ReportDocument { refusals: Some(refusals), unreported: unreported(app), ..report };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// The requests whose responses did not say what they cost, if a route can have any.
+fn unreported(app: &AdminApp) -> Option<UnreportedDocument> {
+    let rows = app.app.gateway.reports().unreported().routes().into_iter().map(|seen| UnreportedRow {
+        route_template: seen.route.to_string(),
+        requests: seen.requests,
+        in_full: seen.in_full,
+        last_at: seen.last.to_string(),
+    });
+    let routes: Vec<_> = rows.collect();
+    let by_usage = app.app.service.catalogue().routes().iter().any(|route| route.usage_price().is_some());
+    (by_usage || !routes.is_empty()).then(|| UnreportedDocument { since: app.started_at.to_string(), routes })
 }
 
 /// 429: another request of this kind is in progress.

@@ -1,5 +1,6 @@
 //! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
+mod body;
 mod bounds;
 mod metered;
 mod offers;
@@ -57,6 +58,9 @@ impl Modify for Security {
         let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.add_security_scheme("bearer", bearer);
         components.add_security_scheme("api_key", header("X-API-Key"));
+        // The headers of Azure's and of Google's clients.
+        components.add_security_scheme("api_key_azure", header("Api-Key"));
+        components.add_security_scheme("api_key_google", header("X-Goog-Api-Key"));
         components.add_security_scheme("sign_in_with_x", header("SIGN-IN-WITH-X"));
         components.add_security_scheme("billing_secret", header("X-BDS-Internal-Billing-Secret"));
     }

@@ -23,6 +23,7 @@ use url::Url;
 
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::BodyError;
+use crate::gateway::passed_headers::PassedHeaders;
 use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Connection, Problem, Response};
@@ -143,7 +144,8 @@ impl HttpUpstream {
         let charged = head.extensions.get::<Charged>();
         let account = charged.map(|charged| &charged.account);
         let scheme = head.extensions.get::<Connection>().map_or("http", Connection::scheme);
-        let mut headers = headers::forwarded(&head.headers, self.host.clone(), scheme, address, account);
+        let passed = head.extensions.get::<PassedHeaders>().cloned().unwrap_or_default();
+        let mut headers = headers::forwarded(&head.headers, self.host.clone(), scheme, address, account, &passed);
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }

@@ -2,30 +2,18 @@
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
-use metering_core::catalogue::{Report, is_same_header, starts_like_header};
+use metering_core::access::KEY_HEADERS;
+use metering_core::catalogue::{Report, is_hop_by_hop, is_of_gateway, is_same_header, starts_like_header};
 
+use crate::gateway::passed_headers::PassedHeaders;
 use crate::http::ClientAddress;
 
 /// Tells the upstream which account pays.
 pub(crate) const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
 
-/// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
-const HOP_BY_HOP: [&str; 10] = [
-    "connection",
-    "http2-settings",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 /// Headers that a client must not send to the upstream: its key, its payment, and information that only a proxy in
 /// front of the upstream has. The layer has dropped the headers that change which request the upstream runs.
-const NOT_FORWARDED: [&str; 32] = [
+const NOT_FORWARDED: [&str; 31] = [
     "accept-payment",
     "authorization",
     "cf-connecting-ip",
@@ -48,7 +36,6 @@ const NOT_FORWARDED: [&str; 32] = [
     "remote-user",
     "sign-in-with-x",
     "true-client-ip",
-    "x-api-key",
     "x-bds-internal-billing-secret",
     "x-client-ip",
     "x-cluster-client-ip",
@@ -89,9 +76,6 @@ const NOT_RETURNED: [&str; 20] = [
     "x-sendfile",
 ];
 
-/// Prefixes of headers that only the gateway may set, in either direction.
-const OWN_PREFIXES: [&str; 5] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-request-", "ratelimit"];
-
 /// How many headers the gateway adds, at most.
 const ADDED: usize = 8;
 
@@ -102,8 +86,14 @@ pub(crate) fn forwarded(
     scheme: &'static str,
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
+    passed: &PassedHeaders,
 ) -> HeaderMap {
-    let stopped = |name: &str| is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name);
+    let stopped = |name: &str| {
+        is_any_of(&NOT_FORWARDED, name)
+            || is_any_of(&KEY_HEADERS, name)
+            || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name)
+            || passed.drops_from_request(name)
+    };
     let mut headers = HeaderMap::with_capacity(incoming.len() + ADDED);
     // It should come first (RFC 9110, section 7.2).
     headers.insert(header::HOST, host);
@@ -117,6 +107,9 @@ pub(crate) fn forwarded(
     headers.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     if let Some(account) = account.and_then(|account| HeaderValue::from_str(account.as_str()).ok()) {
         headers.insert(ACCOUNT_HEADER, account);
+    }
+    for (name, value) in passed.added() {
+        headers.insert(name.clone(), value.clone());
     }
     headers
 }
@@ -170,10 +163,7 @@ fn filter(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool, passing: &mut He
         .filter(|name| !name.is_empty())
         .collect();
     let passes = |name: &str| {
-        !is_any_of(&HOP_BY_HOP, name)
-            && !dropped(name)
-            && !is_any_of(&named_by_connection, name)
-            && !starts_like_any_of(&OWN_PREFIXES, name)
+        !is_hop_by_hop(name) && !dropped(name) && !is_any_of(&named_by_connection, name) && !is_of_gateway(name)
     };
     for (name, value) in incoming.iter().filter(|(name, _)| passes(name.as_str())) {
         passing.append(name.clone(), value.clone());
@@ -202,6 +192,11 @@ mod tests {
         headers
     }
 
+    /// Lets all headers pass that the gateway does not drop itself.
+    fn all() -> PassedHeaders {
+        PassedHeaders::default()
+    }
+
     #[test]
     fn nothing_keeps_the_report_out_of_the_body() {
         let catalogue = metering_core::Catalogue::from_json(
@@ -226,6 +221,8 @@ mod tests {
         let incoming = map(&[
             ("authorization", "Bearer x"),
             ("x-api-key", "x"),
+            ("api-key", "x"),
+            ("x-goog-api-key", "x"),
             ("cookie", "a=b"),
             ("accept-payment", "evm/charge"),
             ("payment-signature", "x"),
@@ -247,8 +244,14 @@ mod tests {
         ]);
         let account = AccountId::generate(&SystemRandomness);
         let client = ClientAddress::find([10, 0, 0, 7].into(), &incoming, &TrustedProxies::default());
-        let headers =
-            forwarded(&incoming, HeaderValue::from_static("upstream:1"), "https", Some(&client), Some(&account));
+        let headers = forwarded(
+            &incoming,
+            HeaderValue::from_static("upstream:1"),
+            "https",
+            Some(&client),
+            Some(&account),
+            &all(),
+        );
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         let expected = [
@@ -280,13 +283,15 @@ mod tests {
             ("content_length", "5"),
             ("transfer_encoding", "chunked"),
             ("x_api_key", "sk"),
+            ("api_key", "sk"),
+            ("x.goog-api_key", "sk"),
             ("x_bds_internal_billing_secret", "x"),
             ("connection", "x_private"),
             ("x-private", "1"),
             ("accept", "*/*"),
             ("x_custom", "1"),
         ]);
-        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None);
+        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None, &all());
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "host", "x-forwarded-proto", "x_custom"]);
@@ -304,8 +309,8 @@ mod tests {
             "true-client-ip",
         ];
         for name in names {
-            let headers =
-                forwarded(&map(&[(name, "/v1/export")]), HeaderValue::from_static("upstream"), "http", None, None);
+            let incoming = map(&[(name, "/v1/export")]);
+            let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None, &all());
             assert_eq!(
                 headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
                 ["host", "x-forwarded-proto"],

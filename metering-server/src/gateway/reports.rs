@@ -3,11 +3,13 @@
 //! Each is served by a task of its own, which outlives the client's connection. So the rest of a response is read for
 //! its report when its client has disconnected, and a hold is settled in any case.
 
+mod hidden;
 mod relay;
 mod request;
 mod rest;
 mod settling;
 mod trailers;
+mod unreported;
 mod whole;
 
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, header};
 use http_body::Body;
-use metering_core::catalogue::UsagePrice;
+use metering_core::catalogue::{BodyEnd, Settlement, UsagePrice};
 use metering_core::{Charged, Error};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -23,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::GatewayConfig;
-use crate::gateway::streams::StreamRoute;
 use crate::http::{Problem, Response};
 use request::{HeldRequest, Reply};
-use rest::Bounds;
+use rest::{Bounds, Unattended};
 use settling::Settling;
+use unreported::Unreported;
 
-pub(super) use request::HeldSlot;
+pub(super) use hidden::Hides;
 pub(super) use trailers::{DeclaredTrailers, are_wanted};
 
 /// How long a shutdown waits for tasks that were told to settle.
@@ -41,7 +43,9 @@ pub(crate) struct Reports {
     tasks: TaskTracker,
     stop: CancellationToken,
     bounds: Bounds,
+    unattended: Arc<Unattended>,
     silence: Duration,
+    unreported: Arc<Unreported>,
 }
 
 /// A request priced by usage.
@@ -50,8 +54,10 @@ pub(super) struct ByUsage {
     pub(super) price: Arc<UsagePrice>,
     /// Whether its client reads trailers.
     pub(super) wants_trailers: bool,
-    /// Its slot among the streams of its key.
-    pub(super) stream: Option<StreamRoute>,
+    /// Events that its client does not get.
+    pub(super) hides: Option<Hides>,
+    /// The length of its body in bytes.
+    pub(super) request_bytes: u64,
 }
 
 impl Reports {
@@ -63,7 +69,12 @@ impl Reports {
                 time: config.report_after_disconnect.duration(),
                 bytes: config.report_after_disconnect_bytes,
             },
+            unattended: Arc::new(Unattended::new(
+                config.report_after_disconnect_requests,
+                config.report_after_disconnect_requests_per_account,
+            )),
             silence: config.upstream_timeout.duration(),
+            unreported: Arc::default(),
         }
     }
 
@@ -75,19 +86,32 @@ impl Reports {
     where
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {
-        let ByUsage { charged, price, wants_trailers, stream } = request;
+        let ByUsage { charged, price, wants_trailers, hides, request_bytes } = request;
         let request = HeldRequest {
-            settling: Settling { charged, price, is_error: false },
+            settling: Settling {
+                charged,
+                price,
+                is_error: false,
+                request_bytes,
+                unreported: Arc::clone(&self.unreported),
+            },
             wants_trailers,
+            hides,
             stop: self.stop.clone(),
             bounds: self.bounds,
             silence: self.silence,
-            _stream: stream,
+            unattended: Arc::clone(&self.unattended),
+            place: None,
         };
         let (reply, response) = oneshot::channel();
         self.tasks.spawn(run(request, fetching, reply));
         // Without a reply, the task has panicked.
         response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
+    }
+
+    /// The requests whose responses did not say what they cost.
+    pub(crate) fn unreported(&self) -> &Unreported {
+        &self.unreported
     }
 
     /// Waits until the holds of all requests are settled. At `deadline`, those that are left are settled by what they
@@ -106,13 +130,23 @@ impl Reports {
 }
 
 /// Serves a request.
-async fn run<F>(request: HeldRequest, fetching: F, reply: Reply)
+async fn run<F>(mut request: HeldRequest, fetching: F, mut reply: Reply)
 where
     F: Future<Output = Result<Response, Problem>> + Send,
 {
-    let fetched = tokio::select! {
-        fetched = fetching => fetched,
-        () = request.stop.cancelled() => Err(Error::ShuttingDown.into()),
+    let mut fetching = std::pin::pin!(fetching);
+    let stop = request.stop.clone();
+    let fetched = loop {
+        tokio::select! {
+            fetched = &mut fetching => break fetched,
+            () = stop.cancelled() => break Err(Error::ShuttingDown.into()),
+            () = reply.closed(), if request.place.is_none() => {
+                if !request.client_has_gone().await {
+                    drop(request.settling.settle_as(Settlement::Missing(None), BodyEnd::Abandoned).await);
+                    return;
+                }
+            }
+        }
     };
     match fetched {
         Ok(response) => pass_on(request, response, reply).await,
@@ -136,12 +170,15 @@ async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
         Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
             drop(settling.settle_unreadable("encoded", "its body is encoded").await);
         }
-        Some(reader) if ends_here => drop(settling.settle(reader.finish()).await),
+        Some(reader) if ends_here => {
+            let settlement = reader.settlement(&settling.ended(BodyEnd::Complete));
+            drop(settling.settle_as(settlement, BodyEnd::Complete).await);
+        }
         Some(reader) if reader.reads_whole_body() => return whole::pass_on(request, response, reader, reply).await,
-        Some(reader) => return relay::pass_on(request, response, Some(reader), reply).await,
+        Some(reader) => return relay::pass_on(request, response, Some(reader), Vec::new(), reply).await,
         // A response with a length has no trailers.
         None if settling.reports_in_headers() && !ends_here && response.body().size_hint().exact().is_none() => {
-            return relay::pass_on(request, response, None, reply).await;
+            return relay::pass_on(request, response, None, Vec::new(), reply).await;
         }
         None => drop(settling.settle(Ok(None)).await),
     }

@@ -2,20 +2,23 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, TryStreamExt};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
 use http::{HeaderMap, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
+use metering_core::wire::ErrorCode;
 use metering_core::{Clock, Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::error_events::EndedEarly;
 use crate::http::{Connection, EventStream, Response, Shutdown};
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
@@ -27,6 +30,7 @@ const END_GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Streams {
     max_per_key: usize,
     open: Mutex<HashMap<KeyHash, OpenStreams>>,
+    is_stopping: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -53,7 +57,7 @@ pub(crate) struct StreamRoute(Option<Arc<StreamPermit>>);
 
 impl Streams {
     pub(crate) fn new(max_per_key: usize) -> Self {
-        Self { max_per_key, open: Mutex::default() }
+        Self { max_per_key, open: Mutex::default(), is_stopping: AtomicBool::new(false) }
     }
 
     /// Reserves a slot for one more stream of a key.
@@ -104,8 +108,14 @@ impl Streams {
                 Err(error) => tracing::warn!(%error, "could not check the keys of open streams"),
             }
         }
+        self.is_stopping.store(true, Ordering::Release);
         let keys = self.lock().iter().map(|(key, streams)| (*key, streams.end.cancel())).map(|(key, ())| key).collect();
         self.cut_later(keys);
+    }
+
+    /// Why a stream was told to end.
+    fn why_ended(&self) -> ErrorCode {
+        if self.is_stopping.load(Ordering::Acquire) { ErrorCode::ShuttingDown } else { ErrorCode::Unauthorized }
     }
 
     /// Ends the streams of a key that is no longer live. Returns `false` if they were ended before.
@@ -163,14 +173,17 @@ impl StreamRoute {
 
 impl StreamPermit {
     /// Wraps the response: its body ends when the stream is told to end, and releases the slot when it is done.
-    fn hold(self: Arc<Self>, reply: Response, connection: Option<&Connection>) -> Response {
+    fn hold(self: Arc<Self>, mut reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
         }
         let sending = Sending { permit: self };
         let connection = connection.filter(|_| accepts_comments(reply.headers()));
+        let ended = EndedEarly::default();
+        reply.extensions_mut().insert(ended.clone());
         reply.map(|body| {
-            let end = sending.permit.end.clone().cancelled_owned();
+            let streams = Arc::clone(&sending.permit.streams);
+            let end = sending.permit.end.clone().cancelled_owned().map(move |()| ended.set(streams.why_ended()));
             let trailers = Arc::<Mutex<Option<HeaderMap>>>::default();
             let data = data_of(body, Arc::clone(&trailers));
             let mut data = Box::pin(EventStream::new(data, connection).take_until(end).fuse());

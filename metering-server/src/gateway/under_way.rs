@@ -12,19 +12,12 @@ use http_body_util::BodyExt;
 use metering_core::UnderWay;
 
 use crate::gateway::delivery::{BodyError, ResponseBody};
-use crate::gateway::reports::HeldSlot;
 use crate::http::Response;
 
-/// Moves the slot of a response into its body, if it has one. The task that reads the response's report has it too.
+/// Moves the slot of a response into its body, if it has one.
 pub(super) fn until_sent(mut response: Response) -> Response {
-    let reading = response.extensions_mut().remove::<HeldSlot>();
     match response.extensions_mut().remove::<UnderWay>() {
-        Some(under_way) => {
-            if let Some(reading) = reading {
-                reading.put(under_way.clone());
-            }
-            response.map(|body| Counted { body, slot: Some(under_way) }.boxed_unsync())
-        }
+        Some(under_way) => response.map(|body| Counted { body, slot: Some(under_way) }.boxed_unsync()),
         None => response,
     }
 }

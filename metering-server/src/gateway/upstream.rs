@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
-use metering_core::catalogue::CheckedBody;
+use metering_core::catalogue::{CheckedBody, HiddenEvents, RemovedHeaders};
 use metering_core::{Charged, trace};
 use metering_sample::{SampleFeed, SampleResponse};
 use tower_service::Service;
@@ -20,8 +20,9 @@ use tracing::Instrument;
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::{ResponseBody, refunded_if_broken};
 use crate::gateway::forward::HttpUpstream;
+use crate::gateway::passed_headers::{HeaderSettings, PassedHeaders};
 use crate::gateway::policy::ResponsePolicy;
-use crate::gateway::reports::{ByUsage, Reports, are_wanted};
+use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
 use crate::http::{Connection, Problem, Response, bytes, into_response};
 
@@ -36,7 +37,10 @@ pub(crate) enum Source {
 
 /// The upstream behind the gateway. Its responses are ready to be sent, apart from what the layer adds.
 #[derive(Debug, Clone)]
-pub(crate) struct Upstream(Arc<Shared>);
+pub(crate) struct Upstream {
+    shared: Arc<Shared>,
+    headers: Arc<HeaderSettings>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -46,8 +50,14 @@ struct Shared {
 }
 
 impl Upstream {
-    pub(crate) fn new(source: Source, config: &GatewayConfig, reports: Arc<Reports>) -> Self {
-        Self(Arc::new(Shared { source, policy: ResponsePolicy::new(config), reports }))
+    pub(crate) fn new(source: Source, config: &GatewayConfig, headers: HeaderSettings, reports: Arc<Reports>) -> Self {
+        let shared = Shared { source, policy: ResponsePolicy::new(config), reports };
+        Self { shared: Arc::new(shared), headers: Arc::new(headers) }
+    }
+
+    /// The same upstream with other settings of headers. Requests under way keep theirs.
+    pub(crate) fn with_headers(&self, headers: HeaderSettings) -> Self {
+        Self { shared: Arc::clone(&self.shared), headers: Arc::new(headers) }
     }
 }
 
@@ -60,11 +70,14 @@ impl Service<Request<Bytes>> for Upstream {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
+    fn call(&mut self, mut request: Request<Bytes>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        let route = request.extensions_mut().remove::<RemovedHeaders>().unwrap_or_default();
+        let passed = PassedHeaders::new(Arc::clone(&self.headers), route);
+        request.extensions_mut().insert(passed.clone());
         Box::pin(async move {
             let response = match shared.respond(request).await {
-                Ok(response) => response,
+                Ok(response) => passed.clean(response),
                 // A 502, 503 or 504, for which the layer refunds the charge.
                 Err(problem) => into_response(problem.into_reply()),
             };
@@ -87,11 +100,13 @@ impl Shared {
             };
             return Ok(held(response, stream, head.extensions.get()));
         };
+        let hidden = head.extensions.get::<HiddenEvents>().cloned();
         let by_usage = ByUsage {
             charged: charged.clone(),
             price: Arc::clone(price),
             wants_trailers: are_wanted(&head.headers),
-            stream: stream.clone(),
+            hides: hidden.map(|hidden| Hides::new(move |data| hidden.hides(data))),
+            request_bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It goes on in a task of its own, below the span of the request.
@@ -123,6 +138,12 @@ pub(crate) struct UpstreamBody(ResponseBody);
 impl From<String> for UpstreamBody {
     fn from(text: String) -> Self {
         Self(Full::from(text).map_err(|never| match never {}).boxed_unsync())
+    }
+}
+
+impl From<ResponseBody> for UpstreamBody {
+    fn from(body: ResponseBody) -> Self {
+        Self(body)
     }
 }
 

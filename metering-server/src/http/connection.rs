@@ -101,6 +101,11 @@ impl Connection {
         self.0.half_closed.clone().cancelled_owned()
     }
 
+    /// Whether the client has half-closed the connection: what was sent to it may not have arrived.
+    pub(crate) fn is_half_closed(&self) -> bool {
+        self.0.half_closed.is_cancelled()
+    }
+
     /// Whether the connection was just opened. Such a connection is not closed to make room: in a flood, it is cheaper
     /// to refuse the new connection, and fairer to clients that are about to send a request.
     pub(super) fn is_new(&self) -> bool {

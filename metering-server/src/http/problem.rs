@@ -72,10 +72,12 @@ impl Problem {
     #[must_use]
     pub(crate) fn into_reply(self) -> Reply {
         let status = StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let reply = try_json(status, &self.body).unwrap_or_else(|error| {
+        let mut reply = try_json(status, &self.body).unwrap_or_else(|error| {
             tracing::error!(%error, "could not serialize an error as JSON");
             bytes(StatusCode::INTERNAL_SERVER_ERROR, HeaderValue::from_static("application/json"), Bytes::new())
         });
+        // For the shape of its route.
+        reply.extensions_mut().insert(*self.body);
         with_headers(reply, self.headers)
     }
 }

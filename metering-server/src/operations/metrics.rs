@@ -46,6 +46,12 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
         "metering_unreadable_reports_total",
         "Responses whose report of their cost could not be read, by reason"
     );
+    describe_counter!("metering_replayed_requests_total", "Retries that got the response of an earlier attempt");
+    describe_counter!("metering_replays_dropped_total", "Responses that were too large to be kept for retries");
+    describe_counter!(
+        "metering_holds_without_report_total",
+        "Requests whose responses reported no cost that could be read, by route and by how much of the hold they cost"
+    );
     describe_counter!("metering_commits_total", "Commits of charge batches");
     describe_counter!("metering_commits_failed_total", "Commits that failed");
     describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");

@@ -4,6 +4,7 @@
 //! they may name people and secrets. A route's template does not.
 
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use metering_core::charging::HoldId;
 use metering_core::trace;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry_http::{HeaderExtractor, HeaderInjector};
@@ -28,6 +29,7 @@ pub(crate) fn of_request<B>(surface: Surface, request: &Request<B>) -> Span {
         http.route = Empty,
         http.response.status_code = Empty,
         metering.surface = surface.as_str(),
+        metering.request_id = Empty,
     );
     if !span.is_disabled() {
         let caller = TraceContextPropagator::new().extract(&HeaderExtractor(request.headers()));
@@ -43,6 +45,14 @@ pub(crate) fn name_route(method: &str, template: &str) {
     if !span.is_disabled() {
         span.record("otel.name", format!("{method} {template}"));
         span.record("http.route", template);
+    }
+}
+
+/// The current request has this id, which its client gets too.
+pub(crate) fn name_request(id: HoldId) {
+    let span = trace::current();
+    if !span.is_disabled() {
+        span.record("metering.request_id", tracing::field::display(id));
     }
 }
 

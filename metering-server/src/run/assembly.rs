@@ -18,7 +18,7 @@ use crate::api::openapi::Description;
 use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
 use crate::config::Config;
-use crate::gateway::{Gateway, HttpUpstream, Source};
+use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, Source};
 use crate::mail;
 use crate::operations::metrics;
 use crate::pages::Pages;
@@ -59,7 +59,8 @@ pub(super) fn assemble(
     let signup = mail::settings(config, outbox.as_ref(), signup);
     let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
     let source = source(config, Arc::clone(&clock))?;
-    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, config.http.clone());
+    let headers = HeaderSettings::new(&config.gateway)?;
+    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, headers, config.http.clone());
     let app = App {
         service,
         gateway: Arc::new(gateway),

@@ -18,8 +18,9 @@ use super::ending::RunError;
 use super::{assembly, catalogue, prices, settings};
 use crate::admin::{self, AdminApp};
 use crate::api::app::App;
-use crate::config::{Config, ConfigError, Loaded};
+use crate::config::{Config, ConfigError, GatewayConfig, Loaded};
 use crate::front::Front;
+use crate::gateway::HeaderSettings;
 use crate::http::{Certificates, Shutdown, Tls};
 use crate::mail::Letterhead;
 use crate::mcp::Mcp;
@@ -30,7 +31,18 @@ use crate::pages::Pages;
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
 
 /// The keys and sections that a reload takes.
-const RELOADED: [&str; 7] = ["brand", "catalogue", "limits", "operator", "terms", "tls.certificate", "tls.key"];
+const RELOADED: [&str; 10] = [
+    "brand",
+    "catalogue",
+    "gateway.request_headers",
+    "gateway.response_headers",
+    "gateway.upstream_headers",
+    "limits",
+    "operator",
+    "terms",
+    "tls.certificate",
+    "tls.key",
+];
 
 /// Reloads the configuration of a server.
 pub(crate) struct Reloader {
@@ -155,7 +167,7 @@ impl Reloader {
         let new = (self.load)()?;
         let (mut changed, needs_restart): (Vec<_>, Vec<_>) =
             difference::between(&loaded, &new)?.into_iter().partition(|key| is_reloaded(key));
-        let config = with_reloaded(&loaded.config, new.config);
+        let config = with_reloaded(&loaded.config, new.config.clone());
 
         let before = Arc::clone(&parts.front.load().app().service);
         let runtime = tokio::runtime::Handle::current();
@@ -193,7 +205,7 @@ impl Reloader {
         {
             changed.push("tls.certificate".to_owned());
         }
-        loaded.config = config;
+        loaded.take(config, &new, is_reloaded);
         changed.sort_unstable();
         changed.dedup();
         Ok(ReloadDocument { changed, needs_restart })
@@ -231,7 +243,8 @@ impl Parts {
             service = service.with_prices(Arc::clone(&self.store) as _, version);
         }
         let service = Arc::new(service);
-        let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service)));
+        let headers = HeaderSettings::new(&config.gateway)?;
+        let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers));
         let (pages, documents) = (Arc::new(pages), Arc::new(documents));
         Ok(Arc::new(App { service, gateway, pages, documents, ..(**app).clone() }))
     }
@@ -305,10 +318,12 @@ fn is_reloaded(key: &str) -> bool {
 
 /// The configuration in use, with those keys of a new one that a reload takes.
 fn with_reloaded(config: &Config, new: Config) -> Config {
-    let Config { brand, catalogue, limits, operator, terms, tls, .. } = new;
+    let Config { brand, catalogue, gateway, limits, operator, terms, tls, .. } = new;
+    let GatewayConfig { request_headers, response_headers, upstream_headers, .. } = gateway;
+    let gateway = GatewayConfig { request_headers, response_headers, upstream_headers, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    Config { brand, catalogue, limits, operator, terms, tls, ..config.clone() }
+    Config { brand, catalogue, gateway, limits, operator, terms, tls, ..config.clone() }
 }
 
 fn list(keys: &[String]) -> String {

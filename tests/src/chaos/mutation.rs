@@ -102,6 +102,8 @@ const CLAIMS: &[&str] = &[
     "X-BDS-Internal-Billing-Secret",
     "X-BDS-Credit-Charged",
     "X-API-Key",
+    "Api-Key",
+    "X-Goog-Api-Key",
     "Forwarded",
     "Cookie",
 ];

@@ -6,5 +6,6 @@ mod disconnects;
 mod forwarding;
 mod holds;
 mod paths;
+mod resold;
 mod streams;
 mod tls;

@@ -1,6 +1,7 @@
 //! Helpers for tests of the MCP server: the tools that the default catalogue must produce, derived here independently,
 //! and every combination of the official clients and transports.
 
+mod bodies;
 mod fairness;
 pub(crate) mod http;
 mod keys;

@@ -34,7 +34,8 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         &config.pay.facilitator_token_file,
     ];
     let others = pay.into_iter().chain(webhooks).chain(more).chain(otlp).filter_map(Option::as_ref);
-    tls.into_iter().chain(smtp).chain(others).cloned().collect()
+    let upstream = config.gateway.upstream_headers.files().map(Path::to_owned);
+    tls.into_iter().chain(smtp).chain(others).cloned().chain(upstream).collect()
 }
 
 /// Whether a secret is written in the configuration file itself.

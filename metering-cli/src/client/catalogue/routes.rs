@@ -6,7 +6,7 @@ use clap::Args;
 use metering_client::Client;
 use metering_client::tools::{TOOL_PREFIX_HEADER, ToolPrefix};
 use metering_core::Catalogue;
-use metering_core::catalogue::{ParamLocation, ParamType, Pricing, Route};
+use metering_core::catalogue::{BodyUse, ParamLocation, ParamType, Pricing, Route};
 
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
@@ -17,6 +17,8 @@ use crate::table::{Column, Table};
 const CATALOGUE: &str = "/endpoints.json";
 
 /// List the metered routes with their prices.
+///
+/// DATA is what `call` sends with --data: JSON where it is required, [JSON] where it is optional. --json has the schemas.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,17 +39,28 @@ impl RoutesArgs {
             out.write_all(text.as_bytes())?;
             return if text.ends_with('\n') { Ok(()) } else { Ok(writeln!(out)?) };
         }
-        let mut table = Table::new(&[
-            Column::Text("METHOD"),
-            Column::Text("ROUTE"),
-            Column::Text("CREDITS"),
-            Column::Text("DESCRIPTION"),
-        ]);
+        table_of(&catalogue).write(out)
+    }
+}
+
+/// The routes as a table. The column for bodies is there if a request has one.
+fn table_of(catalogue: &Catalogue) -> Table {
+    const METHOD: Column = Column::Text("METHOD");
+    const ROUTE: Column = Column::Text("ROUTE");
+    const CREDITS: Column = Column::Text("CREDITS");
+    const DESCRIPTION: Column = Column::Text("DESCRIPTION");
+    if catalogue.routes().iter().all(|route| route.body_use() == BodyUse::None) {
+        let mut table = Table::new(&[METHOD, ROUTE, CREDITS, DESCRIPTION]);
         for route in catalogue.routes() {
             table.row([&route.method, &target(route), &price(route), &route.description]);
         }
-        table.write(out)
+        return table;
     }
+    let mut table = Table::new(&[METHOD, ROUTE, Column::Text("DATA"), CREDITS, DESCRIPTION]);
+    for route in catalogue.routes() {
+        table.row([&route.method, &target(route), &data(route), &price(route), &route.description]);
+    }
+    table
 }
 
 /// The service's catalogue, requested without a key.
@@ -94,6 +107,15 @@ fn target(route: &Route) -> String {
     target
 }
 
+/// What `call --data` sends to the route.
+fn data(route: &Route) -> &'static str {
+    match route.body_use() {
+        BodyUse::None => "",
+        BodyUse::Any => "[JSON]",
+        BodyUse::Declared(_) => "JSON",
+    }
+}
+
 const fn kind(kind: ParamType) -> &'static str {
     match kind {
         ParamType::String => "TEXT",
@@ -113,5 +135,33 @@ fn price(route: &Route) -> String {
         Pricing::ByUsage(price) => price.to_string(),
         Pricing::Unknown => "unknown".to_owned(),
         Pricing::PerLookback { param, .. } => format!("from {price}, by {param}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(routes: &str) -> String {
+        let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{routes}]}}"#);
+        let mut out = Vec::new();
+        table_of(&Catalogue::from_json(&text).unwrap()).write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn bodies_have_a_column_where_a_route_has_one() {
+        let get = r#"{"path": "/a", "method": "GET", "metered": true, "price": "1", "description": "A"}"#;
+        assert_eq!(table(get), "METHOD  ROUTE  CREDITS  DESCRIPTION\nGET     /a     1        A\n");
+        let post = r#"{"path": "/b", "method": "POST", "metered": true, "price": "2"}"#;
+        let declared = r#"{"path": "/c", "method": "POST", "metered": true, "price": "3", "description": "C",
+            "request": {"schema": {"type": "object"}}}"#;
+        let lines = [
+            "METHOD  ROUTE  DATA    CREDITS  DESCRIPTION",
+            "GET     /a             1        A",
+            "POST    /b     [JSON]  2",
+            "POST    /c     JSON    3        C",
+        ];
+        assert_eq!(table(&[get, post, declared].join(",")), lines.map(|line| format!("{line}\n")).concat());
     }
 }

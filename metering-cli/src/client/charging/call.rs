@@ -45,6 +45,7 @@ Examples:
   metering call /mpp/ethPrice
   metering call /mpp/snapshot/allTrades/19000000 --output trades.json
   metering call \"/mpp/ethPrice/{block_number}\" --param block_number=19000000 --retry
+  metering call /v1/chat/completions --data @request.json
   metering call https://api.example.com/weather --pay --max 0.25")]
 pub(crate) struct CallArgs {
     #[command(flatten)]
@@ -171,10 +172,14 @@ impl CallArgs {
         let payload = self.data.as_ref().map(|data| data.read(is_json)).transpose()?;
         let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
         let Destined { client, target } = destined;
-        let RequestTarget { method, target } = match target {
-            Some(target) => RequestTarget { method: method.unwrap_or(Method::GET), target },
+        let RequestTarget { method, target, needs_body } = match target {
+            Some(target) => RequestTarget { method: method.unwrap_or(Method::GET), target, needs_body: false },
             None => target::resolve(&session.anonymous(), method, &self.route, &self.params).await?,
         };
+        if needs_body && payload.is_none() {
+            let problem = format!("{method} {target} needs a body: add --data JSON, --data @FILE or --data -");
+            return Err(Failure::Usage(problem));
+        }
         let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
         let (client, key) = match &self.idempotency_key {
             Some(key) => (client.with_idempotency_key(key.clone()), KeyOrigin::Given),

@@ -11,7 +11,6 @@ use std::time::Duration;
 use clap::Args;
 use http::Method;
 use metering_client::Client;
-use metering_core::catalogue::RequestPath;
 
 use crate::client::catalogue::routes;
 use crate::client::charging::call::target::{self, Param, RequestTarget};
@@ -76,9 +75,11 @@ impl StreamArgs {
 
     /// The target to follow, checked before anything is charged.
     async fn target(&self, client: &Client) -> Result<String, Failure> {
-        let RequestTarget { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
+        let RequestTarget { method, target, .. } = target::resolve(client, None, &self.route, &self.params).await?;
         if method != Method::GET {
-            return Err(Failure::Usage(format!("{method} {target} is not a stream: streams use GET")));
+            return Err(Failure::Usage(format!(
+                "{method} {target} is not a stream: streams use GET; for events of another method, use `metering call`"
+            )));
         }
         check_stream(client, &target).await?;
         Ok(target)
@@ -95,7 +96,7 @@ async fn check_stream(client: &Client, target: &str) -> Result<(), Failure> {
         Err(failure) => return Err(failure),
     };
     let path = target.split_once('?').map_or(target, |(path, _)| path);
-    let route = RequestPath::parse(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
+    let route = catalogue.path(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
     match route {
         Some(route) if !route.sse => {
             Err(Failure::Usage(format!("{} is not a stream; use `metering call`", route.template)))

@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 use metering_core::chains::TxHash;
 use metering_core::wire::{PAYMENT_REQUIRED_HEADER, PAYMENT_RESPONSE_HEADER, X_PAYMENT_RESPONSE_HEADER};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The longest header to read, in bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
@@ -37,11 +38,20 @@ struct Receipt {
     error_message: Option<String>,
 }
 
-/// The parts of an error's body that are read.
+/// The parts of an error's body that are read, whatever the shape of the route's errors.
 #[derive(Deserialize)]
 struct ErrorBody {
-    error: String,
+    /// The code, in this service's own shape; an object in others.
+    error: Value,
+    /// The code, in other shapes.
+    error_code: Option<String>,
     message: Option<String>,
+}
+
+impl ErrorBody {
+    fn code(&self) -> &str {
+        self.error_code.as_deref().or(self.error.as_str()).unwrap_or_default()
+    }
 }
 
 impl Verdict {
@@ -51,7 +61,7 @@ impl Verdict {
         let is_settled = receipt.as_ref().is_some_and(|receipt| receipt.success);
         let transaction = receipt.as_ref().and_then(Receipt::transaction);
         let error: Option<ErrorBody> = serde_json::from_slice(body).ok();
-        let code = error.as_ref().map_or("", |error| error.error.as_str());
+        let code = error.as_ref().map_or("", ErrorBody::code);
         if status.is_success() {
             return Self::Served { transaction };
         }
@@ -128,7 +138,7 @@ impl Receipt {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -157,6 +167,12 @@ mod tests {
             (429, settled(), "", Verdict::Settled { transaction: tx }),
             (402, failed("invalid_exact_evm_nonce_already_used"), "", Verdict::Settled { transaction: none }),
             (409, failed("invalid_exact_evm_nonce_already_used"), r#"{"error":"payment_credited"}"#, Verdict::Credited),
+            (
+                409,
+                failed("invalid_exact_evm_nonce_already_used"),
+                r#"{"error":{"code":"payment_credited"},"error_code":"payment_credited"}"#,
+                Verdict::Credited,
+            ),
             (503, failed("settlement_pending"), "", Verdict::Unknown),
             (402, failed("settlement_pending"), "", Verdict::Unknown),
             (500, None, "", Verdict::Unknown),

@@ -16,6 +16,10 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
                           "tiers": [{"max_seconds": 60, "multiplier": 1}]}},
     {"path": "/mpp/stream", "method": "GET", "metered": true, "sse": true,
      "params": [{"name": "from", "in": "query", "type": "integer", "required": true}]},
+    {"path": "/m/{model}", "method": "GET", "metered": true, "params": [{"name": "model", "in": "path", "type": "string"}]},
+    {"path": "/m/{model}:run", "method": "GET", "metered": true, "encoded_slash": true,
+     "params": [{"name": "model", "in": "path", "type": "string"},
+                {"name": "include", "in": "query", "type": "integer", "array": true}]},
     {"path": "/mpp/own", "method": "GET", "metered": true, "sse": true,
      "params": [{"name": "max_events", "in": "query", "type": "integer"}]}]}"#;
 
@@ -47,13 +51,18 @@ fn values_are_encoded_and_mean_the_same_to_the_gateway() {
         (BLOCK, json!({"block": 1, "most": 0.5, "meta": "false"}), "/mpp/block/1?most=0.5&meta=false"),
         ("/mpp/back/{seconds}", json!({"seconds": 61}), "/mpp/back/61"),
         ("/mpp/token/latest/pools", json!({}), "/mpp/token/latest/pools"),
+        ("/m/{model}:run", json!({"model": "openai/x:free"}), "/m/openai%2Fx%3Afree:run"),
+        ("/m/{model}:run", json!({"model": "x", "include": [2, "1"]}), "/m/x:run?include=2&include=1"),
+        ("/m/{model}:run", json!({"model": "x", "include": []}), "/m/x:run"),
+        ("/m/{model}:run", json!({"model": "x", "include": 3}), "/m/x:run?include=3"),
+        ("/m/{model}", json!({"model": "x:free"}), "/m/x%3Afree"),
     ];
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     for (template, arguments, target) in table {
         let request = ask(template, arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {}", error.message));
         assert_eq!(request.target, target);
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        let resolved = catalogue.resolve("GET", &RequestPath::parse(path).unwrap(), query).unwrap();
+        let resolved = catalogue.resolve("GET", &catalogue.path(path).unwrap(), query).unwrap();
         assert_eq!(&*resolved.route.template, template, "{target}");
     }
 }
@@ -174,4 +183,59 @@ fn tools_without_arguments_take_none() {
     assert!(none(&JsonObject::new()).is_ok());
     let Value::Object(some) = json!({"days": 3}) else { unreachable!() };
     assert_eq!(none(&some).unwrap_err().fields.unwrap()["days"], "this tool takes no arguments");
+}
+
+#[test]
+fn a_value_cannot_become_another_routes_verb_or_an_unaccepted_slash() {
+    // route, arguments, the argument that is refused
+    let table = [
+        ("/m/{model}", json!({"model": "x:run"}), "path"),
+        ("/m/{model}", json!({"model": "a/b"}), "model"),
+        ("/m/{model}:run", json!({"model": "a/../b"}), "path"),
+        ("/m/{model}:run", json!({"model": "x:run"}), "path"),
+        ("/m/{model}:run", json!({"model": "x", "include": [1, "x"]}), "include"),
+        ("/m/{model}:run", json!({"model": ["x"]}), "model"),
+    ];
+    for (template, arguments, refused) in table {
+        let fields = ask(template, arguments.clone()).unwrap_err().fields.unwrap();
+        assert!(fields.contains_key(refused), "{arguments}: {fields:?}");
+    }
+}
+
+#[test]
+fn body_is_sent_as_json() {
+    let routes = r#"{"market": "M", "version": 1, "endpoints": [
+        {"path": "/any", "method": "POST", "metered": true},
+        {"path": "/chat/{model}", "method": "POST", "metered": true,
+         "params": [{"name": "model", "in": "path", "type": "string"}],
+         "request": {"schema": {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}}}}]}"#;
+    let catalogue = Catalogue::from_json(routes).unwrap();
+    let [any, chat] = [0, 1].map(|index| &catalogue.routes()[index]);
+    let ask = |route: &Route, arguments: Value| read(&catalogue, route, arguments.as_object().unwrap());
+    // route, arguments, body
+    let sent = [
+        (any, json!({}), None),
+        (any, json!({"body": null}), None),
+        (any, json!({"body": {}}), Some("{}")),
+        (any, json!({"body": {"a": [1, 0.1, "\u{7}é"]}}), Some("{\"a\":[1,0.1,\"\\u0007é\"]}")),
+        (chat, json!({"model": "m", "body": {"q": "x"}}), Some("{\"q\":\"x\"}")),
+        // Whether it fits the schema is for the gateway to say.
+        (chat, json!({"model": "m", "body": {"q": 1}}), Some("{\"q\":1}")),
+        (chat, json!({"model": "m", "body": null}), Some("null")),
+    ];
+    for (route, arguments, body) in sent {
+        assert_eq!(ask(route, arguments.clone()).unwrap().body.as_deref(), body, "{arguments}");
+    }
+    // route, arguments, name, problem
+    let refused = [
+        (any, json!({"body": [1]}), "body", "must be a JSON object"),
+        (any, json!({"body": "{}"}), "body", "must be a JSON object"),
+        (any, json!({"text": 1}), "text", "this tool has no such argument; it takes body, max_cost"),
+        (chat, json!({"model": "m"}), "body", "is required"),
+    ];
+    for (route, arguments, name, problem) in refused {
+        let fields = ask(route, arguments.clone()).unwrap_err().fields.unwrap();
+        assert_eq!(fields.get(name).map(String::as_str), Some(problem), "{arguments}");
+    }
+    assert!(none(json!({"body": {}}).as_object().unwrap()).is_err());
 }

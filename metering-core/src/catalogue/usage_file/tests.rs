@@ -121,6 +121,34 @@ fn mistakes_are_named() {
             "price.estimate.bytes: unit a has no price",
         ),
         (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"minus": ["/a"]}}}}}}}}"#),
+            "price.report.json.input_tokens.plus is missing",
+        ),
+        (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"plus": ["a"]}}}}}}}}"#),
+            "price.report.json.input_tokens.plus: a: a JSON pointer begins with /",
+        ),
+        (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"plsu": ["/a"]}}}}}}}}"#),
+            "unknown key price.report.json.input_tokens.plsu; did you mean plus?",
+        ),
+        (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": "/a"}}, "combine": "min"}}}}"#),
+            "price.report.combine: must be one of max, last, sum, not min",
+        ),
+        (
+            format!(r#"{{"max": "1", {HEADER}, "failed": "/error"}}"#),
+            "price.failed: has no effect, because the report is not in json",
+        ),
+        (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": "/a"}}}}, "delivered": {{"output": "/b"}}}}"#),
+            "price.delivered.output: unit output has no price",
+        ),
+        (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": "/a"}}}}, "failed": ["b"]}}"#),
+            "price.failed: b: a JSON pointer begins with /",
+        ),
+        (
             format!(
                 r#"{{{UNITS}, "report": {{"bytes": "input_tokens"}}, "estimate": {{"json": {{"input_tokens": []}}}}}}"#
             ),

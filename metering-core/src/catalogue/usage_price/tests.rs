@@ -85,6 +85,9 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
         (r#"{"max_completion_tokens": 1000, "max_tokens": 100}"#, "0.0012"),
         (r#"{"max_completion_tokens": null, "max_tokens": 1000}"#, "0.0012"),
         (r#"{"max_tokens": 0}"#, "0.5"),
+        // Not a whole number of at least 1: what the upstream makes of it is not known.
+        (r#"{"max_tokens": 1e-9}"#, "0.5"),
+        (r#"{"max_tokens": 1.5}"#, "0.5"),
         // Go's JSON reader takes a Kelvin sign for a k, and a long s for an s.
         ("{\"max_tokens\": 1, \"max_to\u{212a}ens\": 1000}", "0.5"),
         ("{\"max_tokens\": 1, \"max_token\u{17f}\": 1000}", "0.5"),
@@ -124,6 +127,25 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
     assert_eq!(price.hold(None), price.max());
     assert_eq!(price.hold(Some(b"{\"max_tokens\": 1, \"x\": \"\xff\"}")), price.max());
     assert!(price.needs_request_body());
+}
+
+#[test]
+fn bytes_are_of_the_dearest_unit_and_the_largest_factor_counts() {
+    let price = usage_price(
+        r#"{"max": "0.5", "units": {"input": "0.001", "written": "0.002", "output": "0.01"},
+            "report": {"json": {"input": "/i", "written": "/w", "output": "/o"}},
+            "estimate": {"json": {"output": "/max"}, "bytes": ["input", "written"], "times": ["/n", "/best_of"]}}"#,
+    );
+    // body, credits held
+    let table = [
+        (r#"{"max": 1}"#, "0.03"),
+        (r#"{"max": 1,"n":1,"best_of":2}"#, "0.132"),
+        (r#"{"max": 1,"n":2,"best_of":1}"#, "0.132"),
+        (r#"{"max": 1,"n":1,"best_of":0}"#, "0.5"),
+    ];
+    for (body, held) in table {
+        assert_eq!(price.hold(Some(body.as_bytes())), credits(held), "{body}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::catalogue::path::RequestPath;
 use crate::catalogue::route::Route;
 use crate::charging::charge::Charge;
 use crate::charging::delivery::{DeliveryTerms, Fingerprint};
+use crate::charging::hold::{HoldId, HoldTerms};
 use crate::charging::max_cost::{MaxCost, MaxCostError};
 use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
@@ -33,6 +34,7 @@ pub struct Found<'s, 'r> {
     pub(super) max_cost: Option<Result<MaxCost, MaxCostError>>,
     pub(super) sign_in: Option<&'r str>,
     pub(super) proxied: Option<Proxied>,
+    pub(super) id: Option<HoldId>,
     pub(super) matched: Result<(&'s Route, RequestPath<'r>), NoMatch<'r>>,
 }
 
@@ -79,6 +81,12 @@ impl<'s> Found<'s, '_> {
         Self { proxied: Some(proxied), ..self }
     }
 
+    /// The same request, whose hold gets this id if its route is priced by usage.
+    #[must_use]
+    pub fn identified(self, id: HoldId) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
     /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
     /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
     #[must_use]
@@ -91,7 +99,7 @@ impl<'s> Found<'s, '_> {
     /// # Errors
     /// Same as [`Service::admit`].
     pub async fn admit(self) -> Result<Admission<'s>, Error> {
-        let Self { service, request, max_cost, sign_in, proxied, matched } = self;
+        let Self { service, request, max_cost, sign_in, proxied, id, matched } = self;
         let (route, path) = match matched {
             Ok(matched) => matched,
             Err(none) => {
@@ -130,6 +138,7 @@ impl<'s> Found<'s, '_> {
             None => (price, None),
         };
         let hold = proxied.as_ref().map_or(hold, |proxied| proxied.hold_terms(price, hold));
+        let hold = hold.map(|terms| HoldTerms { id: id.unwrap_or(terms.id), ..terms });
         let by_volume = route.volume_tiers().map(|tiers| {
             let max_cost = max_cost.and_then(Result::ok);
             VolumeTerms { tiers: Arc::clone(tiers), max_cost }

@@ -33,6 +33,7 @@ impl From<RouteRefusal> for Error {
         match refusal {
             RouteRefusal::UnknownRoute => Self::UnknownRoute { nearest: None, all: None },
             RouteRefusal::AmbiguousPath => Self::InvalidPath(TargetError::ReadsLikeOtherRoute),
+            RouteRefusal::EncodedSlash => Self::InvalidPath(TargetError::EncodedSeparator),
             RouteRefusal::MethodNotAllowed(methods) => Self::MethodNotAllowed(methods),
             RouteRefusal::InvalidParameters(fields) => Self::InvalidParameter(fields),
         }

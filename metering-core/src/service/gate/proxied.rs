@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::catalogue::path::RequestPath;
+use crate::catalogue::path::{RequestPath, TargetError};
 use crate::charging::hold::HoldTerms;
 use crate::charging::request_id::RequestId;
 use crate::error::Error;
@@ -56,6 +56,9 @@ pub(super) fn check_spelling(request: &RequestHead<'_>, path: &RequestPath<'_>) 
     if request.path != path.as_str() {
         let problem = format!("must be spelled {}", path.as_str());
         return Err(Error::InvalidParameter([("path".to_owned(), problem)].into()));
+    }
+    if path.has_encoded_slash() {
+        return Err(Error::InvalidPath(TargetError::EncodedSeparator));
     }
     // What separates parameters for some servers, or ends the target, or means something else when it is not encoded.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b";#\"<>[]\\^`{|}".contains(&byte);

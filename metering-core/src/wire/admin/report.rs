@@ -31,6 +31,9 @@ pub struct ReportDocument {
     pub top_accounts: Vec<AccountRow>,
     /// Charges that this server refused since it started, by kind. Null on the command line.
     pub refusals: Option<RefusalsDocument>,
+    /// Requests to this server whose responses did not say what they cost. Null on the command line, and where no
+    /// route is priced by usage.
+    pub unreported: Option<UnreportedDocument>,
 }
 
 /// One UTC day.
@@ -114,6 +117,32 @@ pub struct RefusalsDocument {
     pub overloaded: u64,
 }
 
+/// Requests to routes priced by usage whose responses did not say what they cost.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnreportedDocument {
+    /// Since when they are counted, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub since: String,
+    /// The routes that had such requests, those with the most first.
+    pub routes: Vec<UnreportedRow>,
+}
+
+/// A route that had such requests.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnreportedRow {
+    /// The route's path, with its parameters in braces.
+    pub route_template: String,
+    /// How many such requests it had.
+    pub requests: u64,
+    /// How many of them cost all that was held.
+    pub in_full: u64,
+    /// When the last one was settled, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub last_at: String,
+}
+
 impl ReportDocument {
     /// The document of a report about `days`.
     #[must_use]
@@ -127,6 +156,7 @@ impl ReportDocument {
             top_routes: report.top_routes.iter().map(EndpointEntry::from).collect(),
             top_accounts: report.top_accounts.into_iter().map(AccountRow::from).collect(),
             refusals: None,
+            unreported: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{Param, ParamLocation, ParamType, Route};
+use crate::catalogue::{Param, ParamLocation, ParamType, Route, TemplateSegment};
 
 /// The key of the extension.
 pub const BAZAAR_EXTENSION: &str = "bazaar";
@@ -73,11 +73,12 @@ pub fn bazaar_extension(route: &Route) -> Value {
 
 /// `/weather/{city}` as `/weather/:city`.
 pub(super) fn template(template: &str) -> String {
-    let segment = |segment: &str| match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        Some(name) => format!(":{name}"),
-        None => segment.to_owned(),
+    let segment = |segment: TemplateSegment<'_>| match segment {
+        TemplateSegment::Literal(text) => format!("/{text}"),
+        TemplateSegment::Param { name, verb: None } => format!("/:{name}"),
+        TemplateSegment::Param { name, verb: Some(verb) } => format!("/:{name}:{verb}"),
     };
-    template.split('/').map(segment).collect::<Vec<_>>().join("/")
+    TemplateSegment::of(template).map(segment).collect()
 }
 
 /// Whether requests with this method have a body.
@@ -107,6 +108,10 @@ pub(super) fn schema(params: &[&Param], is_required: impl Fn(&Param) -> bool) ->
         let mut property = Map::from_iter([("type".to_owned(), json!(["string", kind]))]);
         if kind == "string" {
             property.insert("type".to_owned(), json!(kind));
+        }
+        if param.array {
+            property =
+                Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), Value::Object(property))]);
         }
         if !param.description.is_empty() {
             property.insert("description".to_owned(), json!(param.description));

@@ -17,6 +17,8 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/price/{block}", "method": "GET", "metered": true, "credit_weight": 10, "params": [
         {"name": "block", "in": "path", "type": "integer", "required": true},
         {"name": "unit", "in": "query", "type": "string"}]},
+    {"path": "/chat", "method": "GET", "metered": true, "errors": "openai"},
+    {"path": "/messages", "method": "GET", "metered": true, "errors": "anthropic"},
     {"path": "/price/status", "method": "GET", "metered": false}]}"#;
 
 /// The price of `/price/{block}`, in atoms.

@@ -1,20 +1,30 @@
 // An example of a value from its schema: the required members, with the schema's own example where it has one.
 
+import { merged } from "/assets/schema.js";
+
 const DEEPEST = 5;
 
 export function exampleOf(api, reference, depth = 0) {
-  const schema = reference.$ref ? (api.components?.schemas?.[reference.$ref.split("/").pop()] ?? {}) : reference;
+  const resolved = reference.$ref ? (api.components?.schemas?.[reference.$ref.split("/").pop()] ?? {}) : reference;
+  const schema = resolved.allOf ? merged(api, resolved) : resolved;
   const given = schema.example ?? schema.examples?.[0] ?? schema.default ?? schema.const ?? schema.enum?.[0];
   if (given !== undefined) return given;
   const choices = schema.oneOf ?? schema.anyOf;
-  if (choices && depth < DEEPEST) return exampleOf(api, choices.find((choice) => choice.type !== "null") ?? {}, depth + 1);
+  if (choices && !schema.properties && depth < DEEPEST) return exampleOf(api, choices.find((choice) => choice.type !== "null") ?? {}, depth + 1);
   const type = [schema.type].flat().find((name) => name !== "null");
   if (type === "integer" || type === "number") return schema.minimum ?? 1;
   if (type === "boolean") return true;
-  if (type === "array") return [];
+  if (type === "array") return itemsOf(api, schema, depth);
   if (schema.properties && depth < DEEPEST) {
     const members = Object.entries(schema.properties).filter(([name]) => schema.required?.includes(name));
     return Object.fromEntries(members.map(([name, member]) => [name, exampleOf(api, member, depth + 1)]));
   }
   return type === "object" ? {} : "…";
+}
+
+/** A list with one item, if the schema says what an item is: only required lists are in an example. */
+function itemsOf(api, schema, depth) {
+  if (depth >= DEEPEST) return [];
+  if (schema.prefixItems) return schema.prefixItems.map((item) => exampleOf(api, item, depth + 1));
+  return typeof schema.items === "object" ? [exampleOf(api, schema.items, depth + 1)] : [];
 }

@@ -2,11 +2,11 @@
 
 import { codeTabs } from "/assets/codetabs.js";
 import { h } from "/assets/dom.js";
-import { exampleOf } from "/assets/example.js";
 import { Parameters } from "/assets/parameters.js";
 import { pretty } from "/assets/pretty.js";
 import { priceInFull, priceTag } from "/assets/price.js";
 import { prose } from "/assets/prose.js";
+import { bodyOf } from "/assets/requestbody.js";
 import { requestOf } from "/assets/samples.js";
 import { schemaOf } from "/assets/schema.js";
 import { isTriable, tryIt } from "/assets/tryit.js";
@@ -36,17 +36,16 @@ export function showOperation(api, operation) {
 
 function body(api, operation) {
   const { facts, parameters, update } = request(api, operation);
-  const sent = bodyOf(api, operation);
-  const bodyField = sent === null || !isTriable(operation) ? null : fieldOf(operation, sent, update);
-  const body = () => (bodyField ? bodyField.querySelector("textarea").value.trim() : (sent ?? ""));
-  const code = codeTabs(`${operation.operationId}-sample`, requestOf(operation, parameters.values(), body()));
-  const panel = isTriable(operation) ? tryIt(operation, parameters, body) : null;
+  const sent = bodyOf(api, operation, update);
+  const current = () => requestOf(operation, parameters.values(), sent?.text() ?? "");
+  const code = codeTabs(`${operation.operationId}-sample`, current());
+  const panel = isTriable(operation) ? tryIt(operation, parameters, sent) : null;
   update.run = () => {
-    code.update(requestOf(operation, parameters.values(), body()));
+    code.update(current());
     panel?.update();
   };
   const example = exampleResponse(operation);
-  const side = h("div", { class: "operation-side" }, code.element, bodyField, panel?.element, example);
+  const side = h("div", { class: "operation-side" }, code.element, panel && sent?.element, panel?.element, example);
   const response = h("div", { class: "operation-response" }, part("Response", ...success(api, operation)));
   return h("div", { class: "operation-body" }, facts, side, response, refusals(operation));
 }
@@ -99,20 +98,6 @@ function exampleResponse(operation) {
   const title = type === "text/event-stream" ? "Example of an event's data" : "Example response";
   const text = h("pre", { tabindex: "0", role: "group", "aria-label": title }, ...pretty(JSON.stringify(example)));
   return h("div", { class: "snippet example" }, h("div", { class: "snippet-head" }, title), text);
-}
-
-/** The body that a request starts with: an example of a described one, nothing where the catalogue does not say; or null. */
-function bodyOf(api, operation) {
-  const described = operation.requestBody?.content?.["application/json"]?.schema;
-  if (described) return JSON.stringify(exampleOf(api, described), null, 2);
-  return operation.tags?.[0] === "metered" && ["post", "put", "patch"].includes(operation.method) ? "" : null;
-}
-
-function fieldOf(operation, text, changed) {
-  const id = `${operation.operationId}-body`;
-  const field = h("textarea", { id, class: "mono", rows: "4", spellcheck: "false", on: { input: changed } });
-  field.value = text;
-  return h("div", { class: "field body-field" }, h("label", { for: id }, "Body (JSON)"), field);
 }
 
 /** All other responses, behind a summary. */

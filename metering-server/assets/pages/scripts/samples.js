@@ -47,12 +47,23 @@ function python({ method, url, needsKey, streams, body }) {
   return [...imports, `response = httpx.request(`, `    "${method}",`, ...given.map((line) => `    ${line},`), ")", "response.raise_for_status()", "print(response.json())"].join("\n");
 }
 
-/** A JSON text as a Python string. The escapes of JSON strings mean the same in Python. */
-const pythonText = (text) => JSON.stringify(text);
+/** A JSON text as a Python string: raw over several lines, or with escapes, which mean the same in JSON and Python. */
+const pythonText = (text) => (text.includes("\n") && text.endsWith("}") && !text.includes("'''") ? `r'''${text}'''` : JSON.stringify(text));
+
+/** A JSON text as TypeScript: a value where that is the same text again, else a string. */
+function typescriptText(text) {
+  let same = false;
+  try {
+    same = JSON.stringify(JSON.parse(text), null, 2) === text && !text.includes('"__proto__"');
+  } catch {
+    // Not JSON yet: it is being typed.
+  }
+  return same ? `JSON.stringify(${text.replaceAll("\n", "\n  ")})` : JSON.stringify(text);
+}
 
 function typescript({ method, url, needsKey, streams, body }) {
   const headers = [needsKey && "Authorization: `Bearer ${process.env.API_KEY}`", body && `"Content-Type": "application/json"`].filter(Boolean);
-  const options = [method !== "GET" && `method: "${method}"`, headers.length > 0 && `headers: { ${headers.join(", ")} }`, body && `body: ${JSON.stringify(body)}`].filter(Boolean);
+  const options = [method !== "GET" && `method: "${method}"`, headers.length > 0 && `headers: { ${headers.join(", ")} }`, body && `body: ${typescriptText(body)}`].filter(Boolean);
   const given = options.length > 0 ? `, {\n${options.map((option) => `  ${option},`).join("\n")}\n}` : "";
   const lines = [`const response = await fetch(${JSON.stringify(url)}${given});`, "if (!response.ok) throw new Error(await response.text());"];
   if (streams) {

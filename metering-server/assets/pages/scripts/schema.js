@@ -13,7 +13,7 @@ function resolve(api, schema = {}) {
 }
 
 /** Merges a schema with its `allOf` parts. */
-function merged(api, schema) {
+export function merged(api, schema) {
   const parts = (schema.allOf ?? []).map((part) => merged(api, resolve(api, part).schema));
   return parts.reduce(
     (all, part) => ({ ...part, ...all, properties: { ...part.properties, ...all.properties }, required: [...(all.required ?? []), ...(part.required ?? [])] }),

@@ -25,8 +25,8 @@ export function isTriable(operation) {
   return operation.method === "get" && READ_ONLY.includes(tag);
 }
 
-/** The panel of an operation: a button with its cost, and below it the response. `update` shows the cost of changed values. */
-export function tryIt(operation, parameters, bodyOf) {
+/** The panel of an operation, with its parameters and body: a button with its cost, and below it the response. `update` shows the cost of changed values. */
+export function tryIt(operation, parameters, body) {
   const needsKey = (operation.security ?? []).length > 0;
   if (needsKey && !rememberedKey()) return { element: h("div", { class: "try" }, signInFirst()), update() {} };
   const cost = h("p", { class: "hint", "data-cost": "" });
@@ -39,7 +39,7 @@ export function tryIt(operation, parameters, bodyOf) {
   send.addEventListener("click", () => {
     const key = rememberedKey();
     if (needsKey && !key) result.replaceChildren(signInFirst());
-    else if (parameters.check()) busy(send, () => run({ operation, target: targetOf(operation, parameters.values()), key: needsKey && key, body: bodyOf(), stop, status, result }));
+    else if (parameters.check() && (body?.check() ?? true)) busy(send, () => run({ operation, target: targetOf(operation, parameters.values()), key: needsKey && key, body: body?.text() ?? "", stop, status, result }));
   });
   return { element: h("div", { class: "try" }, h("div", { class: "actions" }, send, stop, cost), status, result), update };
 }

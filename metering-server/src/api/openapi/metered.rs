@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use metering_core::Catalogue;
-use metering_core::catalogue::{Param, ParamLocation, ParamType, Pricing, Route};
+use metering_core::catalogue::{ErrorShape, Param, ParamLocation, ParamType, Pricing, Route};
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required};
 
+use super::body;
 use super::bounds;
 use super::offers;
 use super::operation_id::operation_id;
@@ -88,6 +89,7 @@ fn operation(route: &Route, id: String) -> Operation {
         .summary(Some(route.description.clone()))
         .description(Some(price::sentence(route)))
         .operation_id(Some(id))
+        .request_body(body::request_body(route))
         .extensions(extensions(route));
     for param in &route.params {
         operation = operation.parameter(parameter(param, &route.pricing));
@@ -100,8 +102,9 @@ fn operation(route: &Route, id: String) -> Operation {
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
         operation = operation.parameter(idempotency_key()).parameter(max_cost());
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
+        for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
+            operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>(scheme, []));
+        }
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`, `key_expired`; nothing was charged"),
@@ -133,9 +136,15 @@ fn operation(route: &Route, id: String) -> Operation {
         ]
     };
     for (status, description) in refusals {
-        let schema = if *status == "402" { shortage() } else { error_body() };
-        let body = ContentBuilder::new().schema(Some(schema)).build();
-        let mut refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        let schema = match (route.errors, *status) {
+            (ErrorShape::Own, "402") => shortage(),
+            (ErrorShape::Own, _) => error_body(),
+            _ => shaped_error(),
+        };
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let more = if *status == "400" { body::refusal(route) } else { "" };
+        let description = format!("{description}{more}");
+        let mut refusal = ResponseBuilder::new().description(description).content(route.errors.content_type(), content);
         if *status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
         }
@@ -148,6 +157,13 @@ fn operation(route: &Route, id: String) -> Operation {
 
 fn error_body() -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name("ErrorBody"))
+}
+
+/// An error in the shape that the clients of a route read.
+fn shaped_error() -> RefOr<Schema> {
+    let description = "In the shape that the clients of this route read. All members of `ErrorBody` but `error` are \
+                       beside it, with the offers of a 402";
+    RefOr::T(ObjectBuilder::new().description(Some(description)).build().into())
 }
 
 /// The 402 error, with what can be paid.
@@ -195,11 +211,19 @@ fn parameter(param: &Param, pricing: &Pricing) -> Parameter {
         ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
     };
     let required = param.required || param.location == ParamLocation::Path;
+    // Arrays of a query are written as `name=a&name=b` by default.
+    let schema = match param.array {
+        true => RefOr::T(Schema::Array(ArrayBuilder::new().items(schema).build())),
+        false => RefOr::T(Schema::Object(schema.build())),
+    };
     ParameterBuilder::new()
         .name(&param.name)
         .parameter_in(place)
         .description(Some(&param.description).filter(|description| !description.is_empty()))
-        .example(param.example.as_deref().map(|example| example_value(param.kind, example)))
+        .example(param.example.as_deref().map(|example| match param.array {
+            true => Value::Array(vec![example_value(param.kind, example)]),
+            false => example_value(param.kind, example),
+        }))
         .required(if required { Required::True } else { Required::False })
         .schema(Some(schema))
         .build()

@@ -8,16 +8,16 @@ use std::task::{Poll, ready};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use metering_core::Error;
-use metering_core::catalogue::ReportReader;
+use metering_core::catalogue::{BodyEnd, ReportReader, Settlement};
 use tokio::sync::mpsc;
 
-use super::request::{HeldRequest, HeldSlot, Reply};
+use super::hidden::EventFilter;
+use super::request::{HeldRequest, Reply};
 use super::rest::Rest;
-use super::settling::Reported;
 use super::trailers;
 use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::http::Response;
@@ -25,37 +25,47 @@ use crate::http::Response;
 type Piece = Result<Frame<Bytes>, BodyError>;
 
 /// A response under way to its client.
-struct Relay<'t> {
-    request: &'t HeldRequest,
+struct Relay {
+    request: HeldRequest,
     body: ResponseBody,
     /// `None` when the report is expected in the trailers.
     reader: Option<ReportReader>,
+    /// Removes events that the client does not get.
+    filter: Option<EventFilter>,
     client: mpsc::Sender<Piece>,
     /// Set when the client was sent everything.
     is_complete: Arc<AtomicBool>,
     rest: Rest,
-    /// Whether any of the body has arrived.
-    has_begun: bool,
+    /// How many bytes of the body have arrived.
+    bytes: u64,
 }
 
 /// How a response ended.
 enum End {
     /// With this last piece, which is not sent yet, and these trailers.
     Complete(Option<Bytes>, Option<HeaderMap>),
-    /// The client had disconnected, and there is no need to read the rest, or no more time.
+    /// The client had disconnected, and the rest is not read: it takes too long, is too large, or is one of too many.
     Abandoned,
     Broken(BodyError),
     ShuttingDown,
 }
 
-/// Passes a response on, and settles its hold at its end.
-pub(super) async fn pass_on(request: HeldRequest, response: Response, reader: Option<ReportReader>, reply: Reply) {
+/// Passes a response on, and settles its hold at its end. `begun` is what the reader has read of it before.
+pub(super) async fn pass_on(
+    mut request: HeldRequest,
+    response: Response,
+    reader: Option<ReportReader>,
+    begun: Vec<Bytes>,
+    reply: Reply,
+) {
     let (mut head, body) = response.into_parts();
+    let filter = request.hides.take().filter(|_| is_event_stream(&head.headers)).map(EventFilter::new);
+    if filter.is_some() {
+        head.headers.remove(header::CONTENT_LENGTH);
+    }
     if request.wants_trailers {
         trailers::declare(&mut head);
     }
-    let slot = HeldSlot::default();
-    head.extensions.insert(slot.clone());
     let (client, mut pieces) = mpsc::channel(1);
     let is_complete = Arc::new(AtomicBool::new(false));
     let mut ends_whole = Some(Arc::clone(&is_complete));
@@ -70,22 +80,37 @@ pub(super) async fn pass_on(request: HeldRequest, response: Response, reader: Op
     // If the client is gone, so is the receiving end of the channel.
     let _ = reply.send(Ok(http::Response::from_parts(head, passed)));
     let rest = Rest::new(request.bounds);
-    let mut relay = Relay { request: &request, body, reader, client, is_complete, rest, has_begun: false };
-    let end = relay.run().await;
+    let mut relay = Relay { request, body, reader, filter, client, is_complete, rest, bytes: 0 };
+    let mut end = None;
+    for data in begun {
+        if !relay.pass_data(data).await {
+            end = Some(End::ShuttingDown);
+        }
+    }
+    let end = match end {
+        Some(end) => end,
+        None => relay.run().await,
+    };
     relay.finish(end).await;
-    drop(slot);
 }
 
-impl Relay<'_> {
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+impl Relay {
     /// Passes the body on.
     async fn run(&mut self) -> End {
+        let stop = self.request.stop.clone();
         loop {
             let frame = tokio::select! {
                 biased;
-                () = self.request.stop.cancelled() => return End::ShuttingDown,
+                () = stop.cancelled() => return End::ShuttingDown,
                 () = self.rest.over() => return End::Abandoned,
                 () = self.client.closed(), if !self.rest.has_begun() => {
-                    if self.counts_bytes() {
+                    // Bytes that nobody reads are not charged.
+                    if self.counts_bytes() || !self.request.client_has_gone().await {
                         return End::Abandoned;
                     }
                     self.rest.begin();
@@ -110,9 +135,20 @@ impl Relay<'_> {
             if !self.rest.read(data.len()) {
                 return End::Abandoned;
             }
-            self.has_begun |= !data.is_empty();
-            if !self.pass(Ok(Frame::data(data))).await {
+            if !self.pass_data(data).await {
                 return End::ShuttingDown;
+            }
+        }
+    }
+
+    /// Passes data on, without the events that are hidden.
+    async fn pass_data(&mut self, data: Bytes) -> bool {
+        self.bytes = self.bytes.saturating_add(u64::try_from(data.len()).unwrap_or(u64::MAX));
+        match &mut self.filter {
+            None => self.pass(Ok(Frame::data(data))).await,
+            Some(filter) => {
+                let passed = filter.push(&data);
+                passed.is_empty() || self.pass(Ok(Frame::data(passed))).await
             }
         }
     }
@@ -131,53 +167,58 @@ impl Relay<'_> {
         self.reader.as_ref().is_some_and(ReportReader::counts_bytes)
     }
 
-    /// What the response reported, as far as it was read.
-    fn reported(reader: Option<ReportReader>) -> Reported {
-        reader.map_or(Ok(None), ReportReader::finish)
+    /// What to settle for a body that ended early.
+    fn settlement_of_part(&mut self, end: BodyEnd) -> Settlement {
+        let ended = self.request.settling.ended(end);
+        match self.reader.take() {
+            Some(reader) => reader.settlement(&ended),
+            // Its trailers would have had the report.
+            None => self.request.settling.price.settlement_of_cut(self.bytes, &ended),
+        }
     }
 
     async fn finish(mut self, end: End) {
-        let (request, counts_bytes) = (self.request, self.counts_bytes());
-        let reader = self.reader.take();
-        let settling = &request.settling;
         match end {
-            End::Complete(last, trailers) => {
-                let reported = match (&trailers, reader) {
-                    (Some(trailers), None) => settling.cost_from(trailers),
-                    (_, reader) => Self::reported(reader),
-                };
-                let settled = settling.settle(reported).await;
-                let mut is_passed = true;
-                if let Some(last) = last {
-                    is_passed &= self.pass(Ok(Frame::data(last))).await;
-                }
-                if request.wants_trailers {
-                    let trailers = trailers::of(trailers.as_ref(), settled.as_ref());
-                    is_passed &= self.pass(Ok(Frame::trailers(trailers))).await;
-                }
-                self.is_complete.store(is_passed, Ordering::Release);
-            }
-            // The part that was read may report less than the whole. Bytes that nobody reads are not charged.
-            End::Abandoned => match Self::reported(reader) {
-                Ok(Some(cost)) if counts_bytes || cost > settling.without_report() => {
-                    drop(settling.settle(Ok(Some(cost))).await);
-                }
-                _ => {
-                    let why = "its client disconnected too early";
-                    drop(settling.settle_unreadable("disconnected", why).await);
-                }
-            },
+            End::Complete(last, trailers) => self.complete(last, trailers).await,
+            End::Abandoned => self.settle_part(BodyEnd::Abandoned).await,
+            End::ShuttingDown => self.settle_part(BodyEnd::ShuttingDown).await,
             End::Broken(error) => {
-                if self.has_begun {
-                    drop(settling.settle(Self::reported(reader)).await);
+                if self.bytes > 0 {
+                    self.settle_part(BodyEnd::Broken).await;
                 } else {
-                    drop(settling.charged.refund().await);
+                    drop(self.request.settling.charged.refund().await);
                 }
                 self.pass(Err(error)).await;
             }
-            End::ShuttingDown => {
-                drop(settling.settle(Self::reported(reader)).await);
-            }
         }
+    }
+
+    async fn settle_part(&mut self, end: BodyEnd) {
+        let settlement = self.settlement_of_part(end);
+        drop(self.request.settling.settle_as(settlement, end).await);
+    }
+
+    async fn complete(&mut self, last: Option<Bytes>, trailers: Option<HeaderMap>) {
+        let settling = &self.request.settling;
+        let settled = match (&trailers, self.reader.take()) {
+            (Some(trailers), None) => settling.settle(settling.cost_from(trailers)).await,
+            (None, None) => settling.settle(Ok(None)).await,
+            (_, Some(reader)) => {
+                let settlement = reader.settlement(&settling.ended(BodyEnd::Complete));
+                settling.settle_as(settlement, BodyEnd::Complete).await
+            }
+        };
+        let mut is_passed = true;
+        if let Some(last) = last {
+            is_passed &= self.pass_data(last).await;
+        }
+        if let Some(rest) = self.filter.take().map(EventFilter::finish).filter(|rest| !rest.is_empty()) {
+            is_passed &= self.pass(Ok(Frame::data(rest))).await;
+        }
+        if self.request.wants_trailers {
+            let trailers = trailers::of(trailers.as_ref(), settled.as_ref());
+            is_passed &= self.pass(Ok(Frame::trailers(trailers))).await;
+        }
+        self.is_complete.store(is_passed, Ordering::Release);
     }
 }

@@ -1,8 +1,64 @@
-//! How much of a response is still read for its report after its client has disconnected.
+//! How much of a response is still read for its report after its client has disconnected, and of how many.
+//!
+//! A request whose client has gone no longer counts among the streams and requests of its key: reading on takes up to
+//! ten minutes, and sixteen presses of a Stop button would lock the key for that long. It takes a place here instead, so
+//! clients that leave on purpose do not get more work done at the same time than these bounds allow. Without a place,
+//! the rest is not read, and what was delivered is charged.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use metering_core::access::AccountId;
 use tokio::time::{Instant, sleep_until};
+
+/// The responses whose clients have gone.
+#[derive(Debug)]
+pub(super) struct Unattended {
+    max: usize,
+    max_per_account: usize,
+    places: Mutex<HashMap<AccountId, usize>>,
+}
+
+/// A place among them, released on drop.
+#[derive(Debug)]
+pub(super) struct Place {
+    unattended: Arc<Unattended>,
+    account: AccountId,
+}
+
+impl Unattended {
+    pub(super) fn new(max: usize, max_per_account: usize) -> Self {
+        Self { max, max_per_account, places: Mutex::default() }
+    }
+
+    /// Takes a place, if there is one.
+    pub(super) fn enter(self: &Arc<Self>, account: &AccountId) -> Option<Place> {
+        let mut places = self.places();
+        let own = places.get(account).copied().unwrap_or_default();
+        if own >= self.max_per_account || places.values().sum::<usize>() >= self.max {
+            return None;
+        }
+        places.insert(account.clone(), own + 1);
+        Some(Place { unattended: Arc::clone(self), account: account.clone() })
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<AccountId, usize>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut own) = self.unattended.places().entry(self.account.clone()) {
+            *own.get_mut() -= 1;
+            if *own.get() == 0 {
+                own.remove();
+            }
+        }
+    }
+}
 
 /// The most that is read.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +112,22 @@ impl Rest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_bounded_by_account_and_in_all() {
+        let unattended = Arc::new(Unattended::new(3, 2));
+        let [one, other]: [AccountId; 2] =
+            ["org_aaaaaaaaaaaaaaaaaaaa", "org_bbbbbbbbbbbbbbbbbbbb"].map(|id| id.parse().unwrap());
+        let first = unattended.enter(&one);
+        let second = unattended.enter(&one);
+        assert!(first.is_some() && second.is_some() && unattended.enter(&one).is_none());
+        let third = unattended.enter(&other);
+        assert!(third.is_some() && unattended.enter(&other).is_none());
+        drop(first);
+        assert!(unattended.enter(&other).is_some());
+        drop((second, third));
+        assert!(unattended.places().is_empty());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn bounds_apply_once_the_client_has_gone() {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use metering_core::catalogue::{ReportError, UsagePrice};
+use metering_core::catalogue::{BodyEnd, Ended, ReportError, Settlement, UsagePrice};
 use metering_core::charging::HoldUpdated;
 use metering_core::{Charged, Credits};
 use metrics::counter;
 use tokio::time::timeout;
+
+use super::unreported::Unreported;
 
 /// How long a response waits for its hold to be settled. A store that works takes milliseconds; while it is down, the
 /// hold is settled in the background.
@@ -23,6 +25,9 @@ pub(super) struct Settling {
     pub(super) price: Arc<UsagePrice>,
     /// Whether the upstream responded with an error. Without a report, such a response costs nothing.
     pub(super) is_error: bool,
+    pub(super) unreported: Arc<Unreported>,
+    /// The length of the request's body in bytes.
+    pub(super) request_bytes: u64,
 }
 
 impl Settling {
@@ -54,7 +59,7 @@ impl Settling {
             Ok(None) => self.settle_without_report().await,
             Err(error) => {
                 self.count_unreadable(match error {
-                    ReportError::TooLarge { .. } => "too_large",
+                    ReportError::TooDeep => "too_deep",
                     ReportError::NotJson => "not_json",
                     _ => "invalid",
                 });
@@ -70,15 +75,30 @@ impl Settling {
         }
     }
 
-    /// What the hold captures without a report.
-    pub(super) fn without_report(&self) -> Credits {
-        if self.is_error { Credits::ZERO } else { self.price.without_report(self.charged.amount) }
+    /// How the response ended, for what is to be settled.
+    pub(super) fn ended(&self, body: BodyEnd) -> Ended {
+        Ended { body, is_error: self.is_error, held: self.charged.amount, request_bytes: self.request_bytes }
+    }
+
+    /// Settles the hold of a response whose body ended in this way.
+    pub(super) async fn settle_as(&self, settlement: Settlement, end: BodyEnd) -> Option<HoldUpdated> {
+        match settlement {
+            Settlement::Reported(cost) | Settlement::Delivered(cost) => within_wait(self.charged.capture(cost)).await,
+            Settlement::Nothing => within_wait(self.charged.release()).await,
+            Settlement::Missing(_) if end == BodyEnd::Abandoned => {
+                self.settle_unreadable("disconnected", "its client disconnected too early").await
+            }
+            Settlement::Missing(None) => self.settle(Ok(None)).await,
+            Settlement::Missing(Some(error)) => self.settle(Err(error)).await,
+        }
     }
 
     async fn settle_without_report(&self) -> Option<HoldUpdated> {
         if self.is_error {
             return within_wait(self.charged.release()).await;
         }
+        let Charged { route_template, amount, .. } = &self.charged;
+        self.unreported.count(route_template, *amount, self.price.without_report(*amount));
         within_wait(self.charged.capture_without_report()).await
     }
 

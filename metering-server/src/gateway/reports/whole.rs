@@ -1,62 +1,66 @@
-//! Responses whose report needs the whole body, such as JSON: the body is read before the head is sent, so the head says
-//! what was charged.
+//! JSON responses: a small body is read before the head is sent, so the head says what was charged. A large one, and an
+//! array, which may be a stream, is passed on as it arrives.
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use http::{HeaderValue, header};
 use http_body::Frame;
-use http_body_util::{BodyExt, BodyStream, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use metering_core::Error;
-use metering_core::catalogue::ReportReader;
+use metering_core::catalogue::{BodyEnd, ReportReader};
 use tokio::time::timeout;
 
+use super::relay;
 use super::request::{HeldRequest, Reply};
 use super::rest::Rest;
 use crate::gateway::delivery::{BodyError, ResponseBody};
 use crate::gateway::forward;
 use crate::http::{Problem, Response};
 
-/// The most that is kept of a body, in bytes: twice what a reader reads, which skips white space at the start.
-const LENGTH_MAX: usize = 16 << 20;
+/// The most that is kept of a body, in bytes. The longest texts of language models are about half of that; images and
+/// embeddings are larger, and would take memory for nothing but a header.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// How reading ended.
 enum End {
     Complete,
-    /// The rest of the body makes no difference.
-    Unreadable,
-    /// The client had disconnected, and the rest of the body took too long or was too large.
+    /// Not yet: the body is passed on as it arrives.
+    PassOn,
+    /// The client had disconnected, and the rest is not read.
     Abandoned,
     Broken(Problem),
     ShuttingDown,
 }
 
 /// Reads the body, settles the hold, and passes the response on.
-pub(super) async fn pass_on(request: HeldRequest, response: Response, mut reader: ReportReader, mut reply: Reply) {
+pub(super) async fn pass_on(mut request: HeldRequest, response: Response, mut reader: ReportReader, mut reply: Reply) {
     let (mut head, mut body) = response.into_parts();
     let mut pieces = Vec::new();
-    let end = read(&request, &mut body, &mut reader, &mut pieces, &mut reply).await;
+    let end = read(&mut request, &mut body, &mut reader, &mut pieces, &mut reply).await;
     match end {
         End::Complete => {
-            drop(request.settling.settle(reader.finish()).await);
+            let settlement = reader.settlement(&request.settling.ended(BodyEnd::Complete));
+            drop(request.settling.settle_as(settlement, BodyEnd::Complete).await);
             let length: usize = pieces.iter().map(Bytes::len).sum();
             head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
             let body = StreamBody::new(stream::iter(frames(pieces))).boxed_unsync();
             let _ = reply.send(Ok(http::Response::from_parts(head, body)));
         }
-        End::Unreadable => {
-            drop(request.settling.settle(reader.finish()).await);
-            let rest = BodyStream::new(body);
-            let body = StreamBody::new(stream::iter(frames(pieces)).chain(rest)).boxed_unsync();
-            let _ = reply.send(Ok(http::Response::from_parts(head, body)));
+        End::PassOn => {
+            let response = http::Response::from_parts(head, body);
+            relay::pass_on(request, response, Some(reader), pieces, reply).await;
         }
-        End::Abandoned => {
-            drop(request.settling.settle_unreadable("disconnected", "its client disconnected too early").await);
-        }
-        End::ShuttingDown if reply.is_closed() => drop(request.settling.settle(Ok(None)).await),
+        End::Abandoned => settle_part(&request, reader, BodyEnd::Abandoned).await,
+        End::ShuttingDown if reply.is_closed() => settle_part(&request, reader, BodyEnd::ShuttingDown).await,
         End::ShuttingDown => request.refuse(Error::ShuttingDown.into(), reply).await,
         // The client got nothing, so it is not charged.
         End::Broken(problem) => request.refuse(problem, reply).await,
     }
+}
+
+async fn settle_part(request: &HeldRequest, reader: ReportReader, end: BodyEnd) {
+    let settlement = reader.settlement(&request.settling.ended(end));
+    drop(request.settling.settle_as(settlement, end).await);
 }
 
 fn frames(pieces: Vec<Bytes>) -> impl Iterator<Item = Result<Frame<Bytes>, BodyError>> {
@@ -64,19 +68,23 @@ fn frames(pieces: Vec<Bytes>) -> impl Iterator<Item = Result<Frame<Bytes>, BodyE
 }
 
 async fn read(
-    request: &HeldRequest,
+    request: &mut HeldRequest,
     body: &mut ResponseBody,
     reader: &mut ReportReader,
     pieces: &mut Vec<Bytes>,
     reply: &mut Reply,
 ) -> End {
     let (mut rest, mut length) = (Rest::new(request.bounds), 0);
+    let stop = request.stop.clone();
     loop {
         let frame = tokio::select! {
             biased;
-            () = request.stop.cancelled() => return End::ShuttingDown,
+            () = stop.cancelled() => return End::ShuttingDown,
             () = rest.over() => return End::Abandoned,
             () = reply.closed(), if !rest.has_begun() => {
+                if !request.client_has_gone().await {
+                    return End::Abandoned;
+                }
                 rest.begin();
                 continue;
             }
@@ -92,15 +100,15 @@ async fn read(
         if !rest.read(data.len()) {
             return End::Abandoned;
         }
-        length += data.len();
         if rest.has_begun() {
             // Nobody will read them.
             pieces.clear();
-        } else {
-            pieces.push(data);
+            continue;
         }
-        if reader.has_given_up() || length > LENGTH_MAX {
-            return End::Unreadable;
+        length += data.len();
+        pieces.push(data);
+        if reader.reads_array() || length > KEPT_BYTES_MAX {
+            return End::PassOn;
         }
     }
 }

@@ -27,6 +27,7 @@ mod tests {
     }
 
     const SECRET: &str = "METERING_BILLING__INTERNAL_SECRET";
+    const CREDENTIAL: &str = "METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION";
     const TLS: [(&str, &str); 2] = [("METERING_TLS__CERTIFICATE", "c.pem"), ("METERING_TLS__KEY", "k.pem")];
 
     #[test]
@@ -34,7 +35,7 @@ mod tests {
         let other_key = [TLS[0], ("METERING_TLS__KEY", "other.pem")];
         // before, after, taken by a reload, left for a restart
         type Variables<'v> = &'v [(&'v str, &'v str)];
-        let table: [(Variables<'_>, Variables<'_>, &[&str], &[&str]); 8] = [
+        let table: [(Variables<'_>, Variables<'_>, &[&str], &[&str]); 10] = [
             (&[], &[], &[], &[]),
             (&[], &[("METERING_LISTEN", "127.0.0.1:8787")], &[], &[]),
             (&[], &[("METERING_LISTEN", "127.0.0.1:1")], &[], &["listen"]),
@@ -46,6 +47,8 @@ mod tests {
             ),
             (&[(SECRET, "0123456789abcdef")], &[(SECRET, "0123456789abcdeg")], &[], &["billing.internal_secret"]),
             (&[(SECRET, "0123456789abcdef")], &[(SECRET, "0123456789abcdef")], &[], &[]),
+            (&[], &[(CREDENTIAL, "a")], &["gateway.upstream_headers.authorization"], &[]),
+            (&[(CREDENTIAL, "a")], &[(CREDENTIAL, "b")], &["gateway.upstream_headers.authorization"], &[]),
             (&TLS, &other_key, &["tls.key"], &[]),
             (&[], &TLS, &[], &["tls"]),
         ];
@@ -66,5 +69,22 @@ mod tests {
         after.config = config;
         let left = between(&after, &loaded(&TLS)).unwrap();
         assert_eq!(left.into_iter().collect::<Vec<_>>(), ["brand.name"]);
+    }
+
+    #[test]
+    fn the_file_of_an_upstream_header_differs_once_until_it_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        let named = [("METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION__FILE", file.to_str().unwrap())];
+        std::fs::write(&file, "one").unwrap();
+        let mut in_use = loaded(&named);
+        std::fs::write(&file, "two").unwrap();
+        let new = loaded(&named);
+        let keys = between(&in_use, &new).unwrap();
+        assert_eq!(keys.into_iter().collect::<Vec<_>>(), ["gateway.upstream_headers.authorization.file"]);
+        let config = with_reloaded(&in_use.config, new.config.clone());
+        assert_eq!(config.gateway.upstream_headers.pairs().unwrap()[0].1, "two");
+        in_use.take(config, &new, is_reloaded);
+        assert!(between(&in_use, &loaded(&named)).unwrap().is_empty());
     }
 }

@@ -3,8 +3,10 @@
 mod amounts;
 mod disconnects;
 mod ends;
+mod replay;
 mod reports;
 mod streams;
+mod unreported;
 
 use metering_tests::client::Client;
 use metering_tests::response::Response;
@@ -99,7 +101,14 @@ fn catalogue() -> String {
     };
     let claude = json!({"max": MAX, "units": {"input": "0.001", "output": "0.01"},
         "report": {"json": {"input": "/message/usage/input_tokens", "output": "/usage/output_tokens"}}});
+    let texts = json!({"max": MAX, "missing": "hold", "units": {"input": "0.000001", "output": "0.00001"},
+        "report": {"json": {"input": "/usage/input", "output": "/usage/output"}},
+        "delivered": {"output": "/choices/*/delta/content"}, "estimate": {"json": {"output": "/max"}, "bytes": "input"}});
+    let gemini = json!({"max": MAX, "units": {"tokens": "0.001"}, "report": {"json": {"tokens":
+        ["/usageMetadata/totalTokenCount", "/*/usageMetadata/totalTokenCount"]}}});
     let routes = [
+        ("/v1/texts", true, texts),
+        ("/v1/gemini", false, gemini),
         ("/v1/chat", false, tokens(json!({}))),
         ("/v1/stream", true, tokens(json!({}))),
         ("/v1/missing/hold", false, tokens(json!({"missing": "hold"}))),
@@ -112,5 +121,21 @@ fn catalogue() -> String {
     ];
     let route =
         |(path, sse, price)| json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price});
-    json!({"market": "TEST", "version": 1, "endpoints": routes.map(route)}).to_string()
+    let replayed = [
+        ("/v1/replay/usage", "openai", true, tokens(json!({}))),
+        ("/v1/replay/fixed", "anthropic", false, json!("0.1")),
+        ("/v1/replay/stream", "openai", true, json!("0.1")),
+    ];
+    let replayed = replayed.map(|(path, errors, sse, price)| {
+        json!({"path": path, "method": "POST", "metered": true, "sse": sse, "price": price, "replay": true,
+            "errors": errors})
+    });
+    let mut routes: Vec<_> = routes.into_iter().map(route).chain(replayed).collect();
+    // Asks the upstream for its usage, and hides that from a client which did not ask for it.
+    let asks = json!({"schema": {"type": "object", "properties": {"steps": {}, "stream": {"type": "boolean"}}},
+        "unknown": "pass", "set": {"/stream_options/include_usage": true, "when": {"/stream": true}, "hide": {"/choices": []}}});
+    let mut asking = route(("/v1/asking", true, tokens(json!({"missing": "hold"}))));
+    asking["request"] = asks;
+    routes.push(asking);
+    json!({"market": "TEST", "version": 1, "endpoints": routes}).to_string()
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{account, play};
 use crate::signup::server;
+use crate::support::upstream::Upstream;
 use metering_tests::site::Site;
 
 #[test]
@@ -36,6 +37,28 @@ fn trying_a_route_charges_its_price_once() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("tryIt", &server, json!({"key": account(&site, "holder", "2")}));
+    site.verify();
+}
+
+#[test]
+fn bodies_are_prefilled_checked_and_sent() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let message = json!({"type": "object", "required": ["role", "content"], "properties": {
+        "role": {"enum": ["user", "assistant"]}, "content": {"type": "string", "examples": ["Hello"]}}});
+    let schema = json!({"type": "object", "required": ["model", "messages", "max_tokens"], "properties": {
+        "model": {"type": "string", "enum": ["small", "large"], "description": "Which model answers"},
+        "messages": {"type": "array", "items": message, "minItems": 1},
+        "max_tokens": {"type": "integer", "minimum": 16},
+        "stream": {"type": "boolean", "default": false}}});
+    let word = json!([{"name": "word", "in": "path", "type": "string", "required": true}]);
+    let catalogue = json!({"market": "TEST", "version": 1, "endpoints": [
+        {"path": "/api/echo", "method": "POST", "metered": true, "price": "0.01", "description": "Chat with a model",
+         "request": {"schema": schema}},
+        {"path": "/api/echo/{word}", "method": "POST", "metered": true, "price": "0.01", "params": word}]});
+    let catalogue = site.write("bodies.json", &catalogue.to_string());
+    let flags = ["--upstream", &upstream.url(), "--catalogue", catalogue.to_str().unwrap()];
+    let server = site.server().args(flags).start();
+    play("tryBody", &server, json!({"key": account(&site, "holder", "2")}));
     site.verify();
 }
 

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use http::Method;
 use metering_client::Client;
 use metering_core::Catalogue;
-use metering_core::catalogue::{ParamLocation, RequestPath, Route, RouteRefusal};
+use metering_core::catalogue::{
+    BodyUse, ParamLocation, RequestPath, Route, RouteRefusal, TargetError, TemplateSegment,
+};
 
 use crate::client::catalogue::routes;
 use crate::client::session::percent::push_encoded;
@@ -35,6 +37,8 @@ impl FromStr for Param {
 pub(in crate::client) struct RequestTarget {
     pub(in crate::client) method: Method,
     pub(in crate::client) target: String,
+    /// Whether it is refused without a body, as far as is known.
+    pub(in crate::client) needs_body: bool,
 }
 
 /// Resolves the method and target; fetches the catalogue only if it is needed.
@@ -46,7 +50,8 @@ pub(in crate::client) async fn resolve(
 ) -> Result<RequestTarget, Failure> {
     if params.is_empty() && !route.contains(['{', '}']) {
         check_target(route)?;
-        return Ok(RequestTarget { method: method.unwrap_or(Method::GET), target: route.to_owned() });
+        let method = method.unwrap_or(Method::GET);
+        return Ok(RequestTarget { method, target: route.to_owned(), needs_body: false });
     }
     fill_in(&routes::catalogue(client).await?, method.as_ref(), route, params)
 }
@@ -54,11 +59,15 @@ pub(in crate::client) async fn resolve(
 /// Rejects text that is not a path with a query, or that could be read as another path.
 fn check_target(target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    RequestPath::parse(path).map_err(|error| {
-        Failure::Usage(format!(
-            "{target:?} is not a path such as /mpp/ethPrice: {error}; `metering routes` lists all routes"
-        ))
-    })?;
+    match RequestPath::parse(path) {
+        // Some routes accept encoded slashes. The service knows which.
+        Ok(_) | Err(TargetError::EncodedSeparator) => {}
+        Err(error) => {
+            return Err(Failure::Usage(format!(
+                "{target:?} is not a path such as /mpp/ethPrice: {error}; `metering routes` lists all routes"
+            )));
+        }
+    }
     if query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Ok(());
     }
@@ -87,7 +96,9 @@ fn fill_in(
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return Err(Failure::Usage(format!("{template} has no parameter {name}; it has {known}")));
         }
-        if values.insert(name.as_str(), value.as_str()).is_some() {
+        let given: &mut Vec<&str> = values.entry(name.as_str()).or_default();
+        given.push(value);
+        if given.len() > 1 && !route.params.iter().any(|param| param.name == *name && param.array) {
             return Err(Failure::Usage(format!("parameter {name} is given twice")));
         }
     }
@@ -95,28 +106,38 @@ fn fill_in(
     check_filled(catalogue, route, &target)?;
     let method = Method::from_bytes(route.method.as_bytes())
         .map_err(|_| Failure::Failed(format!("the catalogue's method {} is not an HTTP method", route.method)))?;
-    Ok(RequestTarget { method, target })
+    let needs_body = matches!(route.body_use(), BodyUse::Declared(_));
+    Ok(RequestTarget { method, target, needs_body })
 }
 
-fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, Failure> {
+fn write_target(route: &Route, values: &BTreeMap<&str, Vec<&str>>) -> Result<String, Failure> {
     let mut target = String::new();
     let missing = |name: &str| Failure::Usage(format!("parameter {name} is missing; add --param {name}=VALUE"));
-    for segment in route.template[1..].split('/') {
+    for segment in route.segments() {
         target.push('/');
-        match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-            Some(name) => push_encoded(values.get(name).ok_or_else(|| missing(name))?, &mut target),
-            None => target.push_str(segment),
+        match segment {
+            TemplateSegment::Literal(text) => target.push_str(text),
+            TemplateSegment::Param { name, verb } => {
+                let value = values.get(name).and_then(|values| values.first());
+                push_encoded(value.ok_or_else(|| missing(name))?, &mut target);
+                if let Some(verb) = verb {
+                    target.push(':');
+                    target.push_str(verb);
+                }
+            }
         }
     }
     let mut separator = '?';
     for param in route.params.iter().filter(|param| param.location == ParamLocation::Query) {
         match values.get(param.name.as_str()) {
-            Some(value) => {
-                target.push(separator);
-                separator = '&';
-                push_encoded(&param.name, &mut target);
-                target.push('=');
-                push_encoded(value, &mut target);
+            Some(values) => {
+                for value in values {
+                    target.push(separator);
+                    separator = '&';
+                    push_encoded(&param.name, &mut target);
+                    target.push('=');
+                    push_encoded(value, &mut target);
+                }
             }
             None if param.required => return Err(missing(&param.name)),
             None => {}
@@ -129,7 +150,7 @@ fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, 
 /// value that is also another route's segment must not call, and pay for, that route.
 fn check_filled(catalogue: &Catalogue, route: &Route, target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    let path = RequestPath::parse(path).map_err(|error| Failure::Usage(format!("invalid parameter: {error}")))?;
+    let path = catalogue.path(path).map_err(|error| Failure::Usage(format!("invalid parameter: {error}")))?;
     let meant = catalogue.find(&route.method, &path).is_ok_and(|found| std::ptr::eq(found, route));
     match route.read(&path, query) {
         Ok(_) if meant => Ok(()),

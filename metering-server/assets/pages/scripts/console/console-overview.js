@@ -10,6 +10,7 @@ import { refusals } from "/assets/console-refusals.js";
 import { reload } from "/assets/console-router.js";
 import { sales } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
+import { unreported } from "/assets/console-unreported.js";
 import { group } from "/assets/decimal.js";
 import { h, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -40,7 +41,7 @@ export async function overview() {
     title: "Overview",
     lead: report.value && `${report.value.from} to ${report.value.to}, UTC`,
     actions: [period],
-    body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state))],
+    body: [h("div", { class: "sections" }, ...business, h("div", { class: "pair" }, report.value && refusals(report.value.refusals), state), report.value && unreported(report.value.unreported))],
   };
 }
 

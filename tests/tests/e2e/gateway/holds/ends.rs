@@ -33,7 +33,7 @@ fn usage() -> Value {
 fn upstream_that_breaks_off_is_paid_for_what_it_reported() {
     let scene = Scene::new("1");
     // events before the end, why the hold is settled, charged
-    let table = [(vec![event("first")], "no_report", MIN), (vec![event("first"), usage()], "report", "0.04")];
+    let table = [(vec![event("first")], "report", MIN), (vec![event("first"), usage()], "report", "0.04")];
     for (events, settled_by, charged) in table {
         let steps: Vec<_> = std::iter::once(events_head()).chain(events).collect();
         let (mut stream, head) = open(&scene, "/v1/chat", &steps);
@@ -108,7 +108,7 @@ fn shutdown_settles_what_does_not_end_in_time() {
     let server = setup(&site, &upstream).start();
     let client = server.client_with(&account.api_key);
     assert_eq!(client.get("/requests").expect(200).json()["data"], json!([]));
-    assert_eq!(balance(&client), "1.94", "twice the minimum, and one report");
+    assert_eq!(balance(&client), "1.94", "twice what was delivered, at least the minimum, and one report");
     drop(server);
     site.verify();
 }

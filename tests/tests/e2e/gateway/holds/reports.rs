@@ -22,7 +22,10 @@ fn head_says_what_was_charged() {
         ("/v1/chat", usage("-1"), MIN),
         ("/v1/chat", usage("null"), MIN),
         ("/v1/chat", json_response("{}"), MIN),
-        ("/v1/chat", json_response(""), MIN),
+        ("/v1/chat", json_response(""), "0"),
+        ("/v1/missing/hold", json_response(""), "0"),
+        ("/v1/missing/hold", with_length("204 No Content", "", ""), "0"),
+        ("/v1/missing/hold", json_response(r#"{"error": {"message": "overloaded"}}"#), "0"),
         ("/v1/chat", json_response("<html>no JSON</html>"), MIN),
         ("/v1/chat", with_length("200 OK", gzip, r#"{"usage": {"total_tokens": 12}}"#), MIN),
         ("/v1/chat", with_length("429 Too Many Requests", "", r#"{"error": "slow down"}"#), "0"),
@@ -71,18 +74,25 @@ fn upstream_is_asked_for_what_can_be_read() {
 }
 
 #[test]
-fn body_that_is_too_long_to_read_passes_on() {
+fn large_body_is_read_as_it_passes() {
     let scene = Scene::new("10");
     let piece = format!("8000\r\n{}\r\n", "x".repeat(32_768));
     let head = chunked("Content-Type: application/json\r\n");
-    let steps = [head, chunk("[\""), json!([piece, 300]), chunk("\"]"), last_chunk("")];
-    let received = scene.call("/v1/chat", &steps).expect(200);
-    assert_eq!(received.body.len(), 4 + 300 * 32_768);
-    assert_eq!(received.header("x-bds-credit-charged"), Some(MIN));
-    let metrics = scene.client().get("/metrics").expect(200).text();
-    assert!(metrics.contains("metering_unreadable_reports_total{reason=\"too_large\"} 1\n"), "{metrics}");
-    assert!(metrics.contains("metering_holds_settled_total{reason=\"no_report\"} 1\n"), "{metrics}");
-    assert!(metrics.contains("metering_holds_total 1\n") && metrics.contains("metering_holds_open 0\n"), "{metrics}");
+    let usage = chunk(r#""], "usage": {"total_tokens": 40}}"#);
+    // Four images, 11 MB.
+    let steps = [head.clone(), chunk(r#"{"data": [""#), json!([piece, 336]), usage, last_chunk("")];
+    let received = scene.call("/v1/missing/hold", &steps).expect(200);
+    assert!(received.body.len() > 11_000_000);
+    let settled = scene.client().get(&format!("/requests/{}", received.header("x-bds-request-id").unwrap()));
+    assert_eq!(settled.expect(200).member("charged"), "0.04");
+    // 300 embeddings of 3,072 numbers.
+    let embedding = format!("[{}0],", "0.0123456789,".repeat(3_071));
+    let embedding = format!("{:x}\r\n{embedding}\r\n", embedding.len());
+    let usage = chunk(r#"[]], "usage": {"total_tokens": 40}}"#);
+    let steps = [head, chunk(r#"{"data": ["#), json!([embedding, 300]), usage, last_chunk("")];
+    let raw = scene.call_raw("/v1/missing/hold", &steps);
+    let end = &raw[raw.len() - 200..];
+    assert!(end.contains("x-bds-credit-charged: 0.04\r\n"), "{end}");
     scene.verify();
 }
 

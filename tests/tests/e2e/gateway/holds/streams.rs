@@ -38,7 +38,8 @@ fn trailers_say_what_was_charged() {
         last_chunk(""),
     ];
     let no_report = [events_head(), event("{}"), last_chunk("")];
-    let in_trailer = [chunked("Trailer: X-Cost\r\n"), chunk("served"), last_chunk("X-Cost: 0.3\r\nX-Other: 1\r\n")];
+    let in_trailer =
+        [chunked("Trailer: X-Cost, X-Other\r\n"), chunk("served"), last_chunk("X-Cost: 0.3\r\nX-Other: 1\r\n")];
     let none_in_trailer = [chunked(""), chunk("served"), last_chunk("")];
     let unreadable = [chunked(""), chunk("served"), last_chunk("X-Cost: much\r\n")];
     let bytes = [chunked(""), chunk(&"b".repeat(1_000)), chunk(&"b".repeat(500)), last_chunk("")];
@@ -70,7 +71,9 @@ fn trailers_say_what_was_charged() {
         assert_eq!(value(body, "x-bds-credit-charged"), Some(charged), "{context}");
         assert_eq!(value(body, "x-bds-credit-balance"), Some(&*balance(&scene.client())), "{context}");
         assert!(head.contains("trailer: x-bds-credit-balance, x-bds-credit-charged"), "{context}");
-        assert_eq!(value(body, "x-cost").is_some(), head.contains("X-Cost"), "{context}");
+        // What the upstream says that it cost stays here.
+        assert!(value(body, "x-cost").is_none() && !head.contains("X-Cost"), "{context}");
+        assert_eq!(value(body, "x-other").is_some(), head.contains("X-Other"), "{context}");
         let id = value(head, "x-bds-request-id").unwrap();
         let document = scene.client().get(&format!("/requests/{id}")).expect(200);
         assert_eq!(document.member("charged"), charged, "{context}");
@@ -113,4 +116,70 @@ fn stream_route_serves_json_too() {
     assert_eq!(value(&raw, "x-bds-credit-charged"), Some("0.02"), "{raw}");
     assert!(!raw.contains("trailer:"), "{raw}");
     assert_eq!(json!(balance(&scene.client())), json!("0.98"));
+}
+
+#[test]
+fn failures_in_a_stream_cost_what_was_delivered() {
+    let scene = Scene::new("10");
+    let error = event(r#"{"error": {"message": "overloaded"}}"#);
+    let failed =
+        chunk("event: response.failed\ndata: {\"response\": {\"error\": {\"code\": \"x\"}, \"usage\": null}}\n\n");
+    let later_zero = [event(r#"{"usage": {"total_tokens": 12}}"#), event(r#"{"usage": {"total_tokens": 0}}"#)];
+    // events, charged
+    let table: [(&[Value], &str); 4] =
+        [(&[error.clone()], "0"), (&[failed], "0"), (&later_zero, "0.012"), (&[later_zero[0].clone(), error], "0.012")];
+    for (events, charged) in table {
+        let mut steps = vec![events_head()];
+        steps.extend_from_slice(events);
+        steps.push(last_chunk(""));
+        let raw = scene.call_raw("/v1/missing/hold", &steps);
+        let body = raw.split_once("\r\n\r\n").unwrap().1;
+        assert_eq!(value(body, "x-bds-credit-charged"), Some(charged), "{raw}");
+    }
+    scene.verify();
+}
+
+#[test]
+fn json_array_is_passed_on_element_by_element() {
+    let scene = Scene::new("1");
+    let head = chunked("Content-Type: application/json\r\n");
+    let element = |tokens: u32| format!(r#"{{"usageMetadata": {{"totalTokenCount": {tokens}}}}}"#);
+    let (first, last) = (chunk(&format!("[{}", element(10))), chunk(&format!(",{}]", element(40))));
+    let steps = [head, first, Value::Null, last, last_chunk("")];
+    let request = super::request(&scene.account.api_key, "/v1/gemini", &steps, "TE: trailers\r\n");
+    let mut stream = metering_tests::client::connect(scene.server.address()).unwrap();
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut raw = Vec::new();
+    // The upstream sends the second element only when the first has arrived.
+    while !String::from_utf8_lossy(&raw).contains("\"totalTokenCount\": 10") {
+        let mut piece = [0; 1_024];
+        let count = std::io::Read::read(&mut stream, &mut piece).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&raw));
+        raw.extend_from_slice(&piece[..count]);
+    }
+    scene.upstream.release();
+    raw.extend(metering_tests::client::read_all(&mut stream).unwrap());
+    let raw = String::from_utf8(raw).unwrap();
+    assert_eq!(value(raw.split_once("\r\n\r\n").unwrap().1, "x-bds-credit-charged"), Some("0.04"), "{raw}");
+    scene.verify();
+}
+
+#[test]
+fn usage_that_the_client_did_not_ask_for_is_hidden_and_charged() {
+    let scene = Scene::new("1");
+    let text = event(r#"{"choices": [{"delta": {"content": "Hi"}}]}"#);
+    let usage = event(r#"{"choices": [], "usage": {"total_tokens": 40}}"#);
+    let steps = [events_head(), text, usage, event("[DONE]"), last_chunk("")];
+    // what the client asks for, whether it gets the usage
+    let table = [(json!({}), false), (json!({"include_usage": true}), true)];
+    for (options, gets_usage) in table {
+        let body = json!({"stream": true, "stream_options": options, "steps": steps});
+        let received = scene.client().post("/v1/asking", &body).expect(200);
+        let text = received.text();
+        assert_eq!(text.contains("total_tokens"), gets_usage, "{text}");
+        assert!(text.contains("\"Hi\"") && text.ends_with("data: [DONE]\n\n"), "{text}");
+        let settled = scene.client().get(&format!("/requests/{}", received.header("x-bds-request-id").unwrap()));
+        assert_eq!(settled.expect(200).member("charged"), "0.04");
+    }
+    scene.verify();
 }

@@ -21,6 +21,14 @@ fn catalogue() -> Catalogue {
             &[param("q", "query", "string", true), param("limit", "query", "integer", false)],
         ),
         endpoint("POST", "/mpp/search", &[]),
+        endpoint(
+            "GET",
+            "/m/{model}:run",
+            &[
+                param("model", "path", "string", true),
+                r#"{"name":"include[]","in":"query","type":"string","array":true}"#.to_owned(),
+            ],
+        ),
     ];
     Catalogue::from_json(&format!(r#"{{"market":"M","version":1,"endpoints":[{}]}}"#, endpoints.join(","))).unwrap()
 }
@@ -33,13 +41,18 @@ fn filled(method: Option<Method>, template: &str, params: &[&str]) -> Result<(Me
 #[test]
 fn templates_are_filled_in_with_every_value_encoded() {
     // template, parameters, target
-    let table: [(&str, &[&str], &str); 6] = [
+    let table: [(&str, &[&str], &str); 7] = [
         ("/mpp/ethPrice/{block}", &["block=19000000"], "/mpp/ethPrice/19000000"),
         ("/mpp/token/{name}", &["name=a b?c#d&é"], "/mpp/token/a%20b%3Fc%23d%26%C3%A9"),
         ("/mpp/token/{name}", &["name=a=b"], "/mpp/token/a%3Db"),
         ("/mpp/search", &["q=x&limit=1"], "/mpp/search?q=x%26limit%3D1"),
         ("/mpp/search", &["limit=5", "q=+"], "/mpp/search?q=%2B&limit=5"),
         ("/mpp/ethPrice", &[], "/mpp/ethPrice"),
+        (
+            "/m/{model}:run",
+            &["model=x:free", "include[]=b", "include[]=a"],
+            "/m/x%3Afree:run?include%5B%5D=b&include%5B%5D=a",
+        ),
     ];
     for (template, params, target) in table {
         assert_eq!(filled(None, template, params).unwrap(), (Method::GET, target.to_owned()), "{template}");

@@ -1,0 +1,106 @@
+//! Where a report has the count of a unit: in one place, in the first of several, or as a sum and difference of places.
+
+use crate::catalogue::report::ReportError;
+use crate::catalogue::units::Count;
+
+/// An amount that is computed from what places `P` have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Amount<P> {
+    At(P),
+    /// The first that is there.
+    First(Vec<Amount<P>>),
+    /// The sum of the first ones without the others, at least zero. It is there if one of the first ones is.
+    Sum {
+        plus: Vec<Amount<P>>,
+        minus: Vec<Amount<P>>,
+    },
+}
+
+impl<P> Amount<P> {
+    /// All places.
+    pub(super) fn places(&self) -> Vec<&P> {
+        match self {
+            Self::At(place) => vec![place],
+            Self::First(all) => all.iter().flat_map(Self::places).collect(),
+            Self::Sum { plus, minus } => plus.iter().chain(minus).flat_map(Self::places).collect(),
+        }
+    }
+
+    /// The same amount of other places.
+    pub(super) fn map<Q>(&self, place: &mut impl FnMut(&P) -> Q) -> Amount<Q> {
+        let mut all = |amounts: &[Self]| amounts.iter().map(|amount| amount.map(place)).collect::<Vec<_>>();
+        match self {
+            Self::First(amounts) => Amount::First(all(amounts)),
+            Self::Sum { plus, minus } => Amount::Sum { plus: all(plus), minus: all(minus) },
+            Self::At(at) => Amount::At(place(at)),
+        }
+    }
+
+    /// The count; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When a place that matters cannot be read.
+    pub(super) fn count(
+        &self,
+        read: &mut impl FnMut(&P) -> Result<Option<Count>, ReportError>,
+    ) -> Result<Option<Count>, ReportError> {
+        let (plus, minus) = match self {
+            Self::At(place) => return read(place),
+            Self::First(all) => {
+                for amount in all {
+                    if let Some(count) = amount.count(read)? {
+                        return Ok(Some(count));
+                    }
+                }
+                return Ok(None);
+            }
+            Self::Sum { plus, minus } => (plus, minus),
+        };
+        let mut sum = None;
+        for amount in plus {
+            if let Some(count) = amount.count(read)? {
+                sum = Some(count.plus(sum.unwrap_or_default()));
+            }
+        }
+        let Some(mut sum) = sum else { return Ok(None) };
+        for amount in minus {
+            sum = sum.minus(amount.count(read)?.unwrap_or_default());
+        }
+        Ok(Some(sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn count_is_the_first_or_the_sum_of_what_is_there() {
+        let at = |name: &'static str| Amount::At(name);
+        let sum = |plus: &[&'static str], minus: &[&'static str]| Amount::Sum {
+            plus: plus.iter().copied().map(Amount::At).collect(),
+            minus: minus.iter().copied().map(Amount::At).collect(),
+        };
+        // amount, count
+        let table = [
+            (at("two"), Some(2)),
+            (at("absent"), None),
+            (Amount::First(vec![at("absent"), at("two"), at("ten")]), Some(2)),
+            (sum(&["two", "ten"], &[]), Some(12)),
+            (sum(&["ten"], &["two", "absent"]), Some(8)),
+            (sum(&["two"], &["ten"]), Some(0)),
+            (sum(&["absent"], &["two"]), None),
+            (Amount::First(vec![sum(&["absent"], &["two"]), sum(&["ten"], &["ten"])]), Some(0)),
+        ];
+        let mut read = |name: &&str| {
+            Ok(match *name {
+                "two" => Some(Count::from(2)),
+                "ten" => Some(Count::from(10)),
+                _ => None,
+            })
+        };
+        for (amount, count) in table {
+            assert_eq!(amount.count(&mut read), Ok(count.map(Count::from)), "{amount:?}");
+        }
+    }
+}

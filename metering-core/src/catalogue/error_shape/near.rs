@@ -1,0 +1,25 @@
+//! The shape for a request that matches no route: a misspelt path deserves an error that its client can show.
+
+use super::ErrorShape;
+use crate::catalogue::route::Route;
+
+/// The shape that all those routes have which begin with the most segments of a path. The service's own if they differ,
+/// or if no route begins as the path does.
+pub(in crate::catalogue) fn near(path: &str, routes: &[Route]) -> ErrorShape {
+    let (mut longest, mut shape) = (0, ErrorShape::Own);
+    for route in routes {
+        let segments = shared_segments(path, &route.template);
+        if segments > longest {
+            (longest, shape) = (segments, route.errors);
+        } else if segments == longest && shape != route.errors {
+            shape = ErrorShape::Own;
+        }
+    }
+    shape
+}
+
+/// How many segments of a path a template begins with.
+fn shared_segments(path: &str, template: &str) -> usize {
+    let segments = path.split('/').skip(1).filter(|segment| !segment.is_empty());
+    segments.zip(template.split('/').skip(1)).take_while(|(a, b)| a == b || b.starts_with('{')).count()
+}

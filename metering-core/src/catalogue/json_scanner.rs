@@ -1,0 +1,329 @@
+//! Reads a JSON text as it arrives and finds the values at wanted pointers, in memory bounded by the depth of the text
+//! and the number of pointers, however large the text or a string in it is.
+//!
+//! No crate does this: those that read JSON as it arrives (`actson`, `json-event-parser`) keep each string whole.
+
+mod targets;
+mod text;
+
+pub(super) use targets::Targets;
+
+use targets::Token;
+use text::Text;
+
+/// Deeper texts are not read. Bounds the memory of a scanner.
+pub(super) const DEPTH_MAX: usize = 128;
+
+/// What is at a wanted pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found<'v> {
+    Null,
+    Bool(bool),
+    /// The number as it is written; the start of a very long one.
+    Number(&'v [u8]),
+    /// The start of a string, decoded, and the length of all of it in bytes of UTF-8.
+    Text(&'v [u8], u64),
+    Object,
+    Array,
+    /// A name on the way to the pointer is in its object again.
+    RepeatedName,
+}
+
+/// What a text turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing but white space.
+    Empty,
+    Json,
+    NotJson,
+    /// It may be JSON, but is nested too deep.
+    TooDeep,
+}
+
+/// Reads one text after the other. Bytes outside ASCII are not checked: it is for texts that are only looked into.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    state: State,
+    /// The objects and arrays that are open.
+    frames: Vec<Frame>,
+    /// The nodes of the targets that the next value is at.
+    here: Vec<usize>,
+    text: Text,
+    is_array: bool,
+}
+
+#[derive(Debug)]
+struct Frame {
+    is_array: bool,
+    /// The nodes of the targets that this value is at.
+    nodes: Vec<usize>,
+    /// The nodes below it that were named in this object.
+    named: Vec<usize>,
+    /// The position of the current element.
+    index: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    Value,
+    FirstElementOrEnd,
+    FirstNameOrEnd,
+    Name,
+    Colon,
+    Text {
+        is_name: bool,
+    },
+    Number(Number),
+    /// In `null`, `true` or `false`, whose rest this is.
+    Word(&'static [u8], Found<'static>),
+    AfterValue,
+    Stopped(Verdict),
+}
+
+/// The parts of a number: RFC 8259, section 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Number {
+    Minus,
+    Zero,
+    Whole,
+    Point,
+    Fraction,
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
+}
+
+impl Scanner {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Start,
+            frames: Vec::new(),
+            here: vec![Targets::ROOT],
+            text: Text::default(),
+            is_array: false,
+        }
+    }
+
+    /// Whether the text is an array.
+    pub(super) const fn is_array(&self) -> bool {
+        self.is_array
+    }
+
+    /// Reads the next bytes, and hands on what is at the pointers.
+    pub(super) fn push(&mut self, targets: &Targets, bytes: &[u8], take: &mut impl FnMut(usize, Found<'_>)) {
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = match self.state {
+                State::Stopped(_) => return,
+                State::Text { is_name } => self.read_text(is_name, rest, targets, take),
+                State::Number(part) => match part.next(byte) {
+                    Some(part) => {
+                        self.text.push(byte);
+                        self.state = State::Number(part);
+                        after
+                    }
+                    None if part.may_end() => {
+                        self.end_number(targets, take);
+                        rest
+                    }
+                    None => return self.stop(Verdict::NotJson),
+                },
+                State::Word(word, found) => match word.split_first() {
+                    Some((next, left)) if *next == byte => {
+                        self.state = State::Word(left, found);
+                        if left.is_empty() {
+                            self.end_scalar(targets, found, take);
+                        }
+                        after
+                    }
+                    _ => return self.stop(Verdict::NotJson),
+                },
+                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => after,
+                _ => {
+                    self.read_token(byte, targets, take);
+                    after
+                }
+            };
+        }
+    }
+
+    /// Ends the text.
+    pub(super) fn finish(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) -> Verdict {
+        if matches!(self.state, State::Number(part) if part.may_end()) {
+            self.end_number(targets, take);
+        }
+        match self.state {
+            State::Start => Verdict::Empty,
+            State::AfterValue if self.frames.is_empty() => Verdict::Json,
+            State::Stopped(verdict) => verdict,
+            _ => Verdict::NotJson,
+        }
+    }
+
+    /// Hands on a string that has not ended, because the text was cut off.
+    pub(super) fn cut(&self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        if self.state == (State::Text { is_name: false }) {
+            targets.at(&self.here, Found::Text(self.text.start(), self.text.bytes()), take);
+        }
+    }
+
+    fn stop(&mut self, verdict: Verdict) {
+        self.state = State::Stopped(verdict);
+        self.frames = Vec::new();
+    }
+
+    fn read_token(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        match (self.state, byte) {
+            (State::FirstElementOrEnd, b']') | (State::FirstNameOrEnd, b'}') => self.close(),
+            (State::FirstElementOrEnd | State::Start | State::Value, _) => self.begin_value(byte, targets, take),
+            (State::FirstNameOrEnd | State::Name, b'"') => {
+                let wanted = self.frames.last().is_some_and(|frame| !frame.nodes.is_empty());
+                self.text.begin(wanted);
+                self.state = State::Text { is_name: true };
+            }
+            (State::Colon, b':') => self.state = State::Value,
+            (State::AfterValue, _) => match (self.frames.last_mut(), byte) {
+                (Some(frame), b',') if frame.is_array => {
+                    frame.index += 1;
+                    self.enter_element(targets);
+                    self.state = State::Value;
+                }
+                (Some(_), b',') => self.state = State::Name,
+                (Some(frame), b']') if frame.is_array => self.close(),
+                (Some(frame), b'}') if !frame.is_array => self.close(),
+                _ => self.stop(Verdict::NotJson),
+            },
+            _ => self.stop(Verdict::NotJson),
+        }
+    }
+
+    fn begin_value(&mut self, byte: u8, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        self.is_array |= self.state == State::Start && byte == b'[';
+        self.state = match byte {
+            b'{' | b'[' => return self.open(byte == b'[', targets, take),
+            b'"' => State::Text { is_name: false },
+            b'-' => State::Number(Number::Minus),
+            b'0' => State::Number(Number::Zero),
+            b'1'..=b'9' => State::Number(Number::Whole),
+            b'n' => State::Word(b"ull", Found::Null),
+            b't' => State::Word(b"rue", Found::Bool(true)),
+            b'f' => State::Word(b"alse", Found::Bool(false)),
+            _ => return self.stop(Verdict::NotJson),
+        };
+        self.text.begin(!self.here.is_empty());
+        if matches!(self.state, State::Number(_)) {
+            self.text.push(byte);
+        }
+    }
+
+    fn open(&mut self, is_array: bool, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        if self.frames.len() >= DEPTH_MAX {
+            return self.stop(Verdict::TooDeep);
+        }
+        targets.at(&self.here, if is_array { Found::Array } else { Found::Object }, take);
+        let nodes = std::mem::take(&mut self.here);
+        self.frames.push(Frame { is_array, nodes, named: Vec::new(), index: 0 });
+        if is_array {
+            self.enter_element(targets);
+        }
+        self.state = if is_array { State::FirstElementOrEnd } else { State::FirstNameOrEnd };
+    }
+
+    fn close(&mut self) {
+        self.frames.pop();
+        self.state = State::AfterValue;
+    }
+
+    /// Finds the nodes of the next element.
+    fn enter_element(&mut self, targets: &Targets) {
+        self.here.clear();
+        let Some(frame) = self.frames.last() else { return };
+        for edge in frame.nodes.iter().flat_map(|node| targets.edges(*node)) {
+            if edge.token == Token::Each || edge.index == Some(frame.index) {
+                self.here.push(edge.to);
+            }
+        }
+    }
+
+    /// Finds the nodes of the next member.
+    fn enter_member(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        self.here.clear();
+        let Some(frame) = self.frames.last_mut() else { return };
+        let name = self.text.whole();
+        for edge in frame.nodes.iter().flat_map(|node| targets.edges(*node)) {
+            match &edge.token {
+                Token::Each => self.here.push(edge.to),
+                Token::Name(wanted) if name == Some(wanted.as_bytes()) => {
+                    if frame.named.contains(&edge.to) {
+                        targets.below(edge.to, take);
+                    } else {
+                        frame.named.push(edge.to);
+                    }
+                    self.here.push(edge.to);
+                }
+                Token::Name(_) => {}
+            }
+        }
+    }
+
+    /// Reads a string up to its end, or to the end of the bytes.
+    fn read_text<'b>(
+        &mut self,
+        is_name: bool,
+        bytes: &'b [u8],
+        targets: &Targets,
+        take: &mut impl FnMut(usize, Found<'_>),
+    ) -> &'b [u8] {
+        match self.text.read(bytes) {
+            text::Step::More => &[],
+            text::Step::Invalid => {
+                self.stop(Verdict::NotJson);
+                &[]
+            }
+            text::Step::End(rest) => {
+                if is_name {
+                    self.enter_member(targets, take);
+                    self.state = State::Colon;
+                } else {
+                    targets.at(&self.here, Found::Text(self.text.start(), self.text.bytes()), take);
+                    self.state = State::AfterValue;
+                }
+                rest
+            }
+        }
+    }
+
+    fn end_number(&mut self, targets: &Targets, take: &mut impl FnMut(usize, Found<'_>)) {
+        targets.at(&self.here, Found::Number(self.text.start()), take);
+        self.state = State::AfterValue;
+    }
+
+    fn end_scalar(&mut self, targets: &Targets, found: Found<'_>, take: &mut impl FnMut(usize, Found<'_>)) {
+        targets.at(&self.here, found, take);
+        self.state = State::AfterValue;
+    }
+}
+
+impl Number {
+    /// The part that this byte belongs to; `None` when it is not part of the number.
+    const fn next(self, byte: u8) -> Option<Self> {
+        match (self, byte) {
+            (Self::Minus, b'0') => Some(Self::Zero),
+            (Self::Minus, b'1'..=b'9') | (Self::Whole, b'0'..=b'9') => Some(Self::Whole),
+            (Self::Zero | Self::Whole, b'.') => Some(Self::Point),
+            (Self::Point | Self::Fraction, b'0'..=b'9') => Some(Self::Fraction),
+            (Self::Zero | Self::Whole | Self::Fraction, b'e' | b'E') => Some(Self::Exponent),
+            (Self::Exponent, b'+' | b'-') => Some(Self::ExponentSign),
+            (Self::Exponent | Self::ExponentSign | Self::ExponentDigits, b'0'..=b'9') => Some(Self::ExponentDigits),
+            _ => None,
+        }
+    }
+
+    const fn may_end(self) -> bool {
+        matches!(self, Self::Zero | Self::Whole | Self::Fraction | Self::ExponentDigits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

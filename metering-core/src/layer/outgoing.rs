@@ -1,0 +1,95 @@
+//! What every response of a route gets at its end: an id to ask about, and its error in the shape of its route.
+
+use http::{HeaderName, HeaderValue, Response, header};
+
+use crate::catalogue::{ErrorShape, Route};
+use crate::charging::HoldId;
+use crate::random::SystemRandomness;
+use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
+
+/// The names of a request's id in responses, whoever sends them.
+const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
+
+/// What is known about the response to a request.
+pub(super) struct Outgoing {
+    /// The id of the request. What is held for it has the same.
+    pub(super) id: HoldId,
+    /// `None` if the response is passed on as it is.
+    shape: Option<ErrorShape>,
+}
+
+impl Outgoing {
+    /// Uses the id that the request was given, and makes one if there is none.
+    pub(super) fn new(extensions: &mut http::Extensions) -> Self {
+        let id = *extensions.get_or_insert_with(|| HoldId::generate(&SystemRandomness));
+        Self { id, shape: Some(ErrorShape::Own) }
+    }
+
+    /// The request matches this route, or none with `near` as the shape of its errors.
+    pub(super) fn is_for(&mut self, route: Option<&Route>, near: impl FnOnce() -> ErrorShape) {
+        self.shape = Some(route.map_or_else(near, |route| route.errors));
+    }
+
+    /// The response is not that of a route of the catalogue.
+    pub(super) fn pass(&mut self) {
+        self.shape = None;
+    }
+
+    pub(super) fn finish<R: From<String>>(&self, response: Response<R>) -> Response<R> {
+        match self.shape {
+            Some(shape) => {
+                let mut response = shape.finish(response, self.id);
+                // For what comes after the head: a stream may break off.
+                response.extensions_mut().insert(shape);
+                response.extensions_mut().insert(self.id);
+                response
+            }
+            None => response,
+        }
+    }
+}
+
+impl ErrorShape {
+    /// Finishes a response: an error of this service gets this shape, and every response the id of its request, in the
+    /// header that clients of this shape read. An id of the service behind the route is logged and left out.
+    ///
+    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler beside it.
+    ///
+    /// ```
+    /// use metering_core::Error;
+    /// use metering_core::catalogue::ErrorShape;
+    /// use metering_core::charging::HoldId;
+    /// # use metering_core::SystemRandomness;
+    ///
+    /// let id = HoldId::generate(&SystemRandomness);
+    /// let response: http::Response<String> = ErrorShape::Problem.finish(Error::Overloaded.to_response(), id);
+    /// assert_eq!(response.headers()["content-type"], "application/problem+json");
+    /// assert_eq!(response.headers()["x-request-id"], id.to_string());
+    /// assert!(response.body().contains(r#""title":"Service Unavailable""#));
+    /// ```
+    #[must_use]
+    pub fn finish<R: From<String>>(self, mut response: Response<R>, id: HoldId) -> Response<R> {
+        let status = response.status().as_u16();
+        // A repeated request has the id of the one that holds its credits.
+        let held = response.headers().get(REQUEST_ID_HEADER).and_then(|held| held.to_str().ok());
+        let id = held.map_or_else(|| id.to_string(), str::to_owned);
+        let theirs = ID_HEADERS.map(|name| response.headers_mut().remove(name));
+        let theirs = theirs.iter().flatten().next();
+        tracing::debug!(request_id = id, status, upstream_request_id = ?theirs, "responded to a request");
+        if let Some(error) = response.extensions_mut().remove::<ErrorBody>() {
+            if status >= 500 {
+                tracing::info!(request_id = id, code = error.error.as_str(), "a request was not served");
+            }
+            if self != Self::Own {
+                response = response.map(|_| R::from(self.document(&error, Some(&id))));
+                let kind = HeaderValue::from_static(self.content_type());
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                response.headers_mut().remove(header::CONTENT_LENGTH);
+            }
+        }
+        if let Ok(id) = HeaderValue::try_from(id) {
+            response.headers_mut().insert(HeaderName::from_static(self.request_id_header()), id);
+        }
+        response
+    }
+}

@@ -1,0 +1,203 @@
+//! Retries get the response of an earlier attempt, on routes with `"replay": true`.
+//!
+//! A request of such a route is served by a task of its own, which goes on when its client has gone. What it receives is
+//! recorded; the client reads the recording, and so does a retry that says that it is one. The rules are in core
+//! (`charging::replay`); here are the recordings, and the bounds on their memory and time.
+
+mod reader;
+mod recording;
+mod shelf;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+use metering_core::access::{Caller, ClientAddress, Credentials, Scope};
+use metering_core::catalogue::{RequestPath, Route};
+use metering_core::charging::replay::{REPLAYED_HEADER, is_kept};
+use metering_core::charging::{ReplayKey, Retry};
+use metering_core::{Service, trace};
+use metrics::counter;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::config::GatewayConfig;
+use crate::http::{Connection, Problem, Response, into_response};
+use recording::{Head, Recording};
+use shelf::Shelf;
+
+/// Headers of payments. Such a request is paid once by what it carries.
+const PAYMENTS: [&str; 3] = ["payment-signature", "x-payment", "payment-authorization"];
+
+/// The responses that retries can get.
+#[derive(Debug)]
+pub(crate) struct Replays {
+    shelf: Arc<Shelf>,
+    time: Duration,
+    closing: CancellationToken,
+}
+
+/// A request that may be a retry, or may be retried.
+pub(super) struct Replayable {
+    key: ReplayKey,
+    retry: Retry,
+    credentials: Credentials,
+    address: Option<ClientAddress>,
+    connection: Option<Connection>,
+}
+
+impl Replayable {
+    /// `None` for a request that is served as if there was no replay: of another route, without a key, or with a payment.
+    pub(super) fn read(service: &Service, head: &Parts, body: &[u8]) -> Option<Self> {
+        let path = RequestPath::parse(head.uri.path()).ok()?;
+        let route: &Route = service.catalogue().find(head.method.as_str(), &path).ok()?;
+        if !route.replay || PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
+            return None;
+        }
+        let values = |name: &'static str| head.headers.get_all(name).iter().map(HeaderValue::as_bytes);
+        let credentials = Credentials::read(values);
+        let key = credentials.key.as_ref()?.hash();
+        let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+        Some(Self {
+            key: ReplayKey::of(&key, head.method.as_str(), target, body, values),
+            retry: Retry::read(values),
+            credentials,
+            address: head.extensions.get::<ClientAddress>().copied(),
+            connection: head.extensions.get::<Connection>().cloned(),
+        })
+    }
+}
+
+impl Replays {
+    pub(super) fn new(config: &GatewayConfig) -> Self {
+        Self {
+            shelf: Arc::new(Shelf::new(config.replay_bytes)),
+            time: config.replay_time.duration(),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// Ends what is served for nobody. Call it when no further request can arrive.
+    pub(crate) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Responds with an earlier attempt's response, or with that of `serving`, which goes on without its client.
+    pub(super) async fn respond<F>(&self, service: &Service, request: Replayable, serving: F) -> Response
+    where
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let found = self.shelf.find(&request.key, request.retry);
+        if let Some(recording) = found {
+            // Before anything is replayed: the key may have been revoked since.
+            let caller = Caller { key: request.credentials.key.as_ref(), address: request.address.map(|at| at.0) };
+            if let Err(error) = service.authorize(caller, Scope::Call).await {
+                return into_response(Problem::from(request.credentials.explain(error)).into_reply());
+            }
+            if let Some(reader) = recording.read(request.connection.clone(), true) {
+                counter!("metering_replayed_requests_total").increment(1);
+                let mut response = reader.response().await;
+                let name = HeaderName::from_static(REPLAYED_HEADER);
+                response.headers_mut().insert(name, HeaderValue::from_static("true"));
+                return response;
+            }
+        }
+        let recording = Recording::new(request.key, request.retry == Retry::Keyed);
+        let Some(reader) = recording.read(request.connection, false) else { unreachable!("nobody reads it yet") };
+        self.shelf.add(&recording);
+        let recording = record(recording, Arc::clone(&self.shelf), self.time, self.closing.clone(), serving);
+        // Below the span of the request.
+        tokio::spawn(recording.instrument(trace::current()));
+        reader.response().await
+    }
+}
+
+/// Serves a request, records its response, and keeps that for a while.
+async fn record<F>(recording: Arc<Recording>, shelf: Arc<Shelf>, time: Duration, closing: CancellationToken, serving: F)
+where
+    F: Future<Output = Response> + Send,
+{
+    let _ends = EndsAnyway(Arc::clone(&recording));
+    let complete = tokio::select! {
+        complete = receive(&recording, &shelf, serving) => complete,
+        () = recording.is_useless(time) => false,
+        () = closing.cancelled() => false,
+    };
+    recording.end(complete);
+    if complete {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = recording.is_dropped() => {}
+            () = closing.cancelled() => {}
+        }
+    }
+    shelf.remove(&recording);
+}
+
+/// Ends a recording whose task panics: its readers must not wait for ever.
+struct EndsAnyway(Arc<Recording>);
+
+impl Drop for EndsAnyway {
+    fn drop(&mut self) {
+        self.0.end(false);
+    }
+}
+
+/// Receives a response. Returns `false` if it broke off.
+async fn receive<F>(recording: &Arc<Recording>, shelf: &Shelf, serving: F) -> bool
+where
+    F: Future<Output = Response> + Send,
+{
+    let (mut head, mut body) = serving.await.into_parts();
+    announce_length(&mut head, body.size_hint().exact());
+    if !is_kept(head.status.as_u16(), |name| head.headers.get(name)?.to_str().ok()) {
+        shelf.remove(recording);
+    }
+    recording.begin(Head { status: head.status, headers: head.headers, extensions: head.extensions });
+    loop {
+        let frame = match body.frame().await {
+            None => return true,
+            Some(Err(error)) => {
+                recording.breaks(&error);
+                return false;
+            }
+            Some(Ok(frame)) => frame,
+        };
+        match frame.into_data() {
+            Ok(data) => {
+                if !shelf.grow(recording, data.len()) {
+                    counter!("metering_replays_dropped_total").increment(1);
+                }
+                recording.push(data);
+                recording.has_room().await;
+            }
+            Err(frame) => {
+                recording.finish_with(frame.into_trailers().unwrap_or_default());
+                return true;
+            }
+        }
+    }
+}
+
+/// The recording does not know its length, so the head has to say it.
+fn announce_length(head: &mut http::response::Parts, length: Option<u64>) {
+    let has_body = !head.status.is_informational() && !matches!(head.status.as_u16(), 204 | 304);
+    if let Some(length) = length.filter(|_| has_body) {
+        head.headers.entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+    }
+}
+
+/// The length that a head announces.
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// A piece of a body.
+type Piece = Bytes;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Requests whose responses did not say what they cost, by route.
+//!
+//! An upstream that stops reporting usage does so for every request, and each may then cost its client the most that it
+//! can. So each is counted, and the log names the route, but at most once a minute.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use metering_core::{Clock, Credits, SystemClock, Timestamp};
+use metrics::counter;
+use tokio::time::Instant;
+
+/// The shortest time between two warnings about a route.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The routes that had such requests since the server started.
+#[derive(Debug, Default)]
+pub(crate) struct Unreported(Mutex<BTreeMap<Arc<str>, Counted>>);
+
+/// A route that had such requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnreportedRoute {
+    /// The template of its path.
+    pub(crate) route: Arc<str>,
+    /// How many such requests it had.
+    pub(crate) requests: u64,
+    /// How many of them cost all that was held.
+    pub(crate) in_full: u64,
+    /// When the last one was settled.
+    pub(crate) last: Timestamp,
+}
+
+#[derive(Debug)]
+struct Counted {
+    requests: u64,
+    in_full: u64,
+    last: Timestamp,
+    warned: Option<Instant>,
+    /// How many there were since the last warning.
+    not_warned: u64,
+}
+
+impl Unreported {
+    /// Counts a request of which `held` was held and `captured` is charged, although its response reported no cost that
+    /// could be read. Its log line is rate-limited.
+    pub(super) fn count(&self, route: &Arc<str>, held: Credits, captured: Credits) {
+        let outcome = outcome(held, captured);
+        counter!("metering_holds_without_report_total", "route" => route.to_string(), "outcome" => outcome)
+            .increment(1);
+        let warning = {
+            let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = SystemClock.now();
+            let counted = routes.entry(Arc::clone(route)).or_insert_with(|| Counted::new(now));
+            counted.count(outcome, now, Instant::now())
+        };
+        let Some(others) = warning else { return };
+        tracing::warn!(
+            %route, %held, %captured, others,
+            "a response did not say what its request cost; it was charged by the price's `missing`"
+        );
+    }
+
+    /// The routes, those with the most requests first.
+    pub(crate) fn routes(&self) -> Vec<UnreportedRoute> {
+        let routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = |(route, counted): (&Arc<str>, &Counted)| {
+            let Counted { requests, in_full, last, .. } = *counted;
+            UnreportedRoute { route: Arc::clone(route), requests, in_full, last }
+        };
+        let mut rows: Vec<_> = routes.iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.requests));
+        rows
+    }
+}
+
+impl Counted {
+    const fn new(now: Timestamp) -> Self {
+        Self { requests: 0, in_full: 0, last: now, warned: None, not_warned: 0 }
+    }
+
+    /// Counts one. Returns the number of those that were not warned about, if it is time for a warning.
+    fn count(&mut self, outcome: &str, time: Timestamp, now: Instant) -> Option<u64> {
+        self.requests += 1;
+        self.in_full += u64::from(outcome == HOLD);
+        self.last = time;
+        if self.warned.is_some_and(|warned| now.duration_since(warned) < WARNING_INTERVAL) {
+            self.not_warned += 1;
+            return None;
+        }
+        self.warned = Some(now);
+        Some(std::mem::take(&mut self.not_warned))
+    }
+}
+
+const HOLD: &str = "hold";
+
+/// How much of what was held is charged, as a label.
+fn outcome(held: Credits, captured: Credits) -> &'static str {
+    match captured {
+        Credits::ZERO => "nothing",
+        some if some < held => "part",
+        _ => HOLD,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcome_says_how_much_of_the_hold_is_charged() {
+        let [half, one, two] = [1, 2, 4].map(Credits::from_atoms);
+        for (held, captured, label) in
+            [(one, one, "hold"), (one, two, "hold"), (one, half, "part"), (one, Credits::ZERO, "nothing")]
+        {
+            assert_eq!(outcome(held, captured), label, "{held} {captured}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_a_minute_apart_and_name_those_between() {
+        let (start, time) = (Instant::now(), SystemClock.now());
+        let mut counted = Counted::new(time);
+        // seconds, whether there is a warning, and how many had none before it
+        let table =
+            [(0, Some(0)), (0, None), (1, None), (59, None), (60, Some(3)), (61, None), (119, None), (500, Some(2))];
+        for (seconds, warning) in table {
+            assert_eq!(counted.count(HOLD, time, start + Duration::from_secs(seconds)), warning, "{seconds}");
+        }
+        assert_eq!((counted.requests, counted.in_full), (8, 8));
+    }
+
+    #[test]
+    fn routes_are_listed_with_the_most_requests_first() {
+        let (unreported, held) = (Unreported::default(), Credits::from_atoms(9));
+        let [rare, often] = ["/a", "/b/{id}"].map(Arc::<str>::from);
+        unreported.count(&rare, held, held);
+        for captured in [held, Credits::ZERO] {
+            unreported.count(&often, held, captured);
+        }
+        let rows: Vec<_> = unreported.routes().into_iter().map(|row| (row.route, row.requests, row.in_full)).collect();
+        assert_eq!(rows, [(often, 2, 1), (rare, 1, 1)]);
+    }
+}
