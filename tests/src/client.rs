@@ -91,6 +91,17 @@ impl Client {
         self.request(method, path, None).unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
     }
 
+    /// Like [`Client::open_with`], with a JSON body.
+    ///
+    /// # Panics
+    /// If the head does not arrive.
+    #[track_caller]
+    #[must_use]
+    pub fn open_with_body(&self, method: &str, path: &str, body: &[u8]) -> OpenResponse {
+        let response = self.request(method, path, Some(body));
+        response.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
+    }
+
     fn request(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<OpenResponse> {
         let mut text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         for (name, value) in &self.headers {

@@ -12,6 +12,7 @@ pub mod debian_root;
 pub mod latency;
 pub mod litellm;
 pub mod litestream;
+pub mod llm_upstream;
 pub mod load;
 pub mod mail;
 pub mod mcp;

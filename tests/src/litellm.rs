@@ -18,14 +18,17 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 /// Ends the proxy when the test's process ends, however it ends.
 const WATCHER: &str = r#""$@" & server=$!; read -r end; kill -KILL "$server""#;
 
-/// Variables that keep the proxy off the network, and let it start without a key of its own.
+/// The key that the proxy asks for.
+pub const MASTER_KEY: &str = "sk-of-the-proxy";
+
+/// Variables that keep the proxy off the network, and give it its key.
 const ENVIRONMENT: [(&str, &str); 8] = [
     ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
     ("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True"),
     ("LITELLM_LOCAL_AUTOROUTER_PRESETS", "True"),
     ("LITELLM_LOCAL_BLOG_POSTS", "True"),
     ("LITELLM_LOCAL_POLICY_TEMPLATES", "True"),
-    ("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "True"),
+    ("LITELLM_MASTER_KEY", MASTER_KEY),
     ("DISABLE_ADMIN_UI", "True"),
     // Otherwise Python writes next to our scripts.
     ("PYTHONDONTWRITEBYTECODE", "1"),

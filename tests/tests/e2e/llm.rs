@@ -1,5 +1,9 @@
 //! An LLM API behind the gateway: LiteLLM as the upstream, called with OpenAI's clients for Python and TypeScript.
 
+mod attacks;
+mod failures;
 mod holds;
 mod passing;
+mod scene;
+mod sdks;
 mod setup;

@@ -5,7 +5,8 @@ use metering_tests::litellm;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::llm::setup::{LANGUAGES, setup};
+use crate::llm::scene::shipped;
+use crate::llm::setup::{LANGUAGES, in_front_of_litellm, setup};
 use crate::support::wait::until;
 use crate::support::wire::balance;
 
@@ -46,6 +47,35 @@ fn clients_pay_for_the_tokens_that_they_used() {
         assert_eq!((&stream["credit_held"], &stream["credit_charged"]), (&json!("0.5"), &Value::Null), "{stream}");
         assert_eq!(settled(&client), "0.592", "{language:?}");
     }
+    site.verify();
+}
+
+/// The shipped catalogue as it is, in front of LiteLLM: prompts have one token for each word.
+#[test]
+fn shipped_catalogue_sells_models_of_litellm() {
+    if litellm::is_skipped() {
+        return;
+    }
+    let site = Site::new();
+    let catalogue = shipped().join("routes.json").display().to_string();
+    let server = in_front_of_litellm(&site).args(["--catalogue", &catalogue]).start();
+    let hello = json!([{"role": "user", "content": "Tell me a story."}]);
+    for (path, mut body) in [
+        ("/v1/chat/completions", json!({"model": "small", "messages": hello})),
+        ("/v1/responses", json!({"model": "small", "input": "Tell me a story."})),
+        ("/v1/messages", json!({"model": "small", "max_tokens": 100, "messages": hello})),
+    ] {
+        for stream in [false, true] {
+            let client = server.client_with(&site.account("1").api_key);
+            body["stream"] = json!(stream);
+            let _ = client.post(path, &body).expect(200);
+            assert_eq!(settled(&client), "0.999796", "{path}, stream {stream}: four and 20 tokens");
+        }
+    }
+    let client = server.client_with(&site.account("1").api_key);
+    let models = client.get("/v1/models").expect(200).json();
+    assert!(models["data"].as_array().is_some_and(|models| !models.is_empty()), "{models}");
+    assert_eq!(settled(&client), "1");
     site.verify();
 }
 

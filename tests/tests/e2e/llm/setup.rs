@@ -1,15 +1,17 @@
 //! A server in front of LiteLLM, and the clients that call it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use metering_tests::litellm::{LiteLlm, folder};
+use metering_tests::litellm::{LiteLlm, MASTER_KEY, folder};
 use metering_tests::server::{Server, ServerSetup};
 use metering_tests::site::Site;
 use metering_tests::venv;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::llm::scene::shipped;
 
 /// The tokens of the prompt that the clients send.
 pub(super) const PROMPT_TOKENS: u64 = 4;
@@ -25,17 +27,42 @@ pub(super) enum Language {
 
 pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
 
-/// A server that sells `POST /v1/chat/completions` with any model, and the models `short` and `broken` at routes of their
-/// own, all at this price.
+/// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short` and
+/// `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
-    let route = |path: String| json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price});
+    let shipped: Value = serde_json::from_slice(&std::fs::read(shipped().join("routes.json")).unwrap()).unwrap();
+    let chat = shipped["endpoints"].as_array().unwrap().iter().find(|route| route["path"] == CHAT).unwrap();
+    let route = |path: String| {
+        let mut request = chat["request"].clone();
+        match path == CHAT {
+            true => request["schema"]["properties"]["model"]["enum"] = json!(MODELS),
+            // The path says which model.
+            false => {
+                request["schema"]["required"] = json!(["messages"]);
+                request["schema"]["properties"].as_object_mut().unwrap().remove("model");
+            }
+        }
+        json!({"path": path, "method": "POST", "metered": true, "sse": true, "price": price, "request": request})
+    };
     let models = ["short", "broken"].map(|model| format!("/openai/deployments/{model}/chat/completions"));
-    let routes: Vec<_> = models.into_iter().chain(["/v1/chat/completions".to_owned()]).map(route).collect();
+    let routes: Vec<_> = models.into_iter().chain([CHAT.to_owned()]).map(route).collect();
     let catalogue = json!({"market": "LLM", "version": 1, "endpoints": routes});
     let catalogue = site.write("catalogue.json", &catalogue.to_string());
+    in_front_of_litellm(site).args(["--catalogue".as_ref(), catalogue.as_os_str()])
+}
+
+const CHAT: &str = "/v1/chat/completions";
+const MODELS: [&str; 5] = ["mock", "short", "slow", "long", "broken"];
+
+/// A server that sends LiteLLM its key.
+pub(super) fn in_front_of_litellm(site: &Site) -> ServerSetup {
     // The first request takes LiteLLM longer, and all requests do while other tests use all cores.
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "2m");
-    setup.args(["--upstream", &LiteLlm::shared().url()]).args(["--catalogue".as_ref(), catalogue.as_os_str()])
+    let key = site.write("litellm-key", MASTER_KEY);
+    setup
+        .args(["--upstream", &LiteLlm::shared().url()])
+        .set("METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION__FILE", &key.display().to_string())
+        .set("METERING_GATEWAY__UPSTREAM_HEADERS__AUTHORIZATION__PREFIX", "Bearer ")
 }
 
 /// The text of a whole response of this many tokens.
@@ -47,39 +74,67 @@ impl Language {
     /// Runs a scenario of `tests/llm/use.py` or `use.ts`, and returns the document that it prints.
     #[track_caller]
     pub(super) fn run(self, server: &Server, key: &str, model: &str, scenario: &[&str]) -> Value {
-        let mut command = self.command();
-        command.args([&format!("http://{}", server.address()), key, model]).args(scenario);
+        self.run_script("use", server, key, &[&[model], scenario].concat())
+    }
+
+    /// Runs a script of `tests/llm` with the server's URL, the key and more arguments, and returns what it prints.
+    #[track_caller]
+    pub(super) fn run_script(self, script: &str, server: &Server, key: &str, arguments: &[&str]) -> Value {
+        let mut command = self.command(script);
+        command.args([&format!("http://{}", server.address()), key]).args(arguments);
         // A proxy or key in the environment would change where requests go.
-        for variable in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        for variable in ENVIRONMENT {
             command.env_remove(variable);
         }
         let printed = printed(&mut command);
         serde_json::from_str(printed.trim()).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    fn command(self) -> Command {
+    fn command(self, script: &str) -> Command {
         match self {
             Self::Python => {
                 let mut command = Command::new(venv::program("clients-venv", "python"));
-                command.arg(folder().join("use.py"));
+                command.arg(folder().join(format!("{script}.py")));
                 command
             }
             Self::TypeScript => {
                 let mut command = Command::new("node");
-                command.arg(compiled());
+                command.arg(compiled().join(format!("{script}.js")));
                 command
             }
         }
     }
 }
 
-/// The TypeScript script, compiled once for all tests of this process.
-fn compiled() -> PathBuf {
+/// Variables that change where the clients send requests, or with which key.
+const ENVIRONMENT: [&str; 14] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
+/// The TypeScript scripts, compiled once for all tests of this process.
+fn compiled() -> &'static Path {
     static COMPILED: OnceLock<TempDir> = OnceLock::new();
-    COMPILED.get_or_init(compile).path().join("use.js")
+    COMPILED.get_or_init(compile).path()
 }
 
-/// Compiles the script in a folder from which the packages of `tests/clients` are found.
+/// The declarations of the SDKs name packages that need not be installed.
+const TSCONFIG: &str =
+    r#"{"extends": "./base.json", "compilerOptions": {"skipLibCheck": true}, "files": ["use.ts", "sdks.ts"]}"#;
+
+/// Compiles the scripts in a folder from which the packages of `tests/clients` are found.
 fn compile() -> TempDir {
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
     let packages = clients.join("node_modules");
@@ -88,8 +143,11 @@ fn compile() -> TempDir {
     let target = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(&packages, target.path().join("node_modules")).unwrap();
     std::fs::write(target.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
-    std::fs::copy(folder().join("use.ts"), target.path().join("use.ts")).unwrap();
-    std::fs::copy(clients.join("tsconfig.json"), target.path().join("tsconfig.json")).unwrap();
+    for script in ["use.ts", "sdks.ts"] {
+        std::fs::copy(folder().join(script), target.path().join(script)).unwrap();
+    }
+    std::fs::copy(clients.join("tsconfig.json"), target.path().join("base.json")).unwrap();
+    std::fs::write(target.path().join("tsconfig.json"), TSCONFIG).unwrap();
     printed(Command::new("node").current_dir(target.path()).arg(packages.join("typescript/bin/tsc")));
     target
 }
