@@ -41,13 +41,16 @@ pub(super) struct Delivered {
     pub(super) places: Vec<usize>,
 }
 
+/// The pointers to the texts of each unit.
+pub(super) type Texts = Vec<(Box<str>, Vec<Pointer>)>;
+
 /// What a price says about a report in JSON.
 pub(super) struct Declared {
     pub(super) measures: Measures<Pointer>,
     pub(super) combine: Combine,
     /// `None` for the usual ones.
     pub(super) failed: Option<Vec<Pointer>>,
-    pub(super) delivered: Option<Vec<(Box<str>, Vec<Pointer>)>>,
+    pub(super) delivered: Option<Texts>,
 }
 
 /// Where OpenAI's, Anthropic's and similar services have their errors.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys};
 use crate::catalogue::amount::Amount;
-use crate::catalogue::json_report::{Combine, Declared, JsonReport};
+use crate::catalogue::json_report::{Combine, Declared, JsonReport, Texts};
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::problem::Problems;
 use crate::catalogue::report::{Measures, Source};
@@ -74,7 +74,7 @@ fn read_failed(price: &Object<'_>) -> Result<Option<Vec<Pointer>>, String> {
 }
 
 /// For each unit, the pointers to texts whose length bounds its count.
-fn read_delivered(price: &Object<'_>, units: &Units) -> Result<Option<Vec<(Box<str>, Vec<Pointer>)>>, Problems> {
+fn read_delivered(price: &Object<'_>, units: &Units) -> Result<Option<Texts>, Problems> {
     let Some(object) = price.object("delivered")? else { return Ok(None) };
     let mut problems = Problems::default();
     if units.is_empty() || by_unit(&object).next().is_none() {
@@ -93,11 +93,16 @@ fn check_reported(price: &Object<'_>, units: &Units, source: Source) -> Result<S
     fn has<T>(measures: &Measures<T>, unit: &str) -> bool {
         matches!(measures, Measures::Counts(counts) if counts.iter().any(|(name, _)| **name == *unit))
     }
-    let (reported, in_credits): (Box<dyn Fn(&str) -> bool>, bool) = match &source {
-        Source::Headers(measures) => (Box::new(|unit| has(measures, unit)), measures.is_in_credits()),
-        Source::Json(report) => (Box::new(|unit| has(&report.measures, unit)), report.measures.is_in_credits()),
-        Source::Bytes(name) => (Box::new(|unit| **name == *unit), false),
-        Source::Unknown => (Box::new(|_| false), false),
+    let reported = |unit: &str| match &source {
+        Source::Headers(measures) => has(measures, unit),
+        Source::Json(report) => has(&report.measures, unit),
+        Source::Bytes(name) => **name == *unit,
+        Source::Unknown => false,
+    };
+    let in_credits = match &source {
+        Source::Headers(measures) => measures.is_in_credits(),
+        Source::Json(report) => report.measures.is_in_credits(),
+        Source::Bytes(_) | Source::Unknown => false,
     };
     if in_credits && !units.is_empty() {
         return Err(format!(
@@ -110,7 +115,6 @@ fn check_reported(price: &Object<'_>, units: &Units, source: Source) -> Result<S
     for (unit, _) in units.iter().filter(|(unit, _)| !reported(unit)) {
         problems.add(format!("{}: unit {unit} is priced but not reported", price.location_of("report")));
     }
-    drop(reported);
     problems.or(|| Some(source))
 }
 

@@ -64,7 +64,7 @@ impl<'t> TemplateSegment<'t> {
     /// The value of the parameter in a request's segment, still encoded. `None` for a literal, and for a segment without
     /// the verb.
     #[must_use]
-    pub fn value<'s>(self, segment: &'s str) -> Option<&'s str> {
+    pub fn value(self, segment: &str) -> Option<&str> {
         match self {
             Self::Literal(_) => None,
             Self::Param { verb: None, .. } => Some(segment),
