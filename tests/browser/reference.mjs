@@ -219,7 +219,7 @@ export const reference = {
     const field = `${DECLARED} .body-field textarea`;
     const prefilled = { model: "small", messages: [{ role: "user", content: "Hello" }], max_tokens: 16 };
     assert.deepEqual(JSON.parse(await page.inputValue(field)), prefilled);
-    assert.match(await page.locator(`${DECLARED} .operation-facts`).innerText(), /application\/json\s+model\s*"small" \| "large"[\s\S]*messages[\s\S]*stream\s*boolean, optional/);
+    assert.match(await page.locator(`${DECLARED} .operation-facts`).innerText(), /application\/json\s[\s\S]*messages[\s\S]*model\s*"small" \| "large"[\s\S]*stream\s*boolean, optional/);
     assert.match(await code(page, DECLARED), /-X POST[\s\S]*-H 'Content-Type: application\/json'[\s\S]*-d '\{\n {2}"model": "small"/);
     await checkPage(page, "reference-body", { top: DECLARED });
 

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 use metering_core::access::{Caller, ClientAddress, Credentials, Scope};
-use metering_core::catalogue::{RequestPath, Route};
+use metering_core::catalogue::Route;
 use metering_core::charging::replay::{REPLAYED_HEADER, is_kept};
 use metering_core::charging::{ReplayKey, Retry};
 use metering_core::{Service, trace};
@@ -53,7 +53,7 @@ pub(super) struct Replayable {
 impl Replayable {
     /// `None` for a request that is served as if there was no replay: of another route, without a key, or with a payment.
     pub(super) fn read(service: &Service, head: &Parts, body: &[u8]) -> Option<Self> {
-        let path = RequestPath::parse(head.uri.path()).ok()?;
+        let path = service.catalogue().path(head.uri.path()).ok()?;
         let route: &Route = service.catalogue().find(head.method.as_str(), &path).ok()?;
         if !route.replay || PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
             return None;

@@ -16,8 +16,9 @@ export function exampleOf(api, reference, depth = 0) {
   if (type === "boolean") return true;
   if (type === "array") return itemsOf(api, schema, depth);
   if (schema.properties && depth < DEEPEST) {
-    const members = Object.entries(schema.properties).filter(([name]) => schema.required?.includes(name));
-    return Object.fromEntries(members.map(([name, member]) => [name, exampleOf(api, member, depth + 1)]));
+    // The list of required members keeps the author's order; the document sorts the properties.
+    const members = (schema.required ?? []).filter((name) => Object.hasOwn(schema.properties, name));
+    return Object.fromEntries(members.map((name) => [name, exampleOf(api, schema.properties[name], depth + 1)]));
   }
   return type === "object" ? {} : "…";
 }

@@ -1,7 +1,7 @@
 //! The body of a metered route's requests: its schema as the catalogue declares it.
 
 use metering_core::catalogue::{BodyUse, Route};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::{ContentBuilder, Required};
 
@@ -33,6 +33,7 @@ pub(super) fn refusal(route: &Route) -> &'static str {
 #[cfg(test)]
 mod tests {
     use metering_core::Catalogue;
+    use serde_json::Value;
 
     use super::*;
     use crate::api::openapi::document;

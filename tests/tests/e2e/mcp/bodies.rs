@@ -103,10 +103,11 @@ fn use_tools(session: &Session, upstream: &Script) {
     );
     assert_eq!(result.get("credits_held"), None, "{result}");
 
-    // One that was not: what is held, and the id to ask with.
+    // One that was not: what is held, and the id to ask with, unless the service was faster.
     let result = session.call("bds_v1_events", &json!({"body": body, "max_events": 1})).expect_success();
     assert_eq!((&result["data"]["count"], &result["data"]["ended_by"]), (&json!(1), &json!("count")), "{result}");
-    assert!(result["credits_held"] == 0.5 && result["request_id"].is_string(), "{result}");
+    let is_known = result["credits_charged"] == 0.04;
+    assert!(is_known || result["credits_held"] == 0.5 && result["request_id"].is_string(), "{result}");
 
     // Without a declaration, a body is optional.
     for arguments in [json!({"body": {"steps": [response]}}), json!({"body": {"steps": [json_response("[]")]}})] {
