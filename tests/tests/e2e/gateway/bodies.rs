@@ -42,8 +42,11 @@ fn fixture() -> Fixture {
 fn upstream_gets_what_was_checked_and_nothing_else() {
     let fixture = fixture();
     let body = "{ \"mod\\u0065l\": \"small\",\"text\" : \"caf\u{e9}\\n\", \"extra_body\": {\"model\": \"large\"}}";
-    let client =
-        fixture.client.with_header("Content-Type", "text/plain; charset=utf-16").with_header("Content-MD5", "x");
+    let client = fixture
+        .client
+        .clone()
+        .with_header("Content-Type", "text/plain; charset=utf-16")
+        .with_header("Content-MD5", "x");
     let response = client.send("POST", "/api/echo", Some(body.as_bytes())).expect(200);
     let forwarded = "{\"model\":\"small\",\"text\":\"caf\u{e9}\\n\",\"store\":false}";
     assert_eq!(response.text(), forwarded);
@@ -77,7 +80,7 @@ fn refused_body_costs_nothing_and_is_not_forwarded() {
         // Without a live key, a caller learns nothing.
         let _ = fixture.server.client().send("POST", path, Some(body)).expect(401);
     }
-    let gzip = fixture.client.with_header("Content-Encoding", "gzip");
+    let gzip = fixture.client.clone().with_header("Content-Encoding", "gzip");
     let refused = gzip.send("POST", "/api/echo", Some(br#"{"model": "small"}"#)).expect(400).json();
     assert_eq!(refused["fields"]["body"], "must not be encoded; send it without Content-Encoding");
     assert!(fixture.upstream.seen().is_empty());

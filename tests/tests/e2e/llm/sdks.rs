@@ -112,12 +112,13 @@ fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
                 let got = language.run_script("sdks", &scene.server, &empty.api_key, &[sdk, scenario, PLAIN]);
                 let (error, shown) = (&got["error"], format!("{language:?} {sdk} {scenario}: {got}"));
                 assert_eq!(error["status"], 402, "{shown}");
-                assert!(error["message"].as_str().is_some_and(|message| message.contains("credits")), "{shown}");
+                assert!(error["message"].as_str().is_some_and(|message| message.contains("balance")), "{shown}");
                 if sdk != "google" {
                     assert!(error["id"].as_str().is_some_and(|id| !id.is_empty()), "{shown}");
                 }
+                // The code with which OpenAI says so itself.
                 if sdk == "openai" {
-                    assert_eq!(error["code"], "insufficient_credits", "{shown}");
+                    assert_eq!(error["code"], "insufficient_quota", "{shown}");
                 }
             }
             if sdk != "google" {

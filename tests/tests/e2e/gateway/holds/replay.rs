@@ -107,7 +107,7 @@ fn revoked_key_gets_nothing() {
     let steps = [json_response(r#"{"usage": {"total_tokens": 40}}"#)];
     let keyed = "Idempotency-Key: order-18\r\n";
     assert!(ask(&scene, &key.secret, "/v1/replay/fixed", &steps, keyed).starts_with("HTTP/1.1 200"));
-    scene.client().send("DELETE", &key.path(), None).expect(200);
+    let _ = scene.client().send("DELETE", &key.path(), None).expect(200);
     let refused = ask(&scene, &key.secret, "/v1/replay/fixed", &steps, keyed);
     assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("authentication_error"), "{refused}");
     assert!(!is_replayed(&refused));
@@ -130,7 +130,7 @@ fn without_memory_a_retry_is_an_ordinary_request() {
 #[test]
 fn errors_of_the_gateway_have_the_shape_of_their_route() {
     let scene = Scene::new("0.05");
-    scene.call("/v1/replay/stream", &[json_response("{}")]).expect(200);
+    let _ = scene.call("/v1/replay/stream", &[json_response("{}")]).expect(200);
     let poor = scene.call("/v1/replay/stream", &[]);
     let document = poor.json();
     assert_eq!((poor.status, &document["error"]["type"]), (402, &json!("insufficient_quota")), "{document}");
