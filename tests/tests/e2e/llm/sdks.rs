@@ -116,9 +116,8 @@ fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
                 if sdk != "google" {
                     assert!(error["id"].as_str().is_some_and(|id| !id.is_empty()), "{shown}");
                 }
-                // The code with which OpenAI says so itself.
                 if sdk == "openai" {
-                    assert_eq!(error["code"], "insufficient_quota", "{shown}");
+                    assert_eq!(error["code"], "insufficient_credits", "{shown}");
                 }
             }
             if sdk != "google" {
