@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::config::GatewayConfig;
-use crate::http::{Connection, Problem, Response, into_response};
+use crate::http::{Connection, Response};
 use recording::{Head, Recording};
 use shelf::Shelf;
 
@@ -95,8 +95,9 @@ impl Replays {
         if let Some(recording) = found {
             // Before anything is replayed: the key may have been revoked since.
             let caller = Caller { key: request.credentials.key.as_ref(), address: request.address.map(|at| at.0) };
-            if let Err(error) = service.authorize(caller, Scope::Call).await {
-                return into_response(Problem::from(request.credentials.explain(error)).into_reply());
+            if service.authorize(caller, Scope::Call).await.is_err() {
+                // It is refused as any other request with this key.
+                return serving.await;
             }
             if let Some(reader) = recording.read(request.connection.clone(), true) {
                 counter!("metering_replayed_requests_total").increment(1);

@@ -12,7 +12,13 @@ struct Fixture {
     site: Site,
     upstream: Upstream,
     server: Server,
-    client: Client,
+    api_key: String,
+}
+
+impl Fixture {
+    fn client(&self) -> Client {
+        self.server.client_with(&self.api_key)
+    }
 }
 
 /// Two routes with the same body: one at a fixed price, one that holds what the body allows.
@@ -34,19 +40,15 @@ fn fixture() -> Fixture {
     let catalogue = site.write("bodies.json", &catalogue).display().to_string();
     let account = site.account("1");
     let server = site.server().args(["--upstream", &upstream.url(), "--catalogue", &catalogue]).start();
-    let client = server.client_with(&account.api_key);
-    Fixture { site, upstream, server, client }
+    Fixture { site, upstream, server, api_key: account.api_key }
 }
 
 #[test]
 fn upstream_gets_what_was_checked_and_nothing_else() {
     let fixture = fixture();
     let body = "{ \"mod\\u0065l\": \"small\",\"text\" : \"caf\u{e9}\\n\", \"extra_body\": {\"model\": \"large\"}}";
-    let client = fixture
-        .client
-        .clone()
-        .with_header("Content-Type", "text/plain; charset=utf-16")
-        .with_header("Content-MD5", "x");
+    let client =
+        fixture.client().with_header("Content-Type", "text/plain; charset=utf-16").with_header("Content-MD5", "x");
     let response = client.send("POST", "/api/echo", Some(body.as_bytes())).expect(200);
     let forwarded = "{\"model\":\"small\",\"text\":\"caf\u{e9}\\n\",\"store\":false}";
     assert_eq!(response.text(), forwarded);
@@ -54,7 +56,7 @@ fn upstream_gets_what_was_checked_and_nothing_else() {
     assert_eq!(seen.headers["content-type"], ["application/json"]);
     assert_eq!(seen.headers["content-length"], [forwarded.len().to_string()]);
     assert!(!seen.headers.contains_key("content-md5"));
-    assert_eq!(balance(&fixture.client), "0.99");
+    assert_eq!(balance(&fixture.client()), "0.99");
     drop(fixture.server);
     fixture.site.verify();
 }
@@ -73,18 +75,18 @@ fn refused_body_costs_nothing_and_is_not_forwarded() {
         ("/api/echo/tokens", br#"{"model": "small", "max_tokens": 0}"#, "/max_tokens"),
     ];
     for (path, body, pointer) in table {
-        let refused = fixture.client.send("POST", path, Some(body)).expect(400).json();
+        let refused = fixture.client().send("POST", path, Some(body)).expect(400).json();
         assert_eq!(refused["error"], "invalid_parameter", "{refused}");
         let fields = refused["fields"].as_object().unwrap();
         assert!(fields.keys().eq([pointer]), "{refused}");
         // Without a live key, a caller learns nothing.
         let _ = fixture.server.client().send("POST", path, Some(body)).expect(401);
     }
-    let gzip = fixture.client.clone().with_header("Content-Encoding", "gzip");
+    let gzip = fixture.client().with_header("Content-Encoding", "gzip");
     let refused = gzip.send("POST", "/api/echo", Some(br#"{"model": "small"}"#)).expect(400).json();
     assert_eq!(refused["fields"]["body"], "must not be encoded; send it without Content-Encoding");
     assert!(fixture.upstream.seen().is_empty());
-    assert_eq!(balance(&fixture.client), "1");
+    assert_eq!(balance(&fixture.client()), "1");
 }
 
 #[test]
@@ -92,10 +94,10 @@ fn hold_is_what_the_forwarded_body_allows() {
     let fixture = fixture();
     let body = br#"{"model": "small", "max_tokens": 20, "MAX_TOKENS": 9999, "extra_body": {"max_tokens": 9999}}"#;
     // The upstream echoes the body, which reports nothing: all that was held is charged.
-    let response = fixture.client.send("POST", "/api/echo/tokens", Some(body)).expect(200);
+    let response = fixture.client().send("POST", "/api/echo/tokens", Some(body)).expect(200);
     assert_eq!(response.text(), r#"{"model":"small","max_tokens":20,"store":false}"#);
     assert_eq!(response.header("x-bds-credit-charged"), Some("0.02"));
-    assert_eq!(balance(&fixture.client), "0.98");
+    assert_eq!(balance(&fixture.client()), "0.98");
     drop(fixture.server);
     fixture.site.verify();
 }

@@ -138,7 +138,8 @@ fn request_is_not_under_way_when_its_client_has_gone() {
     let scene = Scene::new("1");
     let key = made(&scene.client(), &json!({"max_in_flight": 1, "scopes": ["call", "read"]}));
     let client = scene.server.client_with(&key.secret);
-    let (stream, head) = read_until(&scene, &key.secret, "/v1/chat", &steps(), "first");
+    // On a stream route, a comment finds out that the client has gone.
+    let (stream, head) = read_until(&scene, &key.secret, "/v1/stream", &steps(), "first");
     drop(stream);
     let other = json!({"steps": [json_response("{}")]});
     until("the slot is free", || client.post("/v1/chat", &other).status == 200);
