@@ -113,7 +113,7 @@ class Google:
 def error(failure):
     return {
         "status": getattr(failure, "status_code", getattr(failure, "code", None)),
-        "code": getattr(failure, "type", None) or getattr(failure, "code", None) or getattr(failure, "status", None),
+        "code": getattr(failure, "code", None) or getattr(failure, "type", None),
         "message": getattr(failure, "message", str(failure)),
         "id": getattr(failure, "request_id", None),
     }

@@ -1,4 +1,4 @@
-//! Where a report has the count of a unit: in one place, in the first of several, or as a sum and difference of places.
+//! Where a report has the count of a unit: in one place, in one of several, or as a sum and difference of places.
 
 use crate::catalogue::report::ReportError;
 use crate::catalogue::units::Count;
@@ -9,6 +9,8 @@ pub(super) enum Amount<P> {
     At(P),
     /// The first that is there.
     First(Vec<Amount<P>>),
+    /// The largest that is there.
+    Largest(Vec<Amount<P>>),
     /// The sum of the first ones without the others, at least zero. It is there if one of the first ones is.
     Sum {
         plus: Vec<Amount<P>>,
@@ -21,7 +23,7 @@ impl<P> Amount<P> {
     pub(super) fn places(&self) -> Vec<&P> {
         match self {
             Self::At(place) => vec![place],
-            Self::First(all) => all.iter().flat_map(Self::places).collect(),
+            Self::First(all) | Self::Largest(all) => all.iter().flat_map(Self::places).collect(),
             Self::Sum { plus, minus } => plus.iter().chain(minus).flat_map(Self::places).collect(),
         }
     }
@@ -31,6 +33,7 @@ impl<P> Amount<P> {
         let mut all = |amounts: &[Self]| amounts.iter().map(|amount| amount.map(place)).collect::<Vec<_>>();
         match self {
             Self::First(amounts) => Amount::First(all(amounts)),
+            Self::Largest(amounts) => Amount::Largest(all(amounts)),
             Self::Sum { plus, minus } => Amount::Sum { plus: all(plus), minus: all(minus) },
             Self::At(at) => Amount::At(place(at)),
         }
@@ -54,6 +57,13 @@ impl<P> Amount<P> {
                 }
                 return Ok(None);
             }
+            Self::Largest(all) => {
+                let mut largest = None;
+                for amount in all {
+                    largest = largest.max(amount.count(read)?);
+                }
+                return Ok(largest);
+            }
             Self::Sum { plus, minus } => (plus, minus),
         };
         let mut sum = None;
@@ -75,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn count_is_the_first_or_the_sum_of_what_is_there() {
+    fn count_is_the_first_the_largest_or_the_sum_of_what_is_there() {
         let at = |name: &'static str| Amount::At(name);
         let sum = |plus: &[&'static str], minus: &[&'static str]| Amount::Sum {
             plus: plus.iter().copied().map(Amount::At).collect(),
@@ -86,6 +96,8 @@ mod tests {
             (at("two"), Some(2)),
             (at("absent"), None),
             (Amount::First(vec![at("absent"), at("two"), at("ten")]), Some(2)),
+            (Amount::Largest(vec![at("absent"), at("ten"), at("two")]), Some(10)),
+            (Amount::Largest(vec![at("absent")]), None),
             (sum(&["two", "ten"], &[]), Some(12)),
             (sum(&["ten"], &["two", "absent"]), Some(8)),
             (sum(&["two"], &["ten"]), Some(0)),

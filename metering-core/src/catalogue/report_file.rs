@@ -13,7 +13,7 @@ use crate::catalogue::usage_file::{Units, by_unit, choice, known_unit, member, p
 
 const REPORT_KEYS: [&str; 4] = ["header", "json", "bytes", "combine"];
 const KINDS: [&str; 3] = ["header", "json", "bytes"];
-const SUM_KEYS: [&str; 2] = ["plus", "minus"];
+const AMOUNT_KEYS: [&str; 3] = ["plus", "minus", "max"];
 /// Lists and sums within each other. Bounds the recursion.
 const NESTED_MAX: u32 = 8;
 
@@ -143,7 +143,7 @@ fn measures<T>(
     problems.or(|| Some(Measures::Counts(counts?)))
 }
 
-/// A place, a list of which the first that is there counts, or `{"plus": [...], "minus": [...]}`.
+/// A place, a list of which the first that is there counts, `{"plus": [...], "minus": [...]}`, or `{"max": [...]}`.
 fn amount<T>(
     value: &RawValue,
     location: &str,
@@ -176,13 +176,19 @@ fn amount<T>(
     }
     if !text.starts_with('{') {
         let text: String = serde_json::from_str(text)
-            .map_err(|_| format!("{location}: must be a string, a list, or an object with plus and minus"))?;
+            .map_err(|_| format!("{location}: must be a string, a list, or an object with plus and minus, or max"))?;
         return Ok(Amount::At(place(&text, location)?));
     }
     let sum = Object::read(text, format!("{location}."))?;
-    sum.only(&SUM_KEYS, unknown)?;
+    sum.only(&AMOUNT_KEYS, unknown)?;
     let terms = |key| member(&sum, key)?.map_or(Ok(Vec::new()), |value| list(value, &sum.location_of(key)));
-    let (plus, minus) = (terms("plus")?, terms("minus")?);
+    let (plus, minus, max) = (terms("plus")?, terms("minus")?, terms("max")?);
+    if !max.is_empty() {
+        return match plus.is_empty() && minus.is_empty() {
+            true => Ok(Amount::Largest(max)),
+            false => Err(format!("{location}: max stands alone; put a sum into its list").into()),
+        };
+    }
     if plus.is_empty() {
         return Err(format!("{} is missing: say what is added up", sum.location_of("plus")).into());
     }

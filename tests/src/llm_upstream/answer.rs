@@ -84,7 +84,13 @@ async fn send(piece: Piece, mut gate: watch::Receiver<bool>) -> io::Result<Bytes
             let _ = gate.wait_for(|open| *open).await;
             Ok(Bytes::new())
         }
-        Piece::Cut => Err(io::ErrorKind::ConnectionReset.into()),
+        Piece::Cut => {
+            // What was sent so far is written while this waits. Otherwise the connection would end before the head.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            Err(io::ErrorKind::ConnectionReset.into())
+        }
     }
 }
 

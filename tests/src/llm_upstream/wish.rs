@@ -82,7 +82,8 @@ impl Wish {
         let tokens = Tokens {
             input: prompt.tokens + u64::try_from(history).unwrap_or(0) * HISTORY_TOKENS,
             cached: number("cached").unwrap_or(0),
-            cache_write: number("write").unwrap_or(0),
+            // Google does not charge for them.
+            cache_write: if api == Api::Gemini { 0 } else { number("write").unwrap_or(0) },
             cache_write_1h: if api == Api::Messages { number("write1h").unwrap_or(0) } else { 0 },
             output: output * choices,
             reasoning: reasoning * choices,

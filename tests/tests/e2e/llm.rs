@@ -1,6 +1,7 @@
 //! An LLM API behind the gateway: LiteLLM as the upstream, called with OpenAI's clients for Python and TypeScript.
 
 mod attacks;
+mod configuration;
 mod failures;
 mod holds;
 mod passing;

@@ -125,6 +125,10 @@ fn mistakes_are_named() {
             "price.report.json.input_tokens.plus is missing",
         ),
         (
+            format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"max": ["/a"], "plus": ["/b"]}}}}}}}}"#),
+            "price.report.json.input_tokens: max stands alone",
+        ),
+        (
             format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"plus": ["a"]}}}}}}}}"#),
             "price.report.json.input_tokens.plus: a: a JSON pointer begins with /",
         ),

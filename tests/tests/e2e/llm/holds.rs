@@ -95,19 +95,22 @@ fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
     site.verify();
 }
 
+/// `missing` punishes clients, and this is the model's failure: the nine bytes of five words are at most nine tokens.
 #[test]
-fn stream_without_a_report_costs_what_the_price_says() {
+fn stream_that_breaks_in_the_model_costs_what_was_delivered() {
     if litellm::is_skipped() {
         return;
     }
-    for (missing, left) in [("hold", "0.5"), ("minimum", "0.999"), ("release", "1")] {
+    for missing in ["hold", "minimum", "release"] {
         let site = Site::new();
-        let server = setup(&site, &price(missing)).start();
+        let mut price = price(missing);
+        price["delivered"] = json!({"output_tokens": "/choices/*/delta/content"});
+        let server = setup(&site, &price).start();
         for language in LANGUAGES {
             let key = site.account("1").api_key;
             let broken = language.run(&server, &key, "broken", &["stream"]);
             assert!(broken["error"].as_str().is_some_and(|error| error.contains("the model broke")), "{broken}");
-            assert_eq!(settled(&server.client_with(&key)), left, "{missing}, {language:?}");
+            assert_eq!(settled(&server.client_with(&key)), "0.91", "{missing}, {language:?}");
         }
         site.verify();
     }

@@ -22,8 +22,9 @@ pub(super) struct Scene {
 /// What an account paid for a request, in atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Paid {
-    pub(super) held: u64,
     pub(super) charged: u64,
+    /// What was left of the hold; 0 if the cost was above it.
+    pub(super) released: u64,
 }
 
 /// The folder with the files to copy.
@@ -83,7 +84,7 @@ impl Scene {
         let (client, path) = (self.client(account), format!("/requests/{id}"));
         until("the hold is settled", || client.get(&path).expect(200).json()["state"] != "held");
         let request = client.get(&path).expect(200).json();
-        Paid { held: atoms(&request["held"]), charged: atoms(&request["charged"]) }
+        Paid { charged: atoms(&request["charged"]), released: atoms(&request["released"]) }
     }
 
     /// The balance in atoms, once nothing is held.

@@ -112,7 +112,7 @@ fn clients_show_why_they_are_refused_and_the_id_of_the_request() {
                 let got = language.run_script("sdks", &scene.server, &empty.api_key, &[sdk, scenario, PLAIN]);
                 let (error, shown) = (&got["error"], format!("{language:?} {sdk} {scenario}: {got}"));
                 assert_eq!(error["status"], 402, "{shown}");
-                assert!(error["message"].as_str().is_some_and(|message| message.contains("credits")), "{shown}");
+                assert!(error["message"].as_str().is_some_and(|message| message.contains("balance")), "{shown}");
                 if sdk != "google" {
                     assert!(error["id"].as_str().is_some_and(|id| !id.is_empty()), "{shown}");
                 }

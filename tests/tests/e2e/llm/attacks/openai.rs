@@ -142,7 +142,7 @@ fn output_beyond_what_is_held() {
             "just above one",
             CHAT,
             open_chat(r#""model": "small", "max_tokens": 1.00000000000000000001"#),
-            Refused(""),
+            Served(&["1.0"]),
         ),
         Attack::new("twice", CHAT, chat(r#""max_tokens": 99999"#), Refused("max_tokens")),
         Attack::new("twice, escaped", CHAT, chat(r#""max\u005ftokens": 99999"#), Refused("max_tokens")),
@@ -263,7 +263,7 @@ fn dearer_ways_of_the_same() {
             "a mode",
             RESPONSES,
             respond(r#""reasoning": {"effort": "high", "mode": "pro"}"#),
-            Served(&["pro"]),
+            Served(&[r#""mode""#]),
         ),
         Attack::new(
             "a program",
