@@ -39,6 +39,7 @@ impl UsagePrice {
             }
             Measures::Counts(names) => names,
         };
+        #[expect(clippy::borrowed_box, reason = "the places of this report are boxed names")]
         let mut read =
             |name: &Box<str>| header(name).map(|value| parse_header(name, value, str::parse::<Count>)).transpose();
         let mut counts = Vec::new();

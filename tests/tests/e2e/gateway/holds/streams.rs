@@ -1,5 +1,7 @@
 //! Responses that are passed on as they arrive: their trailers say what was charged.
 
+use std::slice::from_ref;
+
 use metering_tests::response::Response;
 use serde_json::{Value, json};
 
@@ -126,8 +128,12 @@ fn failures_in_a_stream_cost_what_was_delivered() {
         chunk("event: response.failed\ndata: {\"response\": {\"error\": {\"code\": \"x\"}, \"usage\": null}}\n\n");
     let later_zero = [event(r#"{"usage": {"total_tokens": 12}}"#), event(r#"{"usage": {"total_tokens": 0}}"#)];
     // events, charged
-    let table: [(&[Value], &str); 4] =
-        [(&[error.clone()], "0"), (&[failed], "0"), (&later_zero, "0.012"), (&[later_zero[0].clone(), error], "0.012")];
+    let table: [(&[Value], &str); 4] = [
+        (from_ref(&error), "0"),
+        (&[failed], "0"),
+        (&later_zero, "0.012"),
+        (&[later_zero[0].clone(), error.clone()], "0.012"),
+    ];
     for (events, charged) in table {
         let mut steps = vec![events_head()];
         steps.extend_from_slice(events);
