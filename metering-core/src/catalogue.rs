@@ -3,7 +3,9 @@
 mod amount;
 pub(crate) mod body;
 mod body_use;
+mod by_unit;
 mod error_shape;
+mod errors_near;
 mod estimate;
 mod event_data;
 mod file;
@@ -295,7 +297,7 @@ impl Catalogue {
     /// ```
     #[must_use]
     pub fn errors_near(&self, path: &str) -> ErrorShape {
-        error_shape::near(path, &self.routes)
+        errors_near::near(path, &self.routes)
     }
 
     /// Finds a request's route, checks its parameters and computes its price.

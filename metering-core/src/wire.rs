@@ -47,6 +47,7 @@ mod plans;
 mod receipt;
 mod recovery;
 mod secret;
+mod shaped_error;
 mod signup;
 mod statement;
 mod usage;

@@ -1,7 +1,8 @@
 //! Where a report has the count of a unit: in one place, in one of several, or as a sum and difference of places.
 
-use crate::catalogue::report::ReportError;
 use crate::catalogue::units::Count;
+use crate::money::credits::Credits;
+use crate::money::decimal::DecimalError;
 
 /// An amount that is computed from what places `P` have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,42 @@ pub(super) enum Amount<P> {
         plus: Vec<Amount<P>>,
         minus: Vec<Amount<P>>,
     },
+}
+
+/// What a report has: credits, or counts of units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Measures<T> {
+    /// Credits, here.
+    Credits(T),
+    /// Each unit, and where its count is.
+    Counts(Vec<(Box<str>, Amount<T>)>),
+}
+
+impl<T> Measures<T> {
+    pub(super) const fn is_in_credits(&self) -> bool {
+        matches!(self, Self::Credits(_))
+    }
+
+    /// The same measures of other places.
+    pub(super) fn map<U>(&self, place: &mut impl FnMut(&T) -> U) -> Measures<U> {
+        match self {
+            Self::Credits(at) => Measures::Credits(place(at)),
+            Self::Counts(units) => {
+                Measures::Counts(units.iter().map(|(unit, amount)| (unit.clone(), amount.map(place))).collect())
+            }
+        }
+    }
+
+    /// Parses a value: credits in atoms, a count in billionths.
+    pub(super) fn parse(&self, text: &str) -> Result<u128, DecimalError> {
+        match self {
+            Self::Credits(_) => {
+                let atoms = Credits::parse_rounding_up(text)?.atoms();
+                u128::try_from(atoms).map_err(|_| DecimalError::OutOfRange)
+            }
+            Self::Counts(_) => Ok(text.parse::<Count>()?.billionths()),
+        }
+    }
 }
 
 impl<P> Amount<P> {
@@ -43,10 +80,7 @@ impl<P> Amount<P> {
     ///
     /// # Errors
     /// When a place that matters cannot be read.
-    pub(super) fn count(
-        &self,
-        read: &mut impl FnMut(&P) -> Result<Option<Count>, ReportError>,
-    ) -> Result<Option<Count>, ReportError> {
+    pub(super) fn count<E>(&self, read: &mut impl FnMut(&P) -> Result<Option<Count>, E>) -> Result<Option<Count>, E> {
         let (plus, minus) = match self {
             Self::At(place) => return read(place),
             Self::First(all) => {

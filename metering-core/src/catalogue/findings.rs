@@ -3,11 +3,11 @@
 //! The values of a text count once the text has ended as JSON. If the body is cut off, those of its last text count
 //! too.
 
-use crate::catalogue::amount::Amount;
+use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_report::{Combine, JsonReport};
 use crate::catalogue::json_scanner::{Found, Verdict};
 use crate::catalogue::outcome::BodyRead;
-use crate::catalogue::report::{Measures, ReportError};
+use crate::catalogue::report::ReportError;
 use crate::catalogue::units::{Count, Counts};
 use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;

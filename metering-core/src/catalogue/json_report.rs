@@ -1,9 +1,8 @@
 //! A report in the JSON of a body: where its values are, how several are combined, and where failures and texts are.
 
-use crate::catalogue::amount::Amount;
+use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_scanner::Targets;
 use crate::catalogue::pointer::Pointer;
-use crate::catalogue::report::Measures;
 
 /// How several values at one pointer are combined: those of several events, or of the elements that a `*` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -101,6 +101,28 @@ pub(super) fn documentation<T, E>(field: Result<Option<T>, E>, unknown: UnknownK
     }
 }
 
+/// A member's text; `None` when it is missing or `null`.
+pub(super) fn member<'j>(object: &Object<'j>, key: &str) -> Result<Option<&'j RawValue>, String> {
+    Ok(object.get::<&RawValue>(key)?.filter(|value| value.get() != "null"))
+}
+
+/// One of a few words.
+pub(super) fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, String> {
+    let Some(word) = price.get::<String>(key)? else { return Ok(None) };
+    let known = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
+    let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    known.map(Some).ok_or_else(|| format!("{}: must be one of {}, not {word}", price.location_of(key), names()))
+}
+
+/// A string, or a list of them; empty when it is missing.
+pub(super) fn texts(object: &Object<'_>, key: &str) -> Result<Vec<String>, String> {
+    match member(object, key)? {
+        None => Ok(Vec::new()),
+        Some(value) if value.get().starts_with('[') => object.require(key),
+        Some(_) => Ok(vec![object.require(key)?]),
+    }
+}
+
 /// The error message without its position, which is relative to a fragment of the file.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();

@@ -1,10 +1,8 @@
 //! Where a response says what it cost: in a header, in its body, or by its length.
 
-use crate::catalogue::amount::Amount;
+use crate::catalogue::amount::Measures;
 use crate::catalogue::json_report::JsonReport;
 use crate::catalogue::json_scanner::DEPTH_MAX;
-use crate::catalogue::units::Count;
-use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
 
 /// Longer values are cut in errors: they come from a response.
@@ -40,15 +38,6 @@ pub(super) enum Source {
     Bytes(Box<str>),
     /// A kind that this version cannot read. Only in catalogues published by other servers.
     Unknown,
-}
-
-/// What a report has: credits, or counts of units.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Measures<T> {
-    /// Credits, here.
-    Credits(T),
-    /// Each unit, and where its count is.
-    Counts(Vec<(Box<str>, Amount<T>)>),
 }
 
 /// Why a response's report of its cost cannot be used.
@@ -119,33 +108,6 @@ impl Report {
             Source::Headers(measures) => measures.is_in_credits(),
             Source::Json(report) => report.measures.is_in_credits(),
             Source::Bytes(_) | Source::Unknown => false,
-        }
-    }
-}
-
-impl<T> Measures<T> {
-    pub(super) const fn is_in_credits(&self) -> bool {
-        matches!(self, Self::Credits(_))
-    }
-
-    /// The same measures of other places.
-    pub(super) fn map<U>(&self, place: &mut impl FnMut(&T) -> U) -> Measures<U> {
-        match self {
-            Self::Credits(at) => Measures::Credits(place(at)),
-            Self::Counts(units) => {
-                Measures::Counts(units.iter().map(|(unit, amount)| (unit.clone(), amount.map(place))).collect())
-            }
-        }
-    }
-
-    /// Parses a value: credits in atoms, a count in billionths.
-    pub(super) fn parse(&self, text: &str) -> Result<u128, DecimalError> {
-        match self {
-            Self::Credits(_) => {
-                let atoms = Credits::parse_rounding_up(text)?.atoms();
-                u128::try_from(atoms).map_err(|_| DecimalError::OutOfRange)
-            }
-            Self::Counts(_) => Ok(text.parse::<Count>()?.billionths()),
         }
     }
 }

@@ -3,13 +3,13 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, UnknownKeys};
-use crate::catalogue::amount::Amount;
+use super::object::{Object, UnknownKeys, choice, member, texts};
+use crate::catalogue::amount::{Amount, Measures};
+use crate::catalogue::by_unit::{Units, by_unit, known_unit, pointers};
 use crate::catalogue::json_report::{Combine, Declared, JsonReport, Texts};
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::problem::Problems;
-use crate::catalogue::report::{Measures, Source};
-use crate::catalogue::usage_file::{Units, by_unit, choice, known_unit, member, pointers, texts};
+use crate::catalogue::report::Source;
 
 const REPORT_KEYS: [&str; 4] = ["header", "json", "bytes", "combine"];
 const KINDS: [&str; 3] = ["header", "json", "bytes"];

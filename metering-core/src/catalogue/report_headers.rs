@@ -1,6 +1,7 @@
 //! Reads the cost that a response's headers or trailers report.
 
-use crate::catalogue::report::{Measures, ReportError, Source};
+use crate::catalogue::amount::Measures;
+use crate::catalogue::report::{ReportError, Source};
 use crate::catalogue::units::{Count, Counts};
 use crate::catalogue::usage_price::UsagePrice;
 use crate::money::credits::Credits;

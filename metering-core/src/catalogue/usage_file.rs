@@ -1,27 +1,18 @@
 //! Reads the prices by usage of a catalogue file, and checks their rules.
 
-use serde_json::value::RawValue;
-
-use super::object::{Object, UnknownKeys, documentation};
+use super::object::{Object, UnknownKeys, choice, documentation, member, texts};
+use crate::catalogue::by_unit::{Units, by_unit, known_unit, pointers, read_units};
 use crate::catalogue::estimate::Estimate;
-use crate::catalogue::nearest::nearest;
-use crate::catalogue::pointer::Pointer;
 use crate::catalogue::price::MAX_PRICE;
 use crate::catalogue::problem::Problems;
 use crate::catalogue::report::{Report, Source};
 use crate::catalogue::report_file::read_report;
-use crate::catalogue::units::{UnitPrice, number_text};
+use crate::catalogue::units::number_text;
 use crate::catalogue::usage_price::{Missing, Over, UsagePrice};
 use crate::money::credits::Credits;
 
 const PRICE_KEYS: [&str; 9] = ["max", "min", "units", "report", "missing", "over", "estimate", "failed", "delivered"];
 const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
-/// Each unit is looked up in every response.
-const UNITS_MAX: usize = 16;
-/// A unit's name is part of messages and of requests that capture a hold.
-const UNIT_BYTES_MAX: usize = 64;
-
-pub(super) type Units = Vec<(Box<str>, UnitPrice)>;
 
 /// Reads the object of a `price` field.
 ///
@@ -82,65 +73,6 @@ fn credits(object: &Object<'_>, key: &str) -> Result<Option<Credits>, String> {
     amount.map(Some).map_err(wrong)
 }
 
-pub(super) fn member<'j>(object: &Object<'j>, key: &str) -> Result<Option<&'j RawValue>, String> {
-    Ok(object.get::<&RawValue>(key)?.filter(|value| value.get() != "null"))
-}
-
-/// The members of an object that maps units to something. `x-...` and `$...` are free to use, as everywhere.
-pub(super) fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j RawValue)> {
-    object.members().filter(|(name, _)| !name.starts_with("x-") && !name.starts_with('$'))
-}
-
-fn read_units(price: &Object<'_>) -> Result<Units, Problems> {
-    let Some(object) = price.object("units")? else { return Ok(Vec::new()) };
-    let unit = |(name, value): (&str, &RawValue)| {
-        let location = object.location_of(name);
-        if !is_unit_name(name) {
-            return Err(format!(
-                "{location}: a unit's name has 1 to {UNIT_BYTES_MAX} characters a-z, 0-9 and _, and \
-                begins with a letter"
-            ));
-        }
-        let price: Result<UnitPrice, _> = number_text(value).and_then(|text| text.parse());
-        let price = price.map_err(|error| {
-            format!("{location}: {error}; write credits as a string of 0 to 1000 with up to 18 decimals")
-        })?;
-        Ok((name.into(), price))
-    };
-    let mut problems = Problems::default();
-    if !(1..=UNITS_MAX).contains(&by_unit(&object).count()) {
-        problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
-    }
-    let units = problems.all(by_unit(&object).map(unit));
-    problems.or(|| units)
-}
-
-fn is_unit_name(name: &str) -> bool {
-    name.len() <= UNIT_BYTES_MAX
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-}
-
-/// Checks that a unit has a price.
-pub(super) fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, String> {
-    if units.iter().any(|(name, _)| **name == *unit) {
-        return Ok(unit.into());
-    }
-    let hint = match nearest(unit, units.iter().map(|(name, _)| &**name)) {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => "add its price to units".to_owned(),
-    };
-    Err(format!("{location}: unit {unit} has no price; {hint}"))
-}
-
-/// One of a few words.
-pub(super) fn choice<T: Copy>(price: &Object<'_>, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, String> {
-    let Some(word) = price.get::<String>(key)? else { return Ok(None) };
-    let known = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
-    let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    known.map(Some).ok_or_else(|| format!("{}: must be one of {}, not {word}", price.location_of(key), names()))
-}
-
 fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Result<Option<Estimate>, Problems> {
     let Some(estimate) = price.object("estimate")? else { return Ok(None) };
     let mut problems = Problems::default();
@@ -165,25 +97,6 @@ fn read_estimate(price: &Object<'_>, units: &Units, unknown: UnknownKeys) -> Res
         }
     }
     problems.or(|| Some(Some(Estimate { json: json?, bytes: bytes?, times: times? })))
-}
-
-/// A pointer, or a list of them.
-pub(super) fn pointers(object: &Object<'_>, key: &str) -> Result<Vec<Pointer>, String> {
-    let texts = texts(object, key)?;
-    if texts.is_empty() {
-        return Err(format!("{}: must have at least one JSON pointer", object.location_of(key)));
-    }
-    let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(key)));
-    texts.iter().map(parse).collect()
-}
-
-/// A string, or a list of them; empty when it is missing.
-pub(super) fn texts(object: &Object<'_>, key: &str) -> Result<Vec<String>, String> {
-    match member(object, key)? {
-        None => Ok(Vec::new()),
-        Some(value) if value.get().starts_with('[') => object.require(key),
-        Some(_) => Ok(vec![object.require(key)?]),
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use tracing::Instrument;
 
 use crate::config::GatewayConfig;
 use crate::http::{Connection, Response};
+use reader::Reader;
 use recording::{Head, Recording};
 use shelf::Shelf;
 
@@ -99,7 +100,7 @@ impl Replays {
                 // It is refused as any other request with this key.
                 return serving.await;
             }
-            if let Some(reader) = recording.read(request.connection.clone(), true) {
+            if let Some(reader) = Reader::of(&recording, request.connection.clone(), true) {
                 counter!("metering_replayed_requests_total").increment(1);
                 let mut response = reader.response().await;
                 let name = HeaderName::from_static(REPLAYED_HEADER);
@@ -108,7 +109,9 @@ impl Replays {
             }
         }
         let recording = Recording::new(request.key, request.retry == Retry::Keyed);
-        let Some(reader) = recording.read(request.connection, false) else { unreachable!("nobody reads it yet") };
+        let Some(reader) = Reader::of(&recording, request.connection, false) else {
+            unreachable!("nobody reads it yet")
+        };
         self.shelf.add(&recording);
         let recording = record(recording, Arc::clone(&self.shelf), self.time, self.closing.clone(), serving);
         // Below the span of the request.

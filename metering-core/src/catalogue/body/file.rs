@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 use super::BodyRules;
 use super::set::SetRule;
 use super::unknown::Unknown;
-use crate::catalogue::object::{Object, UnknownKeys};
+use crate::catalogue::object::{Object, UnknownKeys, choice};
 use crate::catalogue::pointer::Pointer;
 use crate::catalogue::problem::Problems;
 use crate::catalogue::schema;
-use crate::catalogue::usage_file::choice;
 
 const REQUEST_KEYS: [&str; 3] = ["schema", "unknown", "set"];
 const UNKNOWN: [(&str, Unknown); 3] =

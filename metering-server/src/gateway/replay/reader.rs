@@ -32,13 +32,10 @@ enum Next {
 }
 
 impl Reader {
-    pub(super) fn new(
-        recording: Arc<Recording>,
-        number: u64,
-        state: watch::Receiver<State>,
-        connection: Option<Connection>,
-    ) -> Self {
-        Self { recording, number, state, connection, read: 0, has_ended: false }
+    /// One more reader of a recording, from its start. `None` if it can have no further one.
+    pub(super) fn of(recording: &Arc<Recording>, connection: Option<Connection>, replays: bool) -> Option<Self> {
+        let (number, state) = recording.admit(replays)?;
+        Some(Self { recording: Arc::clone(recording), number, state, connection, read: 0, has_ended: false })
     }
 
     /// The response, once its head was received.

@@ -13,10 +13,8 @@ use http::{Extensions, HeaderMap, StatusCode};
 use metering_core::charging::{Progress, ReplayKey};
 use tokio::sync::watch;
 
-use super::reader::Reader;
 use super::{Piece, announced};
 use crate::gateway::delivery::BodyError;
-use crate::http::Connection;
 
 /// How many clients may read a recording at a time, and how many get it in all: one charge does not buy any number of
 /// downloads.
@@ -80,8 +78,8 @@ impl Recording {
         Arc::new(Self { key, is_keyed, state: watch::Sender::new(State::default()) })
     }
 
-    /// Lets one more client read it from its start. `None` if that cannot be done any more.
-    pub(super) fn read(self: &Arc<Self>, connection: Option<Connection>, replays: bool) -> Option<Reader> {
+    /// Lets one more client read it from its start: its number, and what it reads. `None` if that cannot be done any more.
+    pub(super) fn admit(&self, replays: bool) -> Option<(u64, watch::Receiver<State>)> {
         let mut number = None;
         self.state.send_if_modified(|state| {
             if !replays || state.can_be_replayed() {
@@ -92,7 +90,7 @@ impl Recording {
             }
             false
         });
-        number.map(|number| Reader::new(Arc::clone(self), number, self.state.subscribe(), connection))
+        number.map(|number| (number, self.state.subscribe()))
     }
 
     pub(super) fn begin(&self, head: Head) {

@@ -1,11 +1,11 @@
 //! The shape for a request that matches no route: a misspelt path deserves an error that its client can show.
 
-use super::ErrorShape;
+use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::route::Route;
 
 /// The shape that all those routes have which begin with the most segments of a path. The service's own if they differ,
 /// or if no route begins as the path does.
-pub(in crate::catalogue) fn near(path: &str, routes: &[Route]) -> ErrorShape {
+pub(super) fn near(path: &str, routes: &[Route]) -> ErrorShape {
     let (mut longest, mut shape) = (0, ErrorShape::Own);
     for route in routes {
         let segments = shared_segments(path, &route.template);

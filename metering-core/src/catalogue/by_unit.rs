@@ -1,0 +1,74 @@
+//! Reads what a price says of its units: their names and prices, and members that are by unit.
+
+use serde_json::value::RawValue;
+
+use super::object::{Object, texts};
+use crate::catalogue::nearest::nearest;
+use crate::catalogue::pointer::Pointer;
+use crate::catalogue::problem::Problems;
+use crate::catalogue::units::{UnitPrice, number_text};
+
+/// Each unit is looked up in every response.
+const UNITS_MAX: usize = 16;
+/// A unit's name is part of messages and of requests that capture a hold.
+const UNIT_BYTES_MAX: usize = 64;
+
+pub(super) type Units = Vec<(Box<str>, UnitPrice)>;
+
+/// The units of a price.
+pub(super) fn read_units(price: &Object<'_>) -> Result<Units, Problems> {
+    let Some(object) = price.object("units")? else { return Ok(Vec::new()) };
+    let unit = |(name, value): (&str, &RawValue)| {
+        let location = object.location_of(name);
+        if !is_unit_name(name) {
+            return Err(format!(
+                "{location}: a unit's name has 1 to {UNIT_BYTES_MAX} characters a-z, 0-9 and _, and \
+                begins with a letter"
+            ));
+        }
+        let price: Result<UnitPrice, _> = number_text(value).and_then(|text| text.parse());
+        let price = price.map_err(|error| {
+            format!("{location}: {error}; write credits as a string of 0 to 1000 with up to 18 decimals")
+        })?;
+        Ok((name.into(), price))
+    };
+    let mut problems = Problems::default();
+    if !(1..=UNITS_MAX).contains(&by_unit(&object).count()) {
+        problems.add(format!("{}: must have 1 to {UNITS_MAX} units", price.location_of("units")));
+    }
+    let units = problems.all(by_unit(&object).map(unit));
+    problems.or(|| units)
+}
+
+fn is_unit_name(name: &str) -> bool {
+    name.len() <= UNIT_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// Checks that a unit has a price.
+pub(super) fn known_unit(unit: &str, units: &Units, location: &str) -> Result<Box<str>, String> {
+    if units.iter().any(|(name, _)| **name == *unit) {
+        return Ok(unit.into());
+    }
+    let hint = match nearest(unit, units.iter().map(|(name, _)| &**name)) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "add its price to units".to_owned(),
+    };
+    Err(format!("{location}: unit {unit} has no price; {hint}"))
+}
+
+/// The members of an object that maps units to something. `x-...` and `$...` are free to use, as everywhere.
+pub(super) fn by_unit<'o, 'j>(object: &'o Object<'j>) -> impl Iterator<Item = (&'o str, &'j RawValue)> {
+    object.members().filter(|(name, _)| !name.starts_with("x-") && !name.starts_with('$'))
+}
+
+/// A pointer, or a list of them.
+pub(super) fn pointers(object: &Object<'_>, key: &str) -> Result<Vec<Pointer>, String> {
+    let texts = texts(object, key)?;
+    if texts.is_empty() {
+        return Err(format!("{}: must have at least one JSON pointer", object.location_of(key)));
+    }
+    let parse = |text: &String| Pointer::parse(text).map_err(|error| format!("{}: {error}", object.location_of(key)));
+    texts.iter().map(parse).collect()
+}
