@@ -139,7 +139,7 @@ mod tests {
             (Amount::First(vec![sum(&["absent"], &["two"]), sum(&["ten"], &["ten"])]), Some(0)),
         ];
         let mut read = |name: &&str| {
-            Ok(match *name {
+            Ok::<_, DecimalError>(match *name {
                 "two" => Some(Count::from(2)),
                 "ten" => Some(Count::from(10)),
                 _ => None,
