@@ -164,8 +164,7 @@ async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
     let ends_here = response.body().is_end_stream();
     match reader {
         _ if !matches!(in_head, Ok(None)) => {
-            // The layer logs what it cannot read.
-            drop(settling.settle_reported(in_head).await);
+            drop(settling.settle(in_head).await);
         }
         Some(reader) if is_encoded(response.headers()) && !reader.counts_bytes() => {
             drop(settling.settle_unreadable("encoded", "its body is encoded").await);

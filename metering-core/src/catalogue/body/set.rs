@@ -10,7 +10,7 @@ use crate::catalogue::pointer::Pointer;
 pub(super) struct SetRule {
     /// Each pointer and its value. None points to the whole body.
     pub(super) values: Vec<(Pointer, Value)>,
-    /// All must be there in what the client sent.
+    /// What the client sent must have all of these. `null` is also there if nothing is.
     pub(super) when: Vec<(Pointer, Value)>,
     /// What marks an event of the response that answers this rule and not the client.
     pub(super) hide: Vec<(Pointer, Value)>,
@@ -30,7 +30,7 @@ pub struct HiddenEvents {
 impl SetRule {
     /// Whether the rule applies to what the client sent.
     pub(super) fn applies_to(&self, sent: &Value) -> bool {
-        self.when.iter().all(|(pointer, value)| sent.pointer(pointer.as_str()) == Some(value))
+        self.when.iter().all(|(pointer, value)| sent.pointer(pointer.as_str()).unwrap_or(&Value::Null) == value)
     }
 
     /// Sets the values. Returns whether that changed anything.

@@ -1,5 +1,6 @@
 //! Settles the hold of one request, by what its response reported.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,26 +45,16 @@ impl Settling {
     /// Captures what was reported, or settles the hold by its rule. `None` if it was settled before, or is still being
     /// settled.
     pub(super) async fn settle(&self, reported: Reported) -> Option<HoldUpdated> {
-        if let Err(error) = &reported
-            && !self.is_error
-        {
-            tracing::warn!(%error, route = %self.charged.route_template, "the cost of a request could not be read");
-        }
-        self.settle_reported(reported).await
-    }
-
-    /// [`Settling::settle`], without logging what could not be read.
-    pub(super) async fn settle_reported(&self, reported: Reported) -> Option<HoldUpdated> {
         match reported {
             Ok(Some(cost)) => within_wait(self.charged.capture(cost)).await,
-            Ok(None) => self.settle_without_report().await,
+            Ok(None) => self.settle_without_report("the response has no report").await,
             Err(error) => {
-                self.count_unreadable(match error {
+                self.count_unreadable(match &error {
                     ReportError::TooDeep => "too_deep",
                     ReportError::NotJson => "not_json",
                     _ => "invalid",
                 });
-                self.settle_without_report().await
+                self.settle_without_report(&error).await
             }
         }
     }
@@ -93,22 +84,19 @@ impl Settling {
         }
     }
 
-    async fn settle_without_report(&self) -> Option<HoldUpdated> {
+    async fn settle_without_report(&self, why: impl Display) -> Option<HoldUpdated> {
         if self.is_error {
             return within_wait(self.charged.release()).await;
         }
         let Charged { route_template, amount, .. } = &self.charged;
-        self.unreported.count(route_template, *amount, self.price.without_report(*amount));
+        self.unreported.count(route_template, *amount, self.price.without_report(*amount), why);
         within_wait(self.charged.capture_without_report()).await
     }
 
     /// Settles the hold by its rule, because the report cannot be read.
     pub(super) async fn settle_unreadable(&self, reason: &'static str, why: &str) -> Option<HoldUpdated> {
-        if !self.is_error {
-            tracing::warn!(route = %self.charged.route_template, "the cost of a request could not be read: {why}");
-        }
         self.count_unreadable(reason);
-        self.settle_without_report().await
+        self.settle_without_report(why).await
     }
 }
 

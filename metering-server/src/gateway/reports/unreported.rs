@@ -4,6 +4,7 @@
 //! can. So each is counted, and the log names the route, but at most once a minute.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -43,8 +44,8 @@ struct Counted {
 
 impl Unreported {
     /// Counts a request of which `held` was held and `captured` is charged, although its response reported no cost that
-    /// could be read. Its log line is rate-limited.
-    pub(super) fn count(&self, route: &Arc<str>, held: Credits, captured: Credits) {
+    /// could be read, and why. Its log line is rate-limited.
+    pub(super) fn count(&self, route: &Arc<str>, held: Credits, captured: Credits, why: impl Display) {
         let outcome = outcome(held, captured);
         counter!("metering_holds_without_report_total", "route" => route.to_string(), "outcome" => outcome)
             .increment(1);
@@ -56,7 +57,7 @@ impl Unreported {
         };
         let Some(others) = warning else { return };
         tracing::warn!(
-            %route, %held, %captured, others,
+            %route, %held, %captured, others, %why,
             "a response did not say what its request cost; it was charged by the price's `missing`"
         );
     }
@@ -135,9 +136,9 @@ mod tests {
     fn routes_are_listed_with_the_most_requests_first() {
         let (unreported, held) = (Unreported::default(), Credits::from_atoms(9));
         let [rare, often] = ["/a", "/b/{id}"].map(Arc::<str>::from);
-        unreported.count(&rare, held, held);
+        unreported.count(&rare, held, held, "no report");
         for captured in [held, Credits::ZERO] {
-            unreported.count(&often, held, captured);
+            unreported.count(&often, held, captured, "no report");
         }
         let rows: Vec<_> = unreported.routes().into_iter().map(|row| (row.route, row.requests, row.in_full)).collect();
         assert_eq!(rows, [(often, 2, 1), (rare, 1, 1)]);
