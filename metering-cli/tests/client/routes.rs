@@ -48,7 +48,9 @@ fn prices_by_usage_are_listed() {
     service.on("/endpoints.json", Reply::ok(catalogue));
     let text = Home::of(&service).0.metering(&["routes"]).success();
     let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(lines[1..], ["POST /chat up to 0.5 credits: tokens 0.00000025 each Chat", "POST /newer unknown Chat"]);
+    let expected =
+        ["POST /chat [JSON] up to 0.5 credits: tokens 0.00000025 each Chat", "POST /newer [JSON] unknown Chat"];
+    assert_eq!(lines[1..], expected);
 }
 
 #[test]

@@ -165,7 +165,12 @@ fn values_are_set_when_the_rule_applies() {
             false,
         ),
         (r#"{"/max_tokens": 9, "when": {"/max_tokens": null}}"#, chat(""), chat(r#","max_tokens":9"#), false),
-        (r#"{"/max_tokens": 9, "when": {"/max_tokens": null}}"#, chat(r#","max_tokens":7"#), chat(r#","max_tokens":7"#), false),
+        (
+            r#"{"/max_tokens": 9, "when": {"/max_tokens": null}}"#,
+            chat(r#","max_tokens":7"#),
+            chat(r#","max_tokens":7"#),
+            false,
+        ),
         (r#"{"/messages/7/x": 1}"#, chat(""), r#"{"model":"small","messages":{"7":{"x":1}}}"#.to_owned(), false),
     ];
     for (set, sent, forwarded, hides) in table {
