@@ -89,8 +89,10 @@ async fn a_result_says_what_is_held_while_the_cost_is_not_known() {
         (vec![id], String::new()),
     ];
     for (headers, members) in table {
-        let session = Session::start(&Script::default().then(response(200, &headers, "{}"))).await;
-        let result = session.call("bds_mpp_ethPrice", json!({})).await;
+        // The service is asked for the cost, and does not know it yet.
+        let unknown = response(404, &[], r#"{"error":"not_found","message":"There is no request with this id."}"#);
+        let script = Script::default().then(response(200, &headers, "{}")).then(unknown);
+        let result = Session::start(&script).await.call("bds_mpp_ethPrice", json!({})).await;
         let comma = if members.is_empty() { "" } else { "," };
         assert_eq!(text(&result), format!("{{\"data\":{{}}{comma}{members}}}"));
     }
