@@ -11,8 +11,7 @@ use crate::support::wire::{BASE, balance};
 /// The message for every well-formed key that is not live.
 const DEAD: &str = "this API key is not live: it is unknown here, was revoked or replaced";
 
-/// A response without its date.
-/// The response without what is of its own in each.
+/// A response without its date and the id of its request.
 fn comparable(mut response: Response) -> Response {
     response.headers.retain(|(name, _)| name != "date" && name != "x-request-id");
     response
