@@ -5,6 +5,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::llm::setup::{COMPLETION_TOKENS, LANGUAGES, PROMPT_TOKENS, setup, text};
+use crate::support::wait::until;
 use crate::support::wire::balance;
 
 /// The usage that the client reports for the models `short` and `slow`.
@@ -113,7 +114,12 @@ fn stream_of_a_client_that_leaves_is_closed() {
         );
         let client = server.client_with(&account.api_key);
         assert_eq!(balance(&client), "0.99", "{language:?}");
-        let next = language.run(&server, &account.api_key, "short", &["stream"]);
+        // The server notices that the client has gone when it sends the next events.
+        let mut next = Value::Null;
+        until("the slot is free", || {
+            next = language.run(&server, &account.api_key, "short", &["stream"]);
+            next["status"] != 429
+        });
         assert_eq!(next["text"], json!(text(COMPLETION_TOKENS)), "{language:?}: {next}");
     }
     site.verify();
