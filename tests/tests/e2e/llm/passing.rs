@@ -1,5 +1,7 @@
 //! What clients get through the gateway: complete responses, streams with their usage, and readable refusals.
 
+use std::cell::RefCell;
+
 use metering_tests::litellm;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -115,11 +117,12 @@ fn stream_of_a_client_that_leaves_is_closed() {
         let client = server.client_with(&account.api_key);
         assert_eq!(balance(&client), "0.99", "{language:?}");
         // The server notices that the client has gone when it sends the next events.
-        let mut next = Value::Null;
+        let next = RefCell::new(Value::Null);
         until("the slot is free", || {
-            next = language.run(&server, &account.api_key, "short", &["stream"]);
-            next["status"] != 429
+            next.replace(language.run(&server, &account.api_key, "short", &["stream"]));
+            next.borrow()["status"] != 429
         });
+        let next = next.into_inner();
         assert_eq!(next["text"], json!(text(COMPLETION_TOKENS)), "{language:?}: {next}");
     }
     site.verify();
