@@ -2,7 +2,7 @@
 //!
 //! It obeys everything that a careless proxy would obey, so that a request which should not have reached it shows: other
 //! spellings of names, `extra_body`, lists of models, fallbacks, retries, paid tools. The text of a prompt tells it what
-//! to do, as words such as `output=50`, `cached=1000` or `script=cut`; see [`Wish`](wish::Wish).
+//! to do, as words such as `output=50`, `cached=1000` or `script=cut`; see `wish`.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

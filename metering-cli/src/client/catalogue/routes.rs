@@ -18,7 +18,7 @@ const CATALOGUE: &str = "/endpoints.json";
 
 /// List the metered routes with their prices.
 ///
-/// DATA is what `call` sends with --data: JSON where it is required, [JSON] where it is optional. --json has the schemas.
+/// DATA is what `call` sends with --data: JSON, in brackets where it is optional. --json has the schemas.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
