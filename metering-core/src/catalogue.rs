@@ -22,6 +22,7 @@ pub(crate) mod path;
 mod pointer;
 pub(crate) mod price;
 mod problem;
+mod query;
 pub(crate) mod ratio;
 mod removed_headers;
 mod report;

@@ -84,11 +84,11 @@ impl BodyRules {
     pub fn check(&self, body: &[u8]) -> Result<CheckedBody, BTreeMap<String, String>> {
         let mut document = Document::parse(body).map_err(|problem| problem_of_body(&problem))?;
         let value = document.to_value();
-        let problems: BTreeMap<_, _> = self.validator.iter_errors(&value).take(PROBLEMS_MAX).map(described).collect();
-        if !problems.is_empty() {
-            return Err(problems);
+        let evaluation = self.validator.evaluate(&value);
+        if !evaluation.is_valid() {
+            return Err(self.problems(&value));
         }
-        let known = KnownMembers::of(&self.validator, &value, &self.names);
+        let known = KnownMembers::of(&evaluation, &self.names);
         known.apply(self.unknown, &mut document)?;
         let mut hidden = None;
         for rule in self.set.iter().filter(|rule| rule.applies_to(&value)) {
@@ -98,6 +98,12 @@ impl BodyRules {
         }
         let json = document.to_json().map_err(|problem| problem_of_body(&problem))?;
         Ok(CheckedBody { json: json.into(), hidden })
+    }
+
+    /// Why the schema refuses a body.
+    fn problems(&self, value: &Value) -> BTreeMap<String, String> {
+        let problems: BTreeMap<_, _> = self.validator.iter_errors(value).take(PROBLEMS_MAX).map(described).collect();
+        if problems.is_empty() { problem_of_body("does not fit the schema") } else { problems }
     }
 }
 

@@ -57,7 +57,7 @@ struct Frame {
     is_array: bool,
     /// The nodes of the targets that this value is at.
     nodes: Vec<usize>,
-    /// The nodes below it that were named in this object.
+    /// Child nodes whose names have been seen in this object.
     named: Vec<usize>,
     /// The position of the current element.
     index: u64,

@@ -171,7 +171,7 @@ fn normalise(raw: &str, slashes: Slashes) -> Result<String, TargetError> {
 }
 
 /// Decodes two hexadecimal digits; returns the byte and the rest of the text.
-fn decode_one(text: &[u8]) -> Result<(u8, &[u8]), TargetError> {
+pub(super) fn decode_one(text: &[u8]) -> Result<(u8, &[u8]), TargetError> {
     let (digits, rest) = text.split_at_checked(2).ok_or(TargetError::BrokenEncoding)?;
     let mut byte = [0];
     hex::decode_to_slice(digits, &mut byte).map_err(|_| TargetError::BrokenEncoding)?;
@@ -179,7 +179,7 @@ fn decode_one(text: &[u8]) -> Result<(u8, &[u8]), TargetError> {
 }
 
 /// RFC 3986, section 2.3.
-fn is_unreserved(byte: u8) -> bool {
+pub(super) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
@@ -187,60 +187,6 @@ fn is_unreserved(byte: u8) -> bool {
 fn is_path_char(byte: u8) -> bool {
     is_unreserved(byte)
         || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b'=' | b':' | b'@')
-}
-
-/// Percent-decodes text; in a query a plus sign is a space.
-///
-/// # Errors
-/// When the encoding is broken or not UTF-8.
-pub(crate) fn decode(text: &str, plus_is_space: bool) -> Result<Cow<'_, str>, TargetError> {
-    let encoded = text.contains('%') || plus_is_space && text.contains('+');
-    if !encoded {
-        return Ok(Cow::Borrowed(text));
-    }
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        match first {
-            b'%' => {
-                let (byte, tail) = decode_one(tail)?;
-                rest = tail;
-                decoded.push(byte);
-            }
-            b'+' if plus_is_space => decoded.push(b' '),
-            other => decoded.push(*other),
-        }
-    }
-    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| TargetError::NotUtf8)
-}
-
-/// A name and its value, percent-decoded.
-pub(crate) type QueryPair<'q> = (Cow<'q, str>, Cow<'q, str>);
-
-/// Splits a query into decoded names and values, dropping empty pairs.
-///
-/// # Errors
-/// When the encoding is broken or not UTF-8.
-pub(crate) fn query_pairs(query: &str) -> Result<Vec<QueryPair<'_>>, TargetError> {
-    let pieces = query.split('&').filter(|piece| !piece.is_empty());
-    pieces
-        .map(|piece| {
-            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            Ok((decode(name, true)?, decode(value, true)?))
-        })
-        .collect()
-}
-
-/// Appends `text` percent-encoded so that nothing in it can be read as syntax.
-pub(crate) fn push_encoded(text: &str, query: &mut String) {
-    for byte in text.bytes() {
-        if is_unreserved(byte) {
-            query.push(char::from(byte));
-        } else {
-            query.push_str(&format!("%{byte:02X}"));
-        }
-    }
 }
 
 /// Encodes a path from another service, decoded or not, for storage: percent-encoded where needed. It rejects nothing.
@@ -362,14 +308,6 @@ mod tests {
             let path = RequestPath::parse_with_slashes(raw);
             assert_eq!(path.as_ref().map(RequestPath::as_str), expected.as_ref().copied(), "{raw}");
         }
-    }
-
-    #[test]
-    fn queries_are_split_and_decoded() {
-        let pairs = query_pairs("a=1&b=x%26y+z&&c").unwrap();
-        assert_eq!(pairs, [("a".into(), "1".into()), ("b".into(), "x&y z".into()), ("c".into(), "".into())]);
-        assert_eq!(query_pairs("a=%f"), Err(TargetError::BrokenEncoding));
-        assert_eq!(query_pairs("a=%ff"), Err(TargetError::NotUtf8));
     }
 
     #[test]

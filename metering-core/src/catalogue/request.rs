@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::catalogue::RouteRefusal;
 
-use crate::catalogue::path::{RequestPath, decode, push_encoded, query_pairs};
+use crate::catalogue::path::RequestPath;
 use crate::catalogue::price::Pricing;
+use crate::catalogue::query::{decode, push_encoded, query_pairs};
 use crate::catalogue::route::{Param, ParamLocation, QueryRule, Route};
 use crate::catalogue::template::TemplateSegment;
 use crate::catalogue::undeclared;

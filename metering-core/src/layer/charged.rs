@@ -288,7 +288,7 @@ impl Charged {
         state.refund.clone()
     }
 
-    /// The client has gone before its response: the request no longer counts as under way for its key, although the
+    /// The client has gone before its response: the request no longer counts as in flight for its key, although the
     /// upstream may still be at work.
     pub async fn end_in_flight(&self) {
         drop(self.state.lock().await.slot.take());

@@ -142,7 +142,7 @@ where
     shelf.remove(&recording);
 }
 
-/// Ends a recording whose task panics: its readers must not wait for ever.
+/// Ends the recording even if its task panics, so that its readers do not hang.
 struct EndsAnyway(Arc<Recording>);
 
 impl Drop for EndsAnyway {

@@ -113,7 +113,7 @@ impl Streams {
         self.cut_later(keys);
     }
 
-    /// Why a stream was told to end.
+    /// Why the server ended a stream.
     fn why_ended(&self) -> ErrorCode {
         if self.is_stopping.load(Ordering::Acquire) { ErrorCode::ShuttingDown } else { ErrorCode::Unauthorized }
     }

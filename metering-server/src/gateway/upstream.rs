@@ -55,7 +55,7 @@ impl Upstream {
         Self { shared: Arc::new(shared), headers: Arc::new(headers) }
     }
 
-    /// The same upstream with other settings of headers. Requests under way keep theirs.
+    /// The same upstream with new header settings. Requests in progress keep the old ones.
     pub(crate) fn with_headers(&self, headers: HeaderSettings) -> Self {
         Self { shared: Arc::clone(&self.shared), headers: Arc::new(headers) }
     }

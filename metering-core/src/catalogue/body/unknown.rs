@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use jsonschema::Validator;
+use jsonschema::Evaluation;
 use serde_json::Value;
 
 use super::PROBLEMS_MAX;
@@ -34,9 +34,9 @@ pub(super) struct KnownMembers<'r> {
 }
 
 impl<'r> KnownMembers<'r> {
-    pub(super) fn of(validator: &Validator, value: &Value, names: &'r [String]) -> Self {
+    pub(super) fn of(evaluation: &Evaluation, names: &'r [String]) -> Self {
         let mut by_object = HashMap::<_, BTreeSet<_>>::new();
-        for entry in validator.evaluate(value).iter_annotations() {
+        for entry in evaluation.iter_annotations() {
             let keyword = entry.schema_location.rsplit('/').next().unwrap_or_default();
             if !matches!(keyword, "properties" | "patternProperties" | "additionalProperties") {
                 continue;

@@ -25,7 +25,7 @@ export function isTriable(operation) {
   return operation.method === "get" && READ_ONLY.includes(tag);
 }
 
-/** The panel of an operation, with its parameters and body: a button with its cost, and below it the response. `update` shows the cost of changed values. */
+/** The panel that tries an operation: parameters, body, a button that shows the cost, and the response. Call `update` when a value changes, to show the new cost. */
 export function tryIt(operation, parameters, body) {
   const needsKey = (operation.security ?? []).length > 0;
   if (needsKey && !rememberedKey()) return { element: h("div", { class: "try" }, signInFirst()), update() {} };

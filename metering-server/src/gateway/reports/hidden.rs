@@ -77,7 +77,7 @@ impl EventFilter {
         passed.into()
     }
 
-    /// What is left when the stream ends.
+    /// The buffered rest, when the stream ends.
     pub(super) fn finish(mut self) -> Bytes {
         let mut passed = Vec::new();
         self.end_event(&mut passed);

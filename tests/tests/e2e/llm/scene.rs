@@ -23,7 +23,7 @@ pub(super) struct Scene {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) charged: u64,
-    /// What was left of the hold; 0 if the cost was above it.
+    /// The released part of the hold; 0 if the cost exceeded it.
     pub(super) released: u64,
 }
 
