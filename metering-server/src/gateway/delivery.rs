@@ -25,9 +25,18 @@ pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
 pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     const KINDS: [&str; 4] =
         ["text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/stream+json"];
+    KINDS.iter().any(|stream| media_type(headers).eq_ignore_ascii_case(stream))
+}
+
+/// Whether a body is an event stream that is not encoded, so that events can be read, added and removed.
+pub(crate) fn has_plain_events(headers: &HeaderMap) -> bool {
+    media_type(headers).eq_ignore_ascii_case("text/event-stream") && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+/// The media type of a body, without its parameters.
+fn media_type(headers: &HeaderMap) -> &str {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = content_type.split(';').next().unwrap_or_default().trim();
-    KINDS.iter().any(|stream| kind.eq_ignore_ascii_case(stream))
+    content_type.split(';').next().unwrap_or_default().trim()
 }
 
 /// Waits for the first frame of a body and puts it back in front of the rest.

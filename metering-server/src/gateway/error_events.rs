@@ -16,7 +16,7 @@ use metering_core::catalogue::ErrorShape;
 use metering_core::charging::HoldId;
 use metering_core::wire::{ErrorBody, ErrorCode};
 
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
 use crate::http::Response;
 
 /// Says why this service ended a stream, once it has.
@@ -44,11 +44,7 @@ pub(super) fn with_error_events(mut response: Response) -> Response {
 
 /// Whether an event can be added to a body.
 fn takes_events(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("text/event-stream")
-        && !headers.contains_key(header::CONTENT_ENCODING)
-        && !headers.contains_key(header::CONTENT_LENGTH)
+    has_plain_events(headers) && !headers.contains_key(header::CONTENT_LENGTH)
 }
 
 struct ErrorEvents {

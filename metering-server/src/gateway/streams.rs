@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
@@ -17,7 +17,7 @@ use metering_core::{Clock, Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
 use crate::gateway::error_events::EndedEarly;
 use crate::http::{Connection, EventStream, Response, Shutdown};
 
@@ -178,7 +178,7 @@ impl StreamPermit {
             streams.connections.insert(self.number, connection.clone());
         }
         let sending = Sending { permit: self };
-        let connection = connection.filter(|_| accepts_comments(reply.headers()));
+        let connection = connection.filter(|_| has_plain_events(reply.headers()));
         let ended = EndedEarly::default();
         reply.extensions_mut().insert(ended.clone());
         reply.map(|body| {
@@ -237,12 +237,6 @@ fn data_of(
         });
         std::future::ready(Ok(data.ok()))
     })
-}
-
-/// Whether a body is an unencoded event stream, into which comments can be inserted.
-fn accepts_comments(headers: &header::HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
-    kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) && !headers.contains_key(header::CONTENT_ENCODING)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::hidden::EventFilter;
 use super::request::{HeldRequest, Reply};
 use super::rest::Rest;
 use super::trailers;
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
 use crate::http::Response;
 
 type Piece = Result<Frame<Bytes>, BodyError>;
@@ -59,7 +59,7 @@ pub(super) async fn pass_on(
     reply: Reply,
 ) {
     let (mut head, body) = response.into_parts();
-    let filter = request.hides.take().filter(|_| is_event_stream(&head.headers)).map(EventFilter::new);
+    let filter = request.hides.take().filter(|_| has_plain_events(&head.headers)).map(EventFilter::new);
     if filter.is_some() {
         head.headers.remove(header::CONTENT_LENGTH);
     }
@@ -92,11 +92,6 @@ pub(super) async fn pass_on(
         None => relay.run().await,
     };
     relay.finish(end).await;
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 impl Relay {
