@@ -62,7 +62,7 @@ doc-check:
 
 # Take the screenshots of docs/pages.md again; needs Node.js and Chromium
 screens: build
-    METERING_TESTS_SCREENS=1 cargo test --package metering-tests --test e2e --all-features pages::
+    TESTS_SCREENS=1 cargo test --package metering-tests --test e2e --all-features pages::
 
 # Run the benchmark; see docs/performance.md
 bench *arguments:

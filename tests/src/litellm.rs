@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Set by `./test.sh` on a machine without Node.js or Python.
-const SKIP: &str = "METERING_TESTS_SKIP_LLM";
+const SKIP: &str = "TESTS_SKIP_LLM";
 
 /// How long it may take to start: it imports for five seconds, and much longer while other tests use all cores.
 const TIMEOUT: Duration = Duration::from_secs(180);

@@ -10,7 +10,7 @@ use crate::site::Site;
 use crate::venv;
 
 /// Set by `./test.sh` on a machine without Python.
-const SKIP: &str = "METERING_TESTS_SKIP_LITESTREAM";
+const SKIP: &str = "TESTS_SKIP_LITESTREAM";
 
 /// How long it may take to start, to copy the rest, and to stop.
 const TIMEOUT: Duration = Duration::from_secs(60);

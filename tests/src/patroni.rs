@@ -27,7 +27,7 @@ use crate::postgres::{ServerUser, folder, free_port, program};
 const WAIT: Duration = Duration::from_secs(120);
 
 /// Set by `./test.sh` where Patroni, etcd or HAProxy is not installed.
-const SKIP: &str = "METERING_TESTS_SKIP_PATRONI";
+const SKIP: &str = "TESTS_SKIP_PATRONI";
 
 const PASSWORD: &str = "a password of the superuser";
 

@@ -18,7 +18,7 @@ use crate::postgres::{Cluster, ServerUser, folder, free_port};
 const START_WAIT: Duration = Duration::from_secs(30);
 
 /// Set by `./test.sh` where PgBouncer is not installed.
-const SKIP: &str = "METERING_TESTS_SKIP_PGBOUNCER";
+const SKIP: &str = "TESTS_SKIP_PGBOUNCER";
 
 /// How many schemas one pooler can give out, because its users are listed when it starts.
 const SCHEMAS: u32 = 1024;

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Set by `./test.sh` where PostgreSQL is not installed.
-const SKIP: &str = "METERING_TESTS_SKIP_POSTGRES";
+const SKIP: &str = "TESTS_SKIP_POSTGRES";
 
 /// Stands between a test and its server. When the test's process ends, however it ends, this reads the end of its
 /// input, stops the server, and removes its folder. Nothing else would remove it after a kill, or for a server that all

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub use self::received::Received;
 
 /// Set by `./test.sh` on a machine without Node.js or Python. The libraries are in the environments of `tests/clients`.
-const SKIP: &str = "METERING_TESTS_SKIP_CLIENTS";
+const SKIP: &str = "TESTS_SKIP_CLIENTS";
 
 /// How long a request or a receiver's start may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use metering_core::money::ATOMS_PER_CREDIT;
-use metering_core::{Credits, Store};
+use metering_core::{Credits, Store, Timestamp};
 use serde_json::Value;
 
 use crate::fixture::{Fixture, block_on, charge, now};
@@ -23,6 +23,11 @@ fn atoms(row: &Row, column: &str) -> i64 {
 
 /// Accounts with all kinds of entries and usage.
 fn busy_fixture() -> Fixture {
+    busy_fixture_at(now())
+}
+
+/// The same, charged at `at`: a test that compares days reads the clock once, and may run across midnight.
+fn busy_fixture_at(at: Timestamp) -> Fixture {
     let fixture = Fixture::new();
     let create = ["account", "create", "--agent-name", "-agent", "--email", "=cmd|calc@example.com"];
     let create = [&["account", "create", "--agent-name=-agent"], &create[4..], &["--credits", "123456789.12345678"]];
@@ -37,14 +42,15 @@ fn busy_fixture() -> Fixture {
         (first["api_key"].as_str().unwrap(), "/c", 7),
         (&second.api_key, "/a/{b}", 73),
     ] {
-        block_on(charge(store.as_ref(), key, route, Credits::from_atoms(atoms), now()));
+        block_on(charge(store.as_ref(), key, route, Credits::from_atoms(atoms), at));
     }
     fixture
 }
 
 #[test]
 fn the_three_exports_add_up_to_the_atom() {
-    let fixture = busy_fixture();
+    let at = now();
+    let fixture = busy_fixture_at(at);
     let export = |what| csv_rows(&fixture.admin(&["export", what]).success().stdout);
     let (accounts, ledger, usage) = (export("accounts"), export("ledger"), export("usage"));
     assert_eq!((accounts.len(), ledger.len(), usage.len()), (2, 3, 3));
@@ -62,7 +68,7 @@ fn the_three_exports_add_up_to_the_atom() {
     assert_eq!(atoms(&accounts[1], "credit_balance_atoms"), 72 - 73, "the last call may take the balance below zero");
     assert_eq!((ledger[2]["amount"].as_str(), atoms(&ledger[2], "amount_atoms")), ("-0.1", -ATOMS_PER_CREDIT / 10));
     let days: Vec<_> = usage.iter().map(|row| row["day"].clone()).collect();
-    assert!(days.iter().all(|day| *day == now().day().to_string()), "{days:?}");
+    assert!(days.iter().all(|day| *day == at.day().to_string()), "{days:?}");
     assert!(usage.iter().all(|row| row["client_source"] == "cli" && row["calls"] == "1"));
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Set by `./test.sh` on a machine without Node.js.
-const SKIP: &str = "METERING_TESTS_SKIP_CHAIN";
+const SKIP: &str = "TESTS_SKIP_CHAIN";
 
 /// Whether tests against a real chain are disabled.
 #[track_caller]

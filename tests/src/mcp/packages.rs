@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Set by `./test.sh` on a machine without Node.js or Python.
-const SKIP: &str = "METERING_TESTS_SKIP_MCP";
+const SKIP: &str = "TESTS_SKIP_MCP";
 
 /// Whether tests with MCP clients are disabled.
 #[track_caller]

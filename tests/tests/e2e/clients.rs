@@ -12,7 +12,7 @@ use metering_tests::venv;
 use serde_json::{Value, json};
 
 /// Set by `./test.sh` on a machine without Node.js or Python.
-const SKIP: &str = "METERING_TESTS_SKIP_CLIENTS";
+const SKIP: &str = "TESTS_SKIP_CLIENTS";
 /// Ten base calls.
 const PRICE: &str = "0.0013888889";
 

@@ -14,7 +14,7 @@ use metering_tests::venv::tool;
 
 /// Whether the tests of packages are skipped.
 fn skips() -> bool {
-    skipped::by("METERING_TESTS_SKIP_PACKAGES")
+    skipped::by("TESTS_SKIP_PACKAGES")
 }
 
 /// The root of the repository.

@@ -27,7 +27,7 @@ fn chromium() -> Option<PathBuf> {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .flat_map(|folder| [folder.join("chromium"), folder.join("chromium-browser")])
         .find(|file| file.is_file());
-    if metering_tests::skipped::by("METERING_TESTS_SKIP_BROWSER") {
+    if metering_tests::skipped::by("TESTS_SKIP_BROWSER") {
         return None;
     }
     Some(found.expect("Chromium must be installed; run ./test.sh"))
@@ -65,7 +65,7 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     if let Some(shots) = std::env::var_os("BROWSER_SHOTS") {
         settings["shots"] = shots.to_string_lossy().into_owned().into();
     }
-    if std::env::var_os("METERING_TESTS_SCREENS").is_some() {
+    if std::env::var_os("TESTS_SCREENS").is_some() {
         settings["screens"] = screens().to_string_lossy().into_owned().into();
     }
     settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_measurement_too_short_for_wrk_to_start_takes_longer() {
-        if crate::skipped::by("METERING_TESTS_SKIP_YARDSTICKS") {
+        if crate::skipped::by("TESTS_SKIP_YARDSTICKS") {
             return;
         }
         let program = Tools::find().wrk.expect("wrk is installed; ./test.sh does that");

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn nginx_accepts_the_configuration() {
-        if crate::skipped::by("METERING_TESTS_SKIP_YARDSTICKS") {
+        if crate::skipped::by("TESTS_SKIP_YARDSTICKS") {
             return;
         }
         let nginx = Tools::find().nginx.expect("nginx is installed; ./test.sh does that");

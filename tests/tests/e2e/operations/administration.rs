@@ -203,6 +203,27 @@ fn revoking_an_operator_ends_token_and_sessions_at_once() {
 }
 
 #[test]
+fn a_rotated_token_replaces_the_old_one_and_ends_sessions() {
+    let console = Console::start();
+    let (browser, _) = sign_in(console.admin, &console.viewer);
+    let rotate = |arguments: &[&str]| console.site.admin(&[&["operator", "rotate-token"], arguments].concat());
+    let output = rotate(&["vi", "--reason", "Yearly rotation", "--json"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let issued: Value = serde_json::from_str(&output.stdout).unwrap();
+    let _ = browser.get("/admin/session").expect(401);
+    let _ = console.viewer().get("/admin/accounts").expect(401);
+    let fresh = Client::new(console.admin).with_key(issued["token"].as_str().unwrap());
+    let _ = fresh.get("/admin/accounts").expect(200);
+    assert_eq!(issued["operator"]["role"], "viewer");
+    // A viewer may not rotate, not even the own token; a manager may, over HTTP.
+    let _ = fresh.post("/admin/operators/vi/rotate-token", &json!({"reason": "mine"})).expect(403);
+    let over_http = console.remote(&["--reason", "Lost", "operator", "rotate-token", "vi", "--json"]);
+    assert_eq!(over_http.code, Some(0), "{over_http:?}");
+    let _ = fresh.get("/admin/accounts").expect(401);
+    assert_eq!(rotate(&["nobody"]).code, Some(4));
+}
+
+#[test]
 fn the_command_line_uses_a_server_as_it_uses_a_store() {
     let console = Console::start();
     let document = |output: ProgramOutput| -> Value {

@@ -23,7 +23,7 @@ use crate::support::certificates::Loopback;
 use crate::support::wait::until;
 
 /// Set by `./test.sh` where Prometheus is not installed.
-const SKIP: &str = "METERING_TESTS_SKIP_PROMETHEUS";
+const SKIP: &str = "TESTS_SKIP_PROMETHEUS";
 
 /// Metrics that exist only on a server with a chain, which needs a node: where there is none, this is not checked.
 const WITH_A_CHAIN: [&str; 7] = [

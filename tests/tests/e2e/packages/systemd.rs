@@ -70,7 +70,7 @@ fn catalogue(weight: u32) -> String {
 
 #[test]
 fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
-    if super::skips() || skipped::by("METERING_TESTS_SKIP_SYSTEMD") {
+    if super::skips() || skipped::by("TESTS_SKIP_SYSTEMD") {
         return;
     }
     let root = DebianRoot::unpack(&BootedSystem::archive());

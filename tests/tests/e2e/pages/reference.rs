@@ -27,7 +27,7 @@ fn samples_are_copied_and_run() {
     let site = Site::new();
     let server = server(&site, &[]);
     // The environment of the generated client has httpx, which the Python sample uses.
-    let python = (!skipped::by("METERING_TESTS_SKIP_CLIENTS")).then(|| venv::program("clients-venv", "python"));
+    let python = (!skipped::by("TESTS_SKIP_CLIENTS")).then(|| venv::program("clients-venv", "python"));
     play("samples", &server, json!({"key": account(&site, "holder", "2"), "python": python}));
     site.verify();
 }

@@ -11,7 +11,7 @@ use metering_tests::site::Site;
 /// Plays a scene with the first key of a new account. The books agree after it, and no secret is in the log.
 fn scene(name: &str) {
     // The library is installed with those of the clients.
-    if metering_tests::skipped::by("METERING_TESTS_SKIP_CLIENTS") {
+    if metering_tests::skipped::by("TESTS_SKIP_CLIENTS") {
         return;
     }
     let (site, files) = (Site::new(), Loopback::new());

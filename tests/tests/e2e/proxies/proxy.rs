@@ -7,7 +7,7 @@ use metering_tests::proxies::{self, Kind, Places, deployed};
 use metering_tests::{skipped, venv};
 
 /// Set by `./test.sh` where the proxies are not installed.
-const SKIP: &str = "METERING_TESTS_SKIP_PROXIES";
+const SKIP: &str = "TESTS_SKIP_PROXIES";
 
 /// Whether tests with proxies are disabled.
 #[track_caller]

@@ -16,7 +16,7 @@ use crate::support::wait::until;
 use crate::support::wire::BASE;
 
 /// Set by `./test.sh` on a machine without Node.js or Python.
-const SKIP: &str = "METERING_TESTS_SKIP_X402";
+const SKIP: &str = "TESTS_SKIP_X402";
 /// Base Sepolia, the chain where stock clients pay [`USDC`] by default.
 pub(crate) const CHAIN_ID: u64 = 84_532;
 /// What a payer has at first, in units of USDC: a dollar.
