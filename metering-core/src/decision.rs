@@ -39,7 +39,7 @@ pub use issued_key::{
     create_key, report_leaked, revokes_below,
 };
 pub use key::{KeyChanges, KeyFacts, replace_key};
-pub use operator::{OperatorFacts, create_operator, revoke_operator};
+pub use operator::{OperatorFacts, create_operator, revoke_operator, rotate_operator_token};
 pub use prices::{cancel_prices, record_prices};
 pub use quote::{QuoteFacts, open_quote};
 pub use refill::{RefillChanges, RefillProgress, is_refill_due, refill_account};

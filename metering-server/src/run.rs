@@ -91,10 +91,11 @@ async fn run_until(
     let _ = rustls::crypto::ring::default_provider().install_default();
     chains::check(&*store, &readers).await?;
     let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-    let listener = bind("listen", &config.listen, &config, tls.clone()).await?;
+    let connections = listen::connections(&config);
+    let listener = bind("listen", &config.listen, &config, connections, tls.clone()).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
-        Some(address) => Some(bind("admin_listen", address, &config, None).await?),
+        Some(address) => Some(bind("admin_listen", address, &config, connections, None).await?),
         None => None,
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);

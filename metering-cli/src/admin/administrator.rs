@@ -102,6 +102,7 @@ pub(super) trait Administrator: Send + Sync {
         name: &OperatorName,
         role: Role,
     ) -> Result<(OperatorDocument, OperatorToken), Failure>;
+    async fn rotate_operator_token(&self, name: &OperatorName) -> Result<(OperatorDocument, OperatorToken), Failure>;
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure>;
     /// Has the server read its configuration again.
     async fn reload(&self) -> Result<ReloadDocument, Failure>;

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table, write_pairs};
 
-/// Create, list and revoke operators, who sign in to the console and use `--server`.
+/// Create, list and revoke operators, and give them new tokens. They sign in to the console and use `--server`.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -29,6 +29,7 @@ pub(crate) struct OperatorArgs {
 enum Command {
     Create(CreateArgs),
     List(ListArgs),
+    RotateToken(RotateTokenArgs),
     Revoke(RevokeArgs),
 }
 
@@ -57,6 +58,21 @@ struct CreateArgs {
 Example:
   metering admin operator list")]
 struct ListArgs {
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Give an operator a new token under the same name: the old one is refused from now on, and sessions end.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Takes effect immediately, in running servers too. With --server, also for your own token.
+
+Example:
+  metering admin operator rotate-token jo --reason \"Yearly rotation\"")]
+struct RotateTokenArgs {
+    /// The operator's name.
+    #[arg(value_name = "NAME")]
+    name: OperatorName,
     #[command(flatten)]
     format: Format,
 }
@@ -99,6 +115,7 @@ impl OperatorArgs {
         match self.command {
             Command::Create(args) => args.run(session, out).await,
             Command::List(args) => args.run(session, out).await,
+            Command::RotateToken(args) => args.run(session, out).await,
             Command::Revoke(args) => args.run(session, out).await,
         }
     }
@@ -107,25 +124,47 @@ impl OperatorArgs {
 impl CreateArgs {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let (operator, token) = session.administrator_or_new().await?.create_operator(&self.name, self.role).await?;
-        // A closed pipe is a failure here: the token cannot be printed again.
-        let printed = self.print(out, &operator, &token).and_then(|()| Ok(out.flush()?));
-        printed.map_err(|failure| {
-            Failure::Failed(format!(
-                "could not print the token of operator {} ({failure}), so it is lost; revoke the operator and create \
-                 another",
-                self.name
-            ))
-        })
+        print_token(out, self.format, &operator, &token)
     }
+}
 
-    fn print(&self, out: &mut dyn Write, operator: &OperatorDocument, token: &OperatorToken) -> Result<(), Failure> {
-        if self.format.json {
-            return json_line(out, &Created { token: token.expose(), operator });
-        }
-        write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
-        writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
-        Ok(writeln!(out, "admin_listen address, or set METERING_CLIENT_OPERATOR_TOKEN for `metering admin --server`.")?)
+impl RotateTokenArgs {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let (operator, token) = session.administrator().await?.rotate_operator_token(&self.name).await?;
+        print_token(out, self.format, &operator, &token)
     }
+}
+
+/// Prints a token, or says what to do if that fails: a closed pipe is a failure here, because the token cannot be printed
+/// again.
+fn print_token(
+    out: &mut dyn Write,
+    format: Format,
+    operator: &OperatorDocument,
+    token: &OperatorToken,
+) -> Result<(), Failure> {
+    let printed = write_token(out, format, operator, token).and_then(|()| Ok(out.flush()?));
+    printed.map_err(|failure| {
+        Failure::Failed(format!(
+            "could not print the token of operator {} ({failure}), so it is lost; make another one with `metering admin \
+             operator rotate-token`",
+            operator.name
+        ))
+    })
+}
+
+fn write_token(
+    out: &mut dyn Write,
+    format: Format,
+    operator: &OperatorDocument,
+    token: &OperatorToken,
+) -> Result<(), Failure> {
+    if format.json {
+        return json_line(out, &Created { token: token.expose(), operator });
+    }
+    write_pairs(out, &[("Operator", &operator.name), ("Role", &operator.role), ("Token", &token.expose())])?;
+    writeln!(out, "\nThe token is shown only once; save it now. Sign in with it at /console on the server's")?;
+    Ok(writeln!(out, "admin_listen address, or set METERING_CLIENT_OPERATOR_TOKEN for `metering admin --server`.")?)
 }
 
 impl ListArgs {

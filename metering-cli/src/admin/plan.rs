@@ -6,6 +6,7 @@ mod list;
 mod listed;
 mod remove;
 mod set;
+mod unconfigured;
 
 use std::io::Write;
 

@@ -137,6 +137,20 @@ fn plans_are_imported_from_an_array_an_object_or_standard_input() {
 }
 
 #[test]
+fn plans_for_chains_that_the_configuration_lacks_are_named() {
+    let fixture = Fixture::new();
+    let recipient = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
+    let chain = |id: u64| format!("[chains.base]\nchain_id = {id}\nrecipient = \"{recipient}\"\n");
+    fs::write(fixture.path("plans.json"), format!("[{}]", plan_json("a", "1"))).unwrap();
+    for (id, noted) in [(1, false), (8453, true)] {
+        fs::write(fixture.path("metering.toml"), chain(id)).unwrap();
+        let ran = fixture.admin(&["plan", "import", "plans.json", "--config", "metering.toml"]).success();
+        let note = "metering.toml has no chain with chain_id = 1; until it has one, nobody can buy 1 of";
+        assert_eq!(ran.stderr.contains(note), noted, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn import_reads_the_output_of_list() {
     let (fixture, other) = (Fixture::new(), Fixture::new());
     fixture.admin(STARTER).success();

@@ -1,4 +1,4 @@
-//! Operators: lists, creates and revokes them, and finds the one that a token belongs to.
+//! Operators: lists, creates and revokes them, gives them new tokens, and finds the one that a token belongs to.
 
 use super::action::{Action, NOTHING, Target, json, requested};
 use super::{AdminError, Administration};
@@ -68,6 +68,33 @@ impl Administration {
         };
         let taken = async { self.store.revoke_operator(name, self.clock.now()).await?.ok_or_else(no_operator) };
         self.audited(target, taken, described).await
+    }
+
+    /// Gives an operator a new token under the same name and role: the old one is refused from now on, and sessions end.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`], [`AdminError::Conflict`] when the operator is revoked, or when the store fails.
+    pub async fn rotate_operator_token(
+        &self,
+        action: &Action,
+        name: &OperatorName,
+    ) -> Result<(Operator, OperatorToken), AdminError> {
+        let before = self.operators().await?.into_iter().find(|operator| operator.name == *name);
+        let before = before.ok_or_else(|| AdminError::NotFound(format!("no operator {name}")))?;
+        let token = OperatorToken::generate(&*self.randomness);
+        let target = Target {
+            name: "operator.rotate_token",
+            subject: format!("operator:{name}"),
+            request: NOTHING.to_owned(),
+            before: described(&before),
+            action,
+        };
+        let taken = async {
+            self.store.rotate_operator_token(name, &token.hash()).await?.ok_or_else(|| {
+                AdminError::Conflict(format!("operator {name} is revoked; create one with another name"))
+            })
+        };
+        Ok((self.audited(target, taken, described).await?, token))
     }
 }
 

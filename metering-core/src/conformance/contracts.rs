@@ -393,6 +393,7 @@ macro_rules! operators_conformance {
             operators::concurrent_creations_of_one_operator_create_one,
             operators::operators_are_listed_by_the_bytes_of_their_names,
             operators::revoking_an_operator_twice_changes_nothing,
+            operators::a_rotated_operator_token_replaces_the_old_one,
         }
     };
 }

@@ -97,11 +97,28 @@ pub async fn revoking_an_operator_twice_changes_nothing(store: Arc<dyn OperatorS
     assert_eq!(store.operators().await.unwrap(), [first.unwrap()]);
 }
 
+/// A new token replaces the old one, under the same name and role. A revoked operator gets none, nor does one get the
+/// token of another.
+pub async fn a_rotated_operator_token_replaces_the_old_one(store: Arc<dyn OperatorStore>) {
+    let (old, other) = (new("jo", Role::Manager), created(&*store, new("al", Role::Viewer)).await);
+    let operator = created(&*store, old.clone()).await;
+    let fresh = token();
+    let rotated = store.rotate_operator_token(&operator.name, &fresh).await.unwrap();
+    assert_eq!(rotated, Some(Operator { token: fresh, ..operator.clone() }));
+    assert_eq!((by_token(&*store, &old.token).await, by_token(&*store, &fresh).await), (None, rotated.clone()));
+    assert!(store.rotate_operator_token(&operator.name, &other.token).await.is_err());
+    assert_eq!(store.operators().await.unwrap(), [other, rotated.unwrap()]);
+    let revoked = store.revoke_operator(&operator.name, NOON).await.unwrap().unwrap();
+    assert_eq!(store.rotate_operator_token(&operator.name, &token()).await.unwrap(), None);
+    assert_eq!(store.operators().await.unwrap()[1], revoked);
+}
+
 /// Unknown names and tokens find nothing, and revoking an unknown name creates nothing.
 pub async fn an_unknown_operator_is_none(store: Arc<dyn OperatorStore>) {
     created(&*store, new("jo", Role::Viewer)).await;
     for unknown in ["Jo", "j", "jo2", "jo@example.com"] {
         assert_eq!(store.revoke_operator(&name(unknown), NOON).await.unwrap(), None, "{unknown}");
+        assert_eq!(store.rotate_operator_token(&name(unknown), &token()).await.unwrap(), None, "{unknown}");
     }
     assert_eq!(by_token(&*store, &token()).await, None);
     assert_eq!(store.operators().await.unwrap().len(), 1);

@@ -1,8 +1,8 @@
-//! Creates and revokes operators.
+//! Creates and revokes operators, and gives them new tokens.
 
 use super::Decided;
 use crate::clock::Timestamp;
-use crate::operators::operator::{NewOperator, Operator};
+use crate::operators::operator::{NewOperator, Operator, OperatorTokenHash};
 use crate::store::StoreError;
 
 /// What is read before an operator is created.
@@ -42,11 +42,27 @@ pub fn revoke_operator(operator: Option<Operator>, now: Timestamp) -> Decided<Op
     }
 }
 
+/// Decides [`OperatorStore::rotate_operator_token`](crate::OperatorStore::rotate_operator_token): the operator with the
+/// new token, or `None` when there is no such operator, or not any more.
+///
+/// # Errors
+/// When the token is in use. Tokens are random, so the caller made a mistake.
+pub fn rotate_operator_token(
+    operator: Option<Operator>,
+    token: OperatorTokenHash,
+    token_in_use: bool,
+) -> Result<Option<Operator>, StoreError> {
+    if token_in_use {
+        return Err(StoreError::Corrupt("the new token of an operator is already in use".to_owned()));
+    }
+    Ok(operator.filter(|operator| operator.revoked_at.is_none()).map(|operator| Operator { token, ..operator }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::scene::NOW;
     use super::*;
-    use crate::operators::operator::{OperatorTokenHash, Role};
+    use crate::operators::operator::Role;
 
     fn new() -> NewOperator {
         let token = OperatorTokenHash::from_bytes([7; 32]);
@@ -70,5 +86,17 @@ mod tests {
         assert_eq!(revoke_operator(None, NOW), Decided::Refused(None));
         assert_eq!(revoke_operator(Some(live), NOW), Decided::Accepted(revoked.clone()));
         assert_eq!(revoke_operator(Some(revoked.clone()), later), Decided::Refused(Some(revoked)));
+    }
+
+    #[test]
+    fn only_an_operator_who_is_not_revoked_gets_a_new_token() {
+        let token = OperatorTokenHash::from_bytes([8; 32]);
+        let live = Operator::from(new());
+        let revoked = Operator { revoked_at: Some(NOW), ..live.clone() };
+        let rotated = Operator { token, ..live.clone() };
+        assert_eq!(rotate_operator_token(Some(live.clone()), token, false).unwrap(), Some(rotated));
+        assert_eq!(rotate_operator_token(Some(revoked), token, false).unwrap(), None);
+        assert_eq!(rotate_operator_token(None, token, false).unwrap(), None);
+        assert!(matches!(rotate_operator_token(Some(live), token, true), Err(StoreError::Corrupt(_))));
     }
 }

@@ -9,4 +9,6 @@ pub struct Inspection {
     pub supported: i64,
     /// Settings of the database with which a commit can be lost, as `name = value`.
     pub unsafe_settings: Vec<String>,
+    /// What the database's user may not do, but a migration needs to, as `may not ...`.
+    pub missing_rights: Vec<String>,
 }

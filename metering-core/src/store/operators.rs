@@ -30,7 +30,7 @@ use crate::usage::DayRange;
 #[async_trait]
 pub trait OperatorStore: Store {
     /// Creates an operator. `None`, and nothing changes, when an operator has that name, revoked or not. A token that
-    /// any operator ever had is an error.
+    /// an operator has or had when revoked is an error.
     async fn create_operator(&self, operator: NewOperator) -> Result<Option<Operator>, StoreError>;
 
     /// The operator with that token, unless revoked.
@@ -42,6 +42,14 @@ pub trait OperatorStore: Store {
     /// Revokes an operator. A second call changes nothing and returns the operator as it is. `None` when there is no
     /// such operator.
     async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>, StoreError>;
+
+    /// Gives an operator another token; the old one finds nobody from now on. `None`, and nothing changes, when there is no
+    /// such operator, or the operator is revoked. A token that an operator has is an error.
+    async fn rotate_operator_token(
+        &self,
+        name: &OperatorName,
+        token: &OperatorTokenHash,
+    ) -> Result<Option<Operator>, StoreError>;
 
     /// Logs an action that is about to be taken. Ids increase with time.
     async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId, StoreError>;

@@ -178,20 +178,26 @@ async fn limits_keys_and_plans_are_changed() {
 }
 
 #[tokio::test]
-async fn an_operator_is_created_once_and_revoked() {
+async fn an_operator_is_created_once_gets_a_new_token_and_is_revoked() {
     let administration = administration();
     let name = || "jo".parse().unwrap();
     let (operator, token) = administration.create_operator(&action(), name(), Role::Viewer).await.unwrap();
     let again = administration.create_operator(&action(), name(), Role::Manager).await;
     assert!(matches!(again, Err(AdminError::Conflict(_))), "{again:?}");
     assert_eq!(administration.operator_by_token(&token.hash()).await.unwrap(), Some(operator));
+    let (operator, fresh) = administration.rotate_operator_token(&action(), &name()).await.unwrap();
+    assert_eq!(administration.operator_by_token(&token.hash()).await.unwrap(), None);
+    assert_eq!(administration.operator_by_token(&fresh.hash()).await.unwrap(), Some(operator));
     administration.revoke_operator(&action(), &name()).await.unwrap();
+    let revoked = administration.rotate_operator_token(&action(), &name()).await;
+    assert!(matches!(revoked, Err(AdminError::Conflict(_))), "{revoked:?}");
     assert_eq!(administration.operator_by_token(&token.hash()).await.unwrap(), None);
     let unknown = administration.revoke_operator(&action(), &"mo".parse().unwrap()).await;
     assert!(matches!(unknown, Err(AdminError::NotFound(_))), "{unknown:?}");
     let logged = serde_json::to_string(&administration.audit_log(Some("operator:jo"), None, 100).await.unwrap());
     let logged = logged.unwrap();
-    assert!(!logged.contains(token.expose()) && logged.matches("\"id\"").count() == 3, "{logged}");
+    assert!(!logged.contains(token.expose()) && !logged.contains(fresh.expose()), "{logged}");
+    assert!(logged.matches("\"id\"").count() == 5, "{logged}");
 }
 
 #[tokio::test]

@@ -69,20 +69,32 @@ impl Error for Insecure {}
 
 fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     if let Some(refusal) = refusal(error) {
-        return Some(match refusal {
-            // `BadSignature` if a trusted certificate has the issuer's name, but a different key.
-            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-                "name a file with its issuer's certificate in sslrootcert=FILE"
-            }
-            rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) => "use a host name that the database's certificate is valid for",
-            _ => "the database's certificate is not valid",
-        });
+        return Some(advice_on(refusal));
     }
     // The driver has no error type for this.
     let unwilling = error.source().is_some_and(|cause| cause.to_string().contains("server does not support TLS"));
     unwilling.then_some("switch TLS on in the database (ssl = on), or set sslmode=disable if the network is trusted")
+}
+
+fn advice_on(refusal: &rustls::Error) -> &'static str {
+    use CertificateError as Certificate;
+
+    match refusal {
+        // `BadSignature` if a trusted certificate has the issuer's name, but a different key.
+        rustls::Error::InvalidCertificate(Certificate::UnknownIssuer | Certificate::BadSignature) => {
+            "name a file with its issuer's certificate in sslrootcert=FILE, or set sslmode=disable if the database is on \
+             this machine"
+        }
+        rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        ) => "use a host name that the database's certificate is valid for",
+        // Some installers make one of X.509 version 1, or use an authority's own certificate.
+        rustls::Error::InvalidCertificate(Certificate::Other(_) | Certificate::BadEncoding) => {
+            "give the database a certificate of X.509 version 3 that an authority has signed, and name that authority's \
+             in sslrootcert=FILE; or set sslmode=disable if the database is on this machine"
+        }
+        _ => "the database's certificate is not valid",
+    }
 }
 
 /// The TLS error behind an error, if any. A retry does not help.
@@ -100,4 +112,28 @@ pub(crate) fn refusal(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
         cause = inner.source();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::OtherError;
+
+    use super::*;
+
+    #[test]
+    fn advice_names_the_setting_that_helps() {
+        // What rustls says of a certificate of version 1 has no type of its own: it is the text "UnsupportedCertVersion".
+        let unsupported = CertificateError::Other(OtherError(Arc::new(io::Error::other("UnsupportedCertVersion"))));
+        for (error, settings) in [
+            (CertificateError::UnknownIssuer, &["sslrootcert=FILE", "sslmode=disable"][..]),
+            (unsupported, &["version 3", "sslrootcert=FILE", "sslmode=disable"]),
+            (CertificateError::NotValidForName, &["host name"]),
+            (CertificateError::Expired, &["not valid"]),
+        ] {
+            let advice = advice_on(&rustls::Error::InvalidCertificate(error));
+            assert!(settings.iter().all(|setting| advice.contains(setting)), "{advice}");
+        }
+    }
 }

@@ -19,8 +19,7 @@ pub(crate) async fn create(write: &SerializedWrite<'_>, new: NewOperator) -> Res
     let token = new.token;
     let facts = OperatorFacts {
         name_in_use: by_name(client, &new.name).await?.is_some(),
-        token_in_use: exists(client, "SELECT 1 FROM operator WHERE token = $1", &[&token.as_bytes().as_slice()])
-            .await?,
+        token_in_use: token_in_use(client, &token).await?,
     };
     let Some(operator) = decision::create_operator(new, facts)? else { return Ok(None) };
     let sql = "INSERT INTO operator (name, role, token, created_at) VALUES ($1, $2, $3, $4)";
@@ -55,6 +54,26 @@ pub(crate) async fn revoke(
     let sql = "UPDATE operator SET revoked_at = $2 WHERE name = $1";
     execute(write.client(), sql, &[&name.as_str(), &now.unix_millis()]).await?;
     Ok(Some(revoked))
+}
+
+/// Gives an operator another token, unless revoked.
+pub(crate) async fn rotate_token(
+    write: &SerializedWrite<'_>,
+    name: &OperatorName,
+    token: OperatorTokenHash,
+) -> Result<Option<Operator>> {
+    let client = write.client();
+    let in_use = token_in_use(client, &token).await?;
+    let rotated = decision::rotate_operator_token(by_name(client, name).await?, token, in_use)?;
+    if rotated.is_some() {
+        let sql = "UPDATE operator SET token = $2 WHERE name = $1";
+        execute(client, sql, &[&name.as_str(), &token.as_bytes().as_slice()]).await?;
+    }
+    Ok(rotated)
+}
+
+async fn token_in_use<C: GenericClient>(client: &C, token: &OperatorTokenHash) -> Result<bool> {
+    exists(client, "SELECT 1 FROM operator WHERE token = $1", &[&token.as_bytes().as_slice()]).await
 }
 
 async fn by_name<C: GenericClient>(client: &C, name: &OperatorName) -> Result<Option<Operator>> {

@@ -14,8 +14,20 @@ use crate::store::PostgresStore;
 const SAFE: &str =
     "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
 
+/// Migrations create tables in the current schema, and alter those that are there, which only their owner may.
+const MISSING_RIGHTS: &str = "SELECT format('may not create tables in schema %I', current_schema)
+       WHERE NOT has_schema_privilege(current_schema, 'CREATE')
+     UNION ALL
+     SELECT format('may not alter table %I.%I, which belongs to %I',
+                   current_schema, min(relname), pg_get_userbyid(relowner))
+         || CASE count(*) WHEN 1 THEN '' ELSE format(' (%s tables do)', count(*)) END
+       FROM pg_class
+       WHERE relnamespace = current_schema::regnamespace AND relkind IN ('r', 'p')
+         AND NOT pg_has_role(relowner, 'USAGE')
+       GROUP BY relowner";
+
 impl PostgresStore {
-    /// Reads a database's schema version and settings. Neither makes nor migrates a schema.
+    /// Reads a database's schema version, settings, and the user's rights. Neither makes nor migrates a schema.
     ///
     /// # Errors
     /// When the database cannot be reached or read.
@@ -31,5 +43,10 @@ async fn inspect(client: &Client) -> Result<Inspection> {
         let (name, value): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
         unsafe_settings.push(format!("{name} = {value}"));
     }
-    Ok(Inspection { schema: migrations::version(client).await?, supported: migrations::supported(), unsafe_settings })
+    let mut missing_rights = Vec::new();
+    for row in all(client, MISSING_RIGHTS, &[]).await? {
+        missing_rights.push(row.try_get(0)?);
+    }
+    let (schema, supported) = (migrations::version(client).await?, migrations::supported());
+    Ok(Inspection { schema, supported, unsafe_settings, missing_rights })
 }

@@ -37,6 +37,14 @@ impl OperatorStore for PostgresStore {
         .await
     }
 
+    async fn rotate_operator_token(&self, name: &OperatorName, token: &OperatorTokenHash) -> Result<Option<Operator>> {
+        self.write(|write| {
+            let (name, token) = (name.clone(), *token);
+            Box::pin(async move { operator::rotate_token(write, &name, token).await })
+        })
+        .await
+    }
+
     async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId> {
         self.write(|write| {
             let entry = entry.clone();

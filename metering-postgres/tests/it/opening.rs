@@ -161,3 +161,28 @@ async fn a_store_is_opened_by_its_socket() {
         PostgresStore::connect(&url.parse().unwrap()).await.unwrap().check().await.unwrap();
     }
 }
+
+/// As after a restore by a superuser into a database that does not belong to the service's user.
+#[tokio::test(flavor = "multi_thread")]
+async fn inspection_names_rights_that_a_migration_needs_and_the_user_lacks() {
+    if is_skipped() {
+        return;
+    }
+    let (cluster, url) = (Cluster::shared(), Cluster::shared().fresh_schema());
+    let schema = schema_of(&url);
+    drop(PostgresStore::connect(&url.parse().unwrap()).await.unwrap());
+    assert_eq!(PostgresStore::inspect(&url.parse().unwrap()).await.unwrap().missing_rights, [""; 0]);
+    cluster.run(&format!(
+        "CREATE ROLE guest_{schema} LOGIN; GRANT USAGE ON SCHEMA {schema} TO guest_{schema};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO guest_{schema}"
+    ));
+    let guest = url.replacen("://metering@", &format!("://guest_{schema}@"), 1);
+    assert_ne!(guest, url);
+    let missing = PostgresStore::inspect(&guest.parse().unwrap()).await.unwrap().missing_rights;
+    let [create, alter] = missing.as_slice() else { panic!("{missing:?}") };
+    assert_eq!(*create, format!("may not create tables in schema {schema}"));
+    assert!(
+        alter.starts_with(&format!("may not alter table {schema}.account, which belongs to metering (")),
+        "{alter}"
+    );
+}

@@ -1,4 +1,4 @@
-//! Operators: lists, creates and revokes them.
+//! Operators: lists, creates and revokes them, and gives them new tokens.
 
 use http::StatusCode;
 use metering_core::Error;
@@ -41,6 +41,24 @@ pub(super) async fn create_operator(app: &AdminApp, request: Request) -> Result<
     let (operator, token) = app.administration.create_operator(&action, name, role).await?;
     let operator = OperatorDocument::from(&operator);
     Ok(json(StatusCode::CREATED, &CreatedOperatorDocument { token: token.into(), operator }))
+}
+
+/// Give an operator a new token
+///
+/// The old token is refused from now on, and the operator's sessions end. The response has the new token. It is in no other
+/// response.
+#[utoipa::path(post, path = "/admin/operators/{name}/rotate-token", tag = "operators", security(("operator" = [])),
+    request_body = ReasonRequest, params(("name" = String, Path, description = "The operator's name")), responses(
+    (status = 200, description = "The operator and the new token", body = CreatedOperatorDocument),
+    (status = 404, description = "`not_found`", body = ErrorBody),
+    (status = 409, description = "`conflict`: the operator is revoked", body = ErrorBody),
+))]
+pub(super) async fn rotate_operator_token(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
+    let action = app.bare_action(&request).await?;
+    let name = request.parameter(0, "name")?;
+    let (operator, token) = app.administration.rotate_operator_token(&action, &name).await?;
+    let operator = OperatorDocument::from(&operator);
+    Ok(json(StatusCode::OK, &CreatedOperatorDocument { token: token.into(), operator }))
 }
 
 /// Revoke an operator

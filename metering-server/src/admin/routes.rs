@@ -67,6 +67,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(audit::audit_csv).compressed(),
         endpoint!(operators::operators),
         endpoint!(operators::create_operator),
+        endpoint!(operators::rotate_operator_token),
         endpoint!(operators::revoke_operator),
         endpoint!(documents::openapi_json).compressed(),
     ])

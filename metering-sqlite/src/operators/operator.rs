@@ -50,6 +50,21 @@ pub(crate) fn revoke(connection: &Connection, name: &OperatorName, now: Timestam
     Ok(Some(revoked))
 }
 
+/// Gives an operator another token, unless revoked.
+pub(crate) fn rotate_token(
+    connection: &Connection,
+    name: &OperatorName,
+    token: OperatorTokenHash,
+) -> Result<Option<Operator>> {
+    let in_use = token_in_use(connection, &token)?;
+    let rotated = decision::rotate_operator_token(by_name(connection, name)?, token, in_use)?;
+    if rotated.is_some() {
+        let sql = "UPDATE operator SET token = ?2 WHERE name = ?1";
+        connection.execute(sql, params![name.as_str(), token.as_bytes()]).map_err(store_error)?;
+    }
+    Ok(rotated)
+}
+
 fn by_name(connection: &Connection, name: &OperatorName) -> Result<Option<Operator>> {
     let sql = format!("SELECT {COLUMNS} FROM operator WHERE name = ?1");
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;

@@ -38,6 +38,7 @@ impl SqliteStore {
             schema: (schema > 0).then_some(schema),
             supported: migrations::supported(),
             unsafe_settings: Vec::new(),
+            missing_rights: Vec::new(),
         })
     }
 }

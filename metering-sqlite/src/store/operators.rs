@@ -33,6 +33,11 @@ impl OperatorStore for SqliteStore {
         self.writer.write(move |connection: &Snapshot<'_>| operator::revoke(connection, &name, now)).await
     }
 
+    async fn rotate_operator_token(&self, name: &OperatorName, token: &OperatorTokenHash) -> Result<Option<Operator>> {
+        let (name, token) = (name.clone(), *token);
+        self.writer.write(move |connection: &Snapshot<'_>| operator::rotate_token(connection, &name, token)).await
+    }
+
     async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId> {
         self.writer.write(move |connection: &Snapshot<'_>| audit::begin(connection, &entry)).await
     }

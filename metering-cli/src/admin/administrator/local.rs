@@ -252,6 +252,11 @@ impl Administrator for Local {
         Ok((OperatorDocument::from(&operator), token))
     }
 
+    async fn rotate_operator_token(&self, name: &OperatorName) -> Result<(OperatorDocument, OperatorToken), Failure> {
+        let (operator, token) = self.administration.rotate_operator_token(&self.action, name).await?;
+        Ok((OperatorDocument::from(&operator), token))
+    }
+
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {
         Ok(OperatorDocument::from(&self.administration.revoke_operator(&self.action, name).await?))
     }

@@ -60,6 +60,14 @@ struct IssuedOperator {
     operator: OperatorDocument,
 }
 
+impl IssuedOperator {
+    fn parsed(self) -> Result<(OperatorDocument, OperatorToken), Failure> {
+        let token = OperatorToken::parse(&self.token);
+        let token = token.map_err(|_| Failure::Failed("the server's response has no token".to_owned()))?;
+        Ok((self.operator, token))
+    }
+}
+
 impl Remote {
     pub(in crate::admin) fn new(client: Client, patient: Client, reason: String) -> Self {
         Self { client, patient, reason }
@@ -330,11 +338,12 @@ impl Administrator for Remote {
             role: role.as_str().to_owned(),
             reason: self.reason.clone(),
         };
-        let response = self.send(Method::POST, "/admin/operators", &request).await?;
-        let IssuedOperator { token, operator } = response.json()?;
-        let token = OperatorToken::parse(&token);
-        let token = token.map_err(|_| Failure::Failed("the server's response has no token".to_owned()))?;
-        Ok((operator, token))
+        self.send(Method::POST, "/admin/operators", &request).await?.json::<IssuedOperator>()?.parsed()
+    }
+
+    async fn rotate_operator_token(&self, name: &OperatorName) -> Result<(OperatorDocument, OperatorToken), Failure> {
+        let target = format!("/admin/operators/{}/rotate-token", escaped(name.as_str()));
+        self.send(Method::POST, &target, &self.bare()).await?.json::<IssuedOperator>()?.parsed()
     }
 
     async fn revoke_operator(&self, name: &OperatorName) -> Result<OperatorDocument, Failure> {

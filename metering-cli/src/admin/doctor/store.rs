@@ -19,6 +19,9 @@ const CLOCK: &str = "clock";
 /// A write-ahead log is checkpointed long before it is this large, unless something reads for hours.
 const LARGE_LOG: u64 = 256 << 20;
 
+const OWNER_ADVICE: &str = "make it the owner: ALTER DATABASE metering OWNER TO metering, GRANT CREATE ON SCHEMA public TO \
+                            metering, and ALTER TABLE ... OWNER TO metering for each table, as a superuser";
+
 pub(super) async fn check(config: &Config, findings: &mut Findings) {
     let location = match Location::from_url(&config.database_url().into()) {
         Ok(location) => location,
@@ -59,10 +62,14 @@ async fn inspect(location: &Location) -> Result<Inspection, StoreError> {
 
 /// Whether the schema is this program's.
 fn judge(location: &Location, inspection: &Inspection, findings: &mut Findings) -> bool {
-    let Inspection { schema, supported, unsafe_settings } = inspection;
+    let Inspection { schema, supported, unsafe_settings, missing_rights } = inspection;
     for setting in unsafe_settings {
         let advice = "set it to on, and restart PostgreSQL: otherwise charges that were answered can be lost";
         findings.problem(CHECK, format_args!("{location}: {setting}"), advice);
+    }
+    for right in missing_rights {
+        let found = format_args!("{location}: the database's user {right}; the next upgrade would fail");
+        findings.problem("rights", found, OWNER_ADVICE);
     }
     match schema {
         None => {
@@ -162,7 +169,7 @@ mod tests {
         ];
         for (schema, settings, states, opened) in table {
             let unsafe_settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-            let inspection = Inspection { schema, supported: 7, unsafe_settings };
+            let inspection = Inspection { schema, supported: 7, unsafe_settings, missing_rights: Vec::new() };
             let mut findings = Findings::default();
             assert_eq!(judge(&location, &inspection, &mut findings), opened, "{schema:?}");
             assert_eq!(findings.of(CHECK).iter().map(|(state, _)| *state).collect::<Vec<_>>(), states, "{schema:?}");

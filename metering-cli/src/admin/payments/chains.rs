@@ -1,6 +1,6 @@
 //! The chains of a server's configuration, opened for reading.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metering_config::Sources;
 use metering_core::administration::payments::ReadableChain;
@@ -63,6 +63,11 @@ pub(in crate::admin) fn all(sources: &Sources) -> Result<Chains, Failure> {
     chains.if_readable(&config_location(sources))
 }
 
+/// The ids of the chains that are configured.
+pub(in crate::admin) fn configured_ids(sources: &Sources) -> Result<BTreeSet<u64>, Failure> {
+    Ok(read(sources)?.values().map(|config| config.chain_id).collect())
+}
+
 impl Chains {
     /// The chains, if at least one can be read. `place` is where they are configured.
     pub(in crate::admin) fn if_readable(self, place: &str) -> Result<Self, Failure> {
@@ -84,7 +89,7 @@ fn read(sources: &Sources) -> Result<BTreeMap<String, ChainConfig>, Failure> {
 }
 
 /// Where the chains are configured, for messages.
-fn config_location(sources: &Sources) -> String {
+pub(in crate::admin) fn config_location(sources: &Sources) -> String {
     sources.file().map_or_else(|| "the environment".to_owned(), |file| file.display().to_string())
 }
 

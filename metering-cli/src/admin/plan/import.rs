@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::listed::{ListedPlan, PlanList};
+use super::unconfigured;
 use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
@@ -48,6 +49,7 @@ impl ImportArgs {
         let parsed =
             parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing was imported")))?;
         print_notices(&parsed);
+        unconfigured::warn(session, &parsed.plans);
         let imported = parsed.plans.len();
         session.administrator_or_new().await?.put_plans(parsed.plans).await?;
         if self.format.json {

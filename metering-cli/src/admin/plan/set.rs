@@ -122,6 +122,7 @@ impl SetArgs {
             None => self.fields.make(&key)?,
         };
         plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
+        unconfigured::warn(session, std::slice::from_ref(&plan));
         // Created only now, so that an invalid plan does not leave an empty store behind.
         session.administrator_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {

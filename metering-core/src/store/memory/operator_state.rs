@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::decision::{self, Decided, OperatorFacts};
 use crate::operators::audit::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
-use crate::operators::operator::{NewOperator, Operator, OperatorName};
+use crate::operators::operator::{NewOperator, Operator, OperatorName, OperatorTokenHash};
 use crate::store::{StoreError, backend};
 
 /// The state for operators.
@@ -20,7 +20,7 @@ impl OperatorState {
     pub(super) fn create(&mut self, new: NewOperator) -> Result<Option<Operator>, StoreError> {
         let facts = OperatorFacts {
             name_in_use: self.operators.contains_key(&new.name),
-            token_in_use: self.operators.values().any(|operator| operator.token == new.token),
+            token_in_use: self.token_in_use(&new.token),
         };
         let operator = decision::create_operator(new, facts)?;
         self.operators.extend(operator.clone().map(|operator| (operator.name.clone(), operator)));
@@ -35,6 +35,21 @@ impl OperatorState {
             }
             Decided::Refused(found) => found,
         }
+    }
+
+    pub(super) fn rotate_token(
+        &mut self,
+        name: &OperatorName,
+        token: OperatorTokenHash,
+    ) -> Result<Option<Operator>, StoreError> {
+        let in_use = self.token_in_use(&token);
+        let operator = decision::rotate_operator_token(self.operators.get(name).cloned(), token, in_use)?;
+        self.operators.extend(operator.clone().map(|operator| (name.clone(), operator)));
+        Ok(operator)
+    }
+
+    fn token_in_use(&self, token: &OperatorTokenHash) -> bool {
+        self.operators.values().any(|operator| operator.token == *token)
     }
 
     pub(super) fn begin(&mut self, entry: NewAuditEntry) -> AuditId {

@@ -59,6 +59,14 @@ impl OperatorStore for MemoryStore {
         Ok(self.state()?.operators.revoke(name, now))
     }
 
+    async fn rotate_operator_token(
+        &self,
+        name: &OperatorName,
+        token: &OperatorTokenHash,
+    ) -> Result<Option<Operator>, StoreError> {
+        self.state()?.operators.rotate_token(name, *token)
+    }
+
     async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId, StoreError> {
         Ok(self.state()?.operators.begin(entry))
     }

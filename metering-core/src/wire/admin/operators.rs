@@ -64,7 +64,7 @@ pub struct CreateOperatorRequest {
     pub reason: String,
 }
 
-/// A new operator. The token is in no other response.
+/// An operator with a new token, which is in no other response.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreatedOperatorDocument {

@@ -22,6 +22,7 @@ const ACTIONS = {
   "catalogue.apply": "Applied a catalogue",
   "catalogue.cancel": "Cancelled a price version",
   "operator.create": "Created an operator",
+  "operator.rotate_token": "Gave an operator a new token",
   "operator.revoke": "Revoked an operator",
 };
 const RESULTS = {
