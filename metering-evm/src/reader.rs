@@ -313,6 +313,10 @@ impl ChainReader for EvmReader {
         self.common(|source| contract::code(source, address)).await
     }
 
+    async fn code_hash(&self, address: Address) -> Result<Option<[u8; 32]>, ChainError> {
+        self.common(|source| contract::code_hash(source, address)).await
+    }
+
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {
         self.common(|source| contract::accepts(source, wallet, digest, signature)).await
     }
