@@ -12,6 +12,7 @@ pub(crate) mod offer;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod refusal;
+pub(crate) mod reverts;
 pub(crate) mod settler;
 pub(crate) mod sign_in_refusal;
 
@@ -20,11 +21,12 @@ pub use authorization::{
 };
 pub use limit::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};
 pub use offer::{Asset, Network, NetworkError, Offer, OfferError, Offers};
-pub use progress::{NextStep, Observation, SettlementPolicy, next_step};
+pub use progress::{NextStep, Observation, OwnTransaction, SettlementPolicy, next_step};
 pub use record::{
     AuthorizationId, AuthorizationRecord, AuthorizationState, GasPlace, IdentifierHash, SettlementFailure,
     SignedAuthorization, Submission,
 };
 pub use refusal::PayRefusal;
+pub use reverts::{CodeHash, Exposure, RevertBook, RevertLimits, RevertPause, RevertSubject, RevertTurn};
 pub use settler::{Facilitator, FacilitatorError, GasFunds, SubmitError, Submitter, TokenReader};
 pub use sign_in_refusal::SignInRefusal;

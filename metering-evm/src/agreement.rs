@@ -195,6 +195,12 @@ impl Describe for AccountCode {
     }
 }
 
+impl Describe for Option<[u8; 32]> {
+    fn describe(&self) -> String {
+        self.map_or_else(|| "no code".to_owned(), |hash| format!("code with the hash 0x{}…", hex::encode(&hash[..4])))
+    }
+}
+
 impl Describe for Option<u8> {
     fn describe(&self) -> String {
         self.map_or_else(|| "none".to_owned(), |number| number.to_string())

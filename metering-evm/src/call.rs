@@ -91,11 +91,14 @@ pub(crate) fn word_of(address: Address) -> [u8; 32] {
     word
 }
 
-/// The body of a batch. The ids are the positions of the calls in it.
-pub(crate) fn batch(calls: &[&Call]) -> Vec<u8> {
+/// The body of a batch. The ids are the positions of the calls in it. A single call is no batch, since some sources
+/// take none.
+pub(crate) fn batch(calls: &[&Call], is_single: bool) -> Vec<u8> {
     let requests = calls
         .iter()
         .enumerate()
         .map(|(id, call)| json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }));
-    Value::Array(requests.collect()).to_string().into_bytes()
+    let mut requests: Vec<_> = requests.collect();
+    let body = if is_single { requests.pop().unwrap_or_default() } else { Value::Array(requests) };
+    body.to_string().into_bytes()
 }

@@ -1,5 +1,6 @@
 //! The configuration section of a chain.
 
+mod log_blocks;
 mod url_list;
 
 use std::collections::HashSet;
@@ -74,6 +75,10 @@ pub struct ChainConfig {
     /// How often a request to a source is attempted before that source counts as failed.
     #[serde(default = "default_attempts")]
     pub attempts: u32,
+    /// The most blocks to search for logs in one request to a source: one number for all sources, or one for each of
+    /// `rpc_urls`. 2,000 by default. A source that refuses so many is asked for fewer.
+    #[serde(default, deserialize_with = "log_blocks::deserialize", skip_serializing_if = "Vec::is_empty")]
+    pub log_blocks_max: Vec<u64>,
     /// Whether to look for unclaimed payments; by default if there are `rpc_urls`.
     #[serde(default)]
     pub watch: Option<bool>,
@@ -152,6 +157,12 @@ impl ChainConfig {
         if self.attempts == 0 {
             return wrong("attempts", "must be at least 1");
         }
+        if self.log_blocks_max.contains(&0) {
+            return wrong("log_blocks_max", "must be at least 1");
+        }
+        if self.log_blocks_max.len() > 1 && self.log_blocks_max.len() != self.rpc_urls.len() {
+            return wrong("log_blocks_max", "must be one number, or one for each of rpc_urls");
+        }
         if self.watch == Some(true) && self.rpc_urls.is_empty() {
             return wrong("watch", "needs rpc_urls");
         }
@@ -165,10 +176,24 @@ impl ChainConfig {
         Ok(())
     }
 
+    /// The chain as it is read from the source with this index alone; `None` if there is no such source.
+    #[must_use]
+    pub fn with_source(&self, index: usize) -> Option<Self> {
+        let url = self.rpc_urls.get(index)?.clone();
+        let log_blocks_max = self.log_blocks_max(index).into_iter().collect();
+        Some(Self { rpc_urls: vec![url], agree: 1, log_blocks_max, ..self.clone() })
+    }
+
     /// Whether to look for unclaimed payments.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.watch.unwrap_or(!self.rpc_urls.is_empty())
+    }
+
+    /// The most blocks to search for logs in one request to the source with this index, if that is configured.
+    pub(crate) fn log_blocks_max(&self, source: usize) -> Option<u64> {
+        let of_all = self.log_blocks_max.first().filter(|_| self.log_blocks_max.len() == 1);
+        self.log_blocks_max.get(source).or(of_all).copied()
     }
 
     /// How many sources must agree.

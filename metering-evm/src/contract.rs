@@ -2,6 +2,7 @@
 //! accepts a signature (EIP-1271).
 
 use metering_core::chains::{AccountCode, Address};
+use sha3::{Digest, Keccak256};
 
 use crate::call::Call;
 use crate::encoding::Data;
@@ -45,6 +46,12 @@ pub(crate) async fn code(source: &Source, address: Address) -> Result<AccountCod
         code if is_delegation(code) => AccountCode::Delegated,
         _ => AccountCode::Contract,
     })
+}
+
+/// The hash of the code at `address`, if there is any. Accounts with the same delegation have the same.
+pub(crate) async fn code_hash(source: &Source, address: Address) -> Result<Option<[u8; 32]>, Failure> {
+    let Data(code) = source.send_batch(&[Call::code(address)], |results| results.next()).await?;
+    Ok((!code.is_empty()).then(|| Keccak256::digest(code).into()))
 }
 
 fn is_delegation(code: &[u8]) -> bool {
@@ -107,8 +114,6 @@ fn word(number: u64) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use sha3::{Digest, Keccak256};
-
     use super::*;
 
     #[test]

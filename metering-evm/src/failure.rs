@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
+/// Stands for the method in errors about a batch as a whole.
+pub(crate) const BATCH: &str = "the batch";
+
 /// Why a request to a source failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
@@ -36,9 +39,12 @@ pub(crate) enum Failure {
         /// What is wrong.
         problem: String,
     },
-    /// It responded with a JSON-RPC error.
+    /// It responded to a call with a JSON-RPC error.
     #[error(transparent)]
     Rpc(#[from] RpcError),
+    /// It responded to a batch of several calls with one JSON-RPC error.
+    #[error("{0} (for a batch)")]
+    Refused(RpcError),
     /// It has not reached the requested block.
     #[error("it is behind: it has not reached block {0}")]
     Behind(u64),
@@ -71,6 +77,7 @@ impl Failure {
             Self::Http { status, .. } => is_transient(*status),
             // A request whose response is too large for the source now will be so again.
             Self::Rpc(error) => error.is_transient() && !error.is_too_large(),
+            Self::Refused(error) => error.is_transient() && !error.is_too_large() && !error.is_about_batches(),
             Self::WrongChain(_) | Self::TooLarge(_) | Self::Behind(_) | Self::NotYet(_) | Self::NoStatus => false,
         }
     }
@@ -86,6 +93,32 @@ impl Failure {
         self.is_about_the_subject() || matches!(self, Self::Behind(_) | Self::NotYet(_))
     }
 
+    /// Whether nothing of the source was reached.
+    pub(crate) const fn is_unreached(&self) -> bool {
+        matches!(self, Self::Transport(_))
+    }
+
+    /// Whether the source may refuse the number of calls in a batch, and not one of these.
+    pub(crate) fn may_be_of_the_batch(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Http { status, .. } => !is_about_the_client(*status),
+            Self::Malformed { method, .. } => *method == BATCH,
+            _ => false,
+        }
+    }
+
+    /// Whether the source refuses the number of blocks, in whatever words: it responds, and not that it should be asked
+    /// again later.
+    pub(crate) fn may_be_of_the_range(&self) -> bool {
+        match self {
+            Self::TooLarge(_) => true,
+            Self::Http { status, .. } => !is_transient(*status) && !is_about_the_client(*status),
+            Self::Rpc(error) | Self::Refused(error) => error.is_too_large() || !error.asks_for_patience(),
+            _ => false,
+        }
+    }
+
     /// Whether a smaller request might succeed.
     pub(crate) fn is_too_large(&self) -> bool {
         match self {
@@ -97,6 +130,18 @@ impl Failure {
     }
 }
 
+/// Whether an HTTP status says something about who asks, or where, and not about what was asked.
+fn is_about_the_client(status: StatusCode) -> bool {
+    const STATUSES: [StatusCode; 5] = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::PAYMENT_REQUIRED,
+        StatusCode::FORBIDDEN,
+        StatusCode::NOT_FOUND,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    status.is_redirection() || STATUSES.contains(&status)
+}
+
 /// Whether an HTTP status is transient.
 pub(crate) fn is_transient(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
@@ -106,6 +151,12 @@ impl RpcError {
     /// Internal error, limit exceeded, and the messages of providers whose node is busy or lags behind others.
     fn is_transient(&self) -> bool {
         const CODES: [i64; 3] = [-32_603, -32_005, 429];
+        CODES.contains(&self.code) && !self.is_revert() || self.asks_for_patience()
+    }
+
+    /// Whether it says that the source is busy or behind. Codes do not say that reliably.
+    fn asks_for_patience(&self) -> bool {
+        const TOO_MANY_REQUESTS: i64 = 429;
         const WORDS: [&str; 9] = [
             "header not found",
             "missing trie node",
@@ -117,7 +168,12 @@ impl RpcError {
             "try again",
             "temporarily",
         ];
-        CODES.contains(&self.code) && !self.is_revert() || self.says(&WORDS)
+        self.code == TOO_MANY_REQUESTS || self.says(&WORDS)
+    }
+
+    /// Whether it is about a batch: its size, or that there are none.
+    pub(crate) fn is_about_batches(&self) -> bool {
+        self.says(&["batch"])
     }
 
     /// Whether a range of blocks or its response was too large for the source. There is no code for this: every
@@ -202,6 +258,44 @@ mod tests {
             assert_eq!(error.is_revert(), revert, "{error}");
             let failure = Failure::Rpc(error);
             assert_eq!((failure.is_transient(), failure.is_too_large()), (transient, too_much), "{failure}");
+        }
+    }
+
+    #[test]
+    fn refusals_of_batches_and_ranges_are_told_from_failures_of_the_source() {
+        let rpc = |code, message: &str| RpcError { code, message: message.to_owned() };
+        let status = |status| {
+            let status = StatusCode::from_u16(status).unwrap();
+            Failure::Http { status, retry_after: None }
+        };
+        let malformed = |method| Failure::malformed(method, "no");
+        let batch = "Batch of more than 3 requests are not allowed";
+        // failure, may be of the batch, may be of the range, transient, about the subject
+        let table = [
+            (Failure::Refused(rpc(-32_000, batch)), true, true, false, false),
+            (Failure::Refused(rpc(-32_005, "batch limit exceeded")), true, false, false, false),
+            (Failure::Refused(rpc(-32_005, "limit exceeded")), true, false, true, false),
+            (Failure::Rpc(rpc(-32_600, "limited to a 5 range")), false, true, false, false),
+            (Failure::Rpc(rpc(-32_603, "limited to a 5 range")), false, true, true, false),
+            (Failure::Rpc(rpc(-32_602, "limit the query to at most 1000 blocks")), false, true, false, false),
+            (Failure::Rpc(rpc(-32_008, "Response is too big")), false, true, false, true),
+            (Failure::Rpc(rpc(429, "slow down")), false, false, true, false),
+            (Failure::Rpc(rpc(-32_000, "header not found")), false, false, true, false),
+            (status(500), true, false, true, false),
+            (status(400), true, true, false, false),
+            (status(413), true, true, false, true),
+            (status(401), false, false, false, false),
+            (status(429), false, false, true, false),
+            (malformed(BATCH), true, false, true, false),
+            (malformed("eth_getLogs"), false, false, true, false),
+            (Failure::TimedOut, false, false, true, false),
+            (Failure::Behind(7), false, false, false, false),
+            (Failure::WrongChain(5), false, false, false, false),
+        ];
+        for (failure, of_batch, of_range, transient, of_subject) in table {
+            let found = (failure.may_be_of_the_batch(), failure.may_be_of_the_range());
+            assert_eq!(found, (of_batch, of_range), "{failure}");
+            assert_eq!((failure.is_transient(), failure.is_about_the_subject()), (transient, of_subject), "{failure}");
         }
     }
 

@@ -41,6 +41,7 @@ mod agreement;
 mod block;
 mod block_time;
 mod call;
+mod capacity;
 mod config;
 mod contract;
 mod encoding;
@@ -71,6 +72,7 @@ pub use config::{ChainConfig, ChainConfigError};
 pub use facilitator::{FacilitatorSetupError, HttpFacilitator};
 pub use finality::{Finality, FinalityError};
 pub use reader::EvmReader;
+pub use reader::limits::SourceLimits;
 pub use rpc_url::{RpcUrl, RpcUrlError};
 #[cfg(feature = "wallet")]
 pub use wallet::{GasWallet, PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet, WalletError};

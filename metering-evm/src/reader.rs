@@ -1,5 +1,6 @@
 //! The reader: sends each query to all sources, and returns what they agree on.
 
+pub(crate) mod limits;
 mod token;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -110,9 +111,16 @@ impl ChainConfig {
 
 impl EvmReader {
     pub(crate) fn new(config: &ChainConfig) -> Result<Self, ChainConfigError> {
-        let source = |url| Source::new(url, config.chain_id, config.attempts, config.request_timeout);
-        let unusable = |cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}"));
-        let sources = config.rpc_urls.iter().map(|url| source(url).map_err(unusable));
+        let source = |(index, url)| {
+            let source = Source::new(url, config.chain_id, config.attempts, config.request_timeout)?;
+            Ok(match config.log_blocks_max(index) {
+                Some(blocks) => source.with_log_blocks_max(blocks),
+                None => source,
+            })
+        };
+        let unusable =
+            |cause: String| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}"));
+        let sources = config.rpc_urls.iter().enumerate().map(|url| source(url).map_err(unusable));
         Ok(Self {
             chain_id: config.chain_id,
             confirmations: config.confirmations,
@@ -303,6 +311,10 @@ impl ChainReader for EvmReader {
 
     async fn code(&self, address: Address) -> Result<AccountCode, ChainError> {
         self.common(|source| contract::code(source, address)).await
+    }
+
+    async fn code_hash(&self, address: Address) -> Result<Option<[u8; 32]>, ChainError> {
+        self.common(|source| contract::code_hash(source, address)).await
     }
 
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {

@@ -5,10 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::call::Call;
-use crate::failure::{Failure, RpcError};
-
-/// Stands for the method in errors about a batch as a whole.
-const BATCH: &str = "the batch";
+use crate::failure::{BATCH, Failure, RpcError};
 
 /// The responses to a batch, in call order. Each value is parsed when it is read.
 #[derive(Debug)]
@@ -52,9 +49,28 @@ impl<'a> BatchResults<'a> {
     /// Parses the response body of a batch of `calls`. Responses may come in any order, but each exactly once.
     pub(crate) fn parse(body: &'a [u8], calls: &[&Call]) -> Result<Self, Failure> {
         if let Some(error) = rejection(body) {
-            return Err(Failure::Rpc(error));
+            return Err(Failure::Refused(error));
         }
         let replies: Vec<Reply<'a>> = serde_json::from_slice(body).map_err(|error| Failure::malformed(BATCH, error))?;
+        Self::matching(replies, calls)
+    }
+
+    /// Parses the response body of a single call.
+    pub(crate) fn parse_single(body: &'a [u8], call: &Call) -> Result<Self, Failure> {
+        if let Some(error) = rejection(body) {
+            return Ok(Self { rest: vec![(call.method, Err(error))].into_iter() });
+        }
+        let reply: Reply<'a> = serde_json::from_slice(body).map_err(|error| Failure::malformed(call.method, error))?;
+        Self::matching(vec![reply], &[call])
+    }
+
+    /// The results of several requests as one.
+    pub(crate) fn joined(parts: Vec<Self>) -> Self {
+        let rest: Vec<_> = parts.into_iter().flat_map(|part| part.rest).collect();
+        Self { rest: rest.into_iter() }
+    }
+
+    fn matching(replies: Vec<Reply<'a>>, calls: &[&Call]) -> Result<Self, Failure> {
         let mut slots: Vec<Option<Result<&RawValue, RpcError>>> = calls.iter().map(|_| None).collect();
         for reply in replies {
             let outcome: Result<&RawValue, RpcError> = match (reply.result, reply.error) {
@@ -64,7 +80,7 @@ impl<'a> BatchResults<'a> {
             };
             let slot = match (reply.id, &outcome) {
                 // A server that rejects a batch may send an error without an id.
-                (None, Err(error)) => return Err(Failure::Rpc(error.clone())),
+                (None, Err(error)) => return Err(Failure::Refused(error.clone())),
                 (id, _) => id.and_then(|id| slots.get_mut(usize::try_from(id).ok()?)),
             };
             match slot {
@@ -154,14 +170,22 @@ mod tests {
     fn error_belongs_to_one_call_or_the_whole_batch() {
         let error = json!({"code": -32005, "message": "limit exceeded", "data": {"see": []}});
         let bodies = [
-            json!({"jsonrpc": "2.0", "id": null, "error": error}),
-            json!([{"id": null, "error": error}]),
-            json!([{"id": 0, "result": "0x5"}, {"id": 1, "error": error}]),
+            (json!({"jsonrpc": "2.0", "id": null, "error": error}), true),
+            (json!([{"id": null, "error": error}]), true),
+            (json!([{"id": 0, "result": "0x5"}, {"id": 1, "error": error}]), false),
         ];
-        for body in bodies {
+        for (body, of_the_batch) in bodies {
             let failure = parse(&body).unwrap_err();
-            assert_eq!(failure.to_string(), "error -32005: limit exceeded", "{body}");
+            assert!(failure.to_string().starts_with("error -32005: limit exceeded"), "{body}: {failure}");
+            assert_eq!(matches!(failure, Failure::Refused(_)), of_the_batch, "{body}");
         }
+        // A single call has no batch.
+        let call = Call::chain_id();
+        let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+        let mut results = BatchResults::parse_single(body.as_bytes(), &call).unwrap();
+        assert!(matches!(results.next::<Quantity>(), Err(Failure::Rpc(_))));
+        let mut results = BatchResults::parse_single(br#"{"id": 0, "result": "0x5"}"#, &call).unwrap();
+        assert!(matches!(results.next(), Ok(Quantity(5))));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

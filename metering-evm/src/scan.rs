@@ -1,25 +1,22 @@
 //! Searches a range of blocks for payments.
 //!
 //! Token payments are found by their logs, native payments in the blocks themselves. Sources differ in how much they
-//! allow in one request, so a range that is too large is halved until it fits. A single block that is too large is
-//! reported and skipped, unless the source allows no single block at all.
+//! allow in one request, so a range that is refused, in whatever words, is halved until it fits, and grows again
+//! slowly. A single block that is too large is reported and skipped, unless the source allows no single block at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::chains::{Address, TxHash};
+use tokio::time::Instant;
 
 use crate::block::{self, FullBlock, NativeTransaction};
 use crate::call::Call;
+use crate::capacity::Search;
 use crate::encoding::{Amount, Height, Word};
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::results::BatchResults;
 use crate::source::Source;
-
-/// Maximum number of blocks per request for logs.
-pub(crate) const LOG_BLOCKS_MAX: u64 = 2000;
-/// Maximum number of whole blocks per request.
-const FULL_BLOCKS_MAX: u64 = 20;
 
 /// A transaction and its position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +57,7 @@ pub(crate) struct SearchQuery<'a> {
 
 /// One of the ways to search.
 pub(crate) struct SearchMethod<C, R> {
-    pub(crate) blocks_max: u64,
+    pub(crate) search: Search,
     /// Builds the calls for a range of blocks, both ends included.
     pub(crate) calls: C,
     /// Reads the transactions from the responses.
@@ -74,7 +71,7 @@ pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<
     let mut scan = Scan::default();
     if !contracts.is_empty() {
         let method = SearchMethod {
-            blocks_max: LOG_BLOCKS_MAX,
+            search: Search::Logs,
             calls: |from, to| vec![Call::transfers_to(query.recipient, &contracts, from, to)],
             read: |results: &mut BatchResults<'_>, from, to| {
                 let logs: Vec<Log> = results.next()?;
@@ -86,7 +83,7 @@ pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<
     }
     if contracts.len() < query.tokens.len() {
         let method = SearchMethod {
-            blocks_max: FULL_BLOCKS_MAX,
+            search: Search::Blocks,
             calls: |from, to| (from..=to).map(|number| Call::block(number, true)).collect(),
             read: |results: &mut BatchResults<'_>, from, to| {
                 let mut found = Vec::new();
@@ -115,22 +112,32 @@ where
         (first, last): (u64, u64),
         scan: &mut Scan,
     ) -> Result<(), Failure> {
-        let mut blocks = self.blocks_max;
+        let (capacity, search) = (source.capacity(), self.search);
         let mut next = Some(first);
         while let Some(from) = next.filter(|from| *from <= last) {
-            let to = from.saturating_add(blocks - 1).min(last);
+            let to = from.saturating_add(capacity.size(search) - 1).min(last);
+            let blocks = (to - from).saturating_add(1);
             match self.search_range(source, from, to).await {
                 Ok(some) => {
+                    capacity.took(search, blocks, Instant::now());
                     scan.found.extend(some);
                     next = to.checked_add(1);
                 }
-                // The smaller limit applies only to this search: later blocks may be smaller.
-                Err(failure) if failure.is_too_large() && to > from => blocks = (to - from).div_ceil(2),
-                Err(failure) if failure.is_too_large() && self.accepts_single_blocks(source).await => {
+                Err(failure) if blocks > 1 && failure.may_be_of_the_range() => {
+                    capacity.refused(search, blocks, Instant::now());
+                }
+                Err(failure) if blocks == 1 && self.is_about_its_block(source, &failure).await => {
+                    capacity.refused_one(search);
                     scan.unreadable.insert(from, source.problem(&failure));
                     next = from.checked_add(1);
                 }
-                Err(failure) => return Err(failure),
+                Err(failure) => {
+                    // Perhaps it took too long. The next search begins with fewer blocks.
+                    if failure.is_transient() && !failure.is_unreached() {
+                        capacity.failed(search, blocks);
+                    }
+                    return Err(failure);
+                }
             }
         }
         Ok(())
@@ -150,10 +157,17 @@ where
         result.await
     }
 
-    /// Whether the source can search single blocks at all. Tested with the first block of the chain, which is nearly
-    /// empty: if even that is too large, the problem is the source and not the block.
-    async fn accepts_single_blocks(&self, source: &Source) -> bool {
-        !matches!(self.search_range(source, 0, 0).await, Err(failure) if failure.is_too_large())
+    /// Whether a source refuses a single block because of what is in it. Tested with the first block of the chain,
+    /// which is nearly empty: if even that is refused, the problem is the source and not the block.
+    async fn is_about_its_block(&self, source: &Source, failure: &Failure) -> bool {
+        if failure.is_transient() || !failure.may_be_of_the_range() {
+            return false;
+        }
+        match self.search_range(source, 0, 0).await {
+            Ok(_) => true,
+            // A node may have deleted old blocks.
+            Err(other) => failure.is_too_large() && !other.is_too_large(),
+        }
     }
 }
 

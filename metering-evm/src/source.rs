@@ -10,8 +10,9 @@ use reqwest::{Client, Response};
 use tokio::time::Instant;
 
 use crate::call::{self, Call};
+use crate::capacity::{Capacity, LOG_BLOCKS_MAX};
 use crate::encoding::Quantity;
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, RpcError};
 use crate::health::{News, SourceHealth};
 use crate::http;
 use crate::results::{BatchResults, rejection};
@@ -30,6 +31,7 @@ pub(crate) struct Source {
     /// Whether it has ever returned a `finalized` block.
     names_finalized: AtomicBool,
     health: SourceHealth,
+    capacity: Capacity,
 }
 
 /// Leaves out the client, since its proxy URL may contain a password.
@@ -44,28 +46,99 @@ impl Source {
     pub(crate) fn new(url: &RpcUrl, chain_id: u64, attempts: u32, request_timeout: Duration) -> Result<Self, String> {
         let client = http::client(url, request_timeout)?;
         let (names_finalized, health) = (AtomicBool::new(false), SourceHealth::default());
-        Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized, health })
+        let capacity = Capacity::new(LOG_BLOCKS_MAX);
+        Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized, health, capacity })
+    }
+
+    /// The same source, which is asked for the logs of at most so many blocks at once.
+    pub(crate) fn with_log_blocks_max(self, blocks: u64) -> Self {
+        Self { capacity: Capacity::new(blocks), ..self }
     }
 
     /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
     /// serves another chain is not believed, whatever it served before.
+    ///
+    /// If the source refuses the batch, but not a single call, the batch is halved, down to single calls; what it took
+    /// is remembered.
     pub(crate) async fn send_batch<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
     where
         R: Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
     {
+        let whole = calls.len() + 1;
+        let mut size = self.capacity.calls(Instant::now()).map_or(whole, |most| most.min(whole));
+        let mut refused = None;
+        loop {
+            let failure = match self.send_in_parts(calls, size, &read).await {
+                Ok(result) => {
+                    if let Some(refused) = refused {
+                        self.takes_only(size, &refused);
+                    }
+                    return Ok(result);
+                }
+                Err(failure) => failure,
+            };
+            if size == 1 || !failure.may_be_of_the_batch() || refused.is_none() && !self.responds().await {
+                return Err(failure);
+            }
+            size /= 2;
+            refused = Some(failure);
+        }
+    }
+
+    /// Sends `calls` in batches of at most `size` calls, each with the call for the chain's id; single calls with a
+    /// `size` of 1. A batch that fails transiently is sent again.
+    async fn send_in_parts<T, R>(&self, calls: &[Call], size: usize, read: &R) -> Result<T, Failure>
+    where
+        R: Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
+    {
         let id = Call::chain_id();
-        let calls: Vec<_> = iter::once(&id).chain(calls).collect();
-        let body = call::batch(&calls);
+        let parts = parts(&id, calls, size);
+        let mut bodies = Vec::new();
         let mut retries = retry::retries(self.attempts);
         loop {
-            let failure = match self.post(body.clone()).await.and_then(|body| self.read(&body, &calls, &read)) {
-                Ok(result) => return Ok(result),
+            let failure = match self.complete(&parts, &mut bodies, size == 1).await {
+                Ok(()) => match self.read(&bodies, &parts, size == 1, read) {
+                    Ok(result) => return Ok(result),
+                    Err(failure) => {
+                        bodies.clear();
+                        failure
+                    }
+                },
                 Err(failure) => failure,
             };
             let Some(pause) = retry::pause(&mut retries, &failure) else { return Err(failure) };
             tracing::debug!(source = self.problem(&failure), ?pause, "an RPC request failed; retrying");
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Requests the responses that are missing.
+    async fn complete(&self, parts: &[Vec<&Call>], bodies: &mut Vec<Vec<u8>>, is_single: bool) -> Result<(), Failure> {
+        for part in parts.iter().skip(bodies.len()) {
+            let body = self.post(call::batch(part, is_single), is_single).await?;
+            if !is_single && let Some(error) = rejection(&body) {
+                return Err(Failure::Refused(error));
+            }
+            bodies.push(body);
+        }
+        Ok(())
+    }
+
+    /// Whether it responds to a single call: then it is the batch that it refuses.
+    async fn responds(&self) -> bool {
+        let id = Call::chain_id();
+        let Ok(body) = self.post(call::batch(&[&id], true), true).await else { return false };
+        self.read(&[body], &[vec![&id]], true, |_: &mut BatchResults<'_>| Ok(())).is_ok()
+    }
+
+    fn takes_only(&self, calls: usize, refused: &Failure) {
+        self.capacity.takes_calls(calls, Instant::now());
+        tracing::info!(
+            source = self.problem(refused),
+            chain_id = self.chain_id,
+            calls,
+            "an RPC source takes smaller batches; each lookup takes more requests"
+        );
     }
 
     /// The failure as operators see it: with the source's host, but without the secrets of its URL.
@@ -87,6 +160,11 @@ impl Source {
     /// unsupported.
     pub(crate) fn names_finalized(&self) -> &AtomicBool {
         &self.names_finalized
+    }
+
+    /// What it takes in one request.
+    pub(crate) fn capacity(&self) -> &Capacity {
+        &self.capacity
     }
 
     /// What is known of it from its responses so far.
@@ -115,19 +193,29 @@ impl Source {
 
     fn read<T>(
         &self,
-        body: &[u8],
-        calls: &[&Call],
+        bodies: &[Vec<u8>],
+        parts: &[Vec<&Call>],
+        is_single: bool,
         read: impl Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut results = BatchResults::parse(body, calls)?;
-        let Quantity(found) = results.next()?;
-        if found != self.chain_id {
-            return Err(Failure::WrongChain(found));
+        let mut all = Vec::new();
+        for (index, (body, calls)) in bodies.iter().zip(parts).enumerate() {
+            let mut results = match calls.as_slice() {
+                [call] if is_single => BatchResults::parse_single(body, call)?,
+                calls => BatchResults::parse(body, calls)?,
+            };
+            if index == 0 || !is_single {
+                let Quantity(found) = results.next()?;
+                if found != self.chain_id {
+                    return Err(Failure::WrongChain(found));
+                }
+            }
+            all.push(results);
         }
-        read(&mut results)
+        read(&mut BatchResults::joined(all))
     }
 
-    async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    async fn post(&self, body: Vec<u8>, is_single: bool) -> Result<Vec<u8>, Failure> {
         let request = self.client.post(self.url.expose().clone()).header(CONTENT_TYPE, "application/json").body(body);
         let mut response = request.send().await.map_err(http::unreached)?;
         let status = response.status();
@@ -138,10 +226,24 @@ impl Source {
         }
         // Some sources send an HTTP error status along with a JSON-RPC error. The JSON-RPC error is more specific,
         // unless the status is transient.
+        let is_specific =
+            |error: &RpcError| error.is_too_large() || error.is_about_batches() || !failure::is_transient(status);
         match body.ok().and_then(|body| rejection(&body)) {
-            Some(error) if error.is_too_large() || !failure::is_transient(status) => Err(Failure::Rpc(error)),
+            Some(error) if is_specific(&error) => {
+                Err(if is_single { Failure::Rpc(error) } else { Failure::Refused(error) })
+            }
             _ => Err(Failure::Http { status, retry_after }),
         }
+    }
+}
+
+/// The calls of each request: at most `size`, the call for the chain's id first. With a `size` of 1, that is a request
+/// of its own.
+fn parts<'a>(id: &'a Call, calls: &'a [Call], size: usize) -> Vec<Vec<&'a Call>> {
+    match size {
+        0 | 1 => iter::once(id).chain(calls).map(|call| vec![call]).collect(),
+        _ if calls.is_empty() => vec![vec![id]],
+        _ => calls.chunks(size - 1).map(|some| iter::once(id).chain(some).collect()).collect(),
     }
 }
 
@@ -149,4 +251,24 @@ impl Source {
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_divided_with_the_chains_id_in_each_part() {
+        let (id, calls) = (Call::chain_id(), [(); 5].map(|()| Call::block_number()));
+        // the most calls in a request, calls in each request
+        let table: [(usize, &[usize]); 5] = [(6, &[6]), (9, &[6]), (3, &[3, 3, 2]), (2, &[2; 5]), (1, &[1; 6])];
+        for (size, expected) in table {
+            let parts = parts(&id, &calls, size);
+            let sizes: Vec<_> = parts.iter().map(Vec::len).collect();
+            assert_eq!(sizes, expected, "{size}");
+            let ids = parts.iter().filter(|part| part[0].method == "eth_chainId").count();
+            assert_eq!(ids, if size == 1 { 1 } else { parts.len() }, "{size}");
+        }
+        assert_eq!(parts(&id, &[], 4).len(), 1);
+    }
 }

@@ -6,12 +6,13 @@ use metering_core::offers::{Asset, AuthorizationId};
 
 use crate::block::Head;
 use crate::call::{Call, word_of};
+use crate::capacity::Search;
 use crate::contract::{self, first_word, output};
 use crate::encoding::{Data, Height, Quantity};
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::results::BatchResults;
-use crate::scan::{self, LOG_BLOCKS_MAX, Scan, SearchMethod};
+use crate::scan::{self, Scan, SearchMethod};
 use crate::source::Source;
 
 /// `DOMAIN_SEPARATOR()` (EIP-3009).
@@ -86,7 +87,7 @@ pub(crate) async fn executed_in(
 ) -> Result<Option<TxHash>, Failure> {
     let range = blocks_since(source, since.unix_millis() / 1_000 - CLOCK_MARGIN_SECONDS).await?;
     let method = SearchMethod {
-        blocks_max: LOG_BLOCKS_MAX,
+        search: Search::Logs,
         calls: |from, to| vec![Call::executions(id, from, to)],
         read: |results: &mut BatchResults<'_>, from, to| {
             let logs: Vec<Log> = results.next()?;

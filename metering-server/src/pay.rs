@@ -12,7 +12,7 @@ use std::time::Duration;
 use metering_config::ConfigError;
 use metering_core::Service;
 use metering_core::chains::{Address, ChainError};
-use metering_core::offers::{Offer, OfferError, Offers, PaymentLimit, TokenReader};
+use metering_core::offers::{Offer, OfferError, Offers, PaymentLimit, RevertLimits, TokenReader};
 use metering_core::service::{ChallengeSettings, OfferChain, OfferSettings, Settler};
 use metering_core::wire::mpp::{ChallengeSecret, Realm};
 use metering_evm::{ChainConfig, GasWallet, HttpFacilitator, Wallet};
@@ -38,6 +38,8 @@ enum OfferProblem {
     Chain(#[from] ChainError),
     #[error("there is no token with signed authorizations (EIP-3009) at {0}")]
     NoToken(Address),
+    #[error("coin_price has more decimal places than the token at {0}")]
+    CoinPrice(Address),
     #[error(transparent)]
     Amount(#[from] OfferError),
 }
@@ -51,6 +53,8 @@ struct UnreadOffer {
     tokens: Arc<dyn TokenReader>,
     pay_to: Address,
     terms: OfferConfig,
+    /// The wallet that executes its payments; `None` if a facilitator does.
+    gas: Option<Arc<GasWallet>>,
 }
 
 /// The settings of a service that offers payments, without the offers: for those, the tokens' contracts must be read.
@@ -69,6 +73,7 @@ pub(crate) fn prepare(
         return Ok(None);
     }
     let (mut chains, mut unread) = (BTreeMap::<u64, OfferChain>::new(), Vec::new());
+    let mut wallets = BTreeMap::new();
     for terms in &pay.offers {
         let problem = |text: &dyn fmt::Display| ConfigError::key(format!("chains.{}", terms.chain), text);
         let Some(chain) = config.chains.get(&terms.chain) else { continue };
@@ -80,12 +85,14 @@ pub(crate) fn prepare(
                     return Err(problem(&"needs rpc_urls, because pay.offers names it"));
                 };
                 let (tokens, reader) = (Arc::new(tokens), Arc::clone(reader));
-                let settler = settler(pay, chain)?;
+                let (settler, gas) = settler(pay, chain)?;
+                wallets.extend(gas.map(|gas| (chain.chain_id, gas)));
                 chains.insert(chain.chain_id, OfferChain { reader, tokens: Arc::clone(&tokens) as _, settler });
                 tokens
             }
         };
-        unread.push(UnreadOffer { tokens, pay_to: chain.recipient, terms: terms.clone() });
+        let gas = wallets.get(&chain.chain_id).cloned();
+        unread.push(UnreadOffer { tokens, pay_to: chain.recipient, terms: terms.clone(), gas });
     }
     let settings = OfferSettings {
         chains,
@@ -94,6 +101,8 @@ pub(crate) fn prepare(
         poll: pay.poll.duration(),
         replace_after: pay.replace_after.duration(),
         keyless: pay.keyless,
+        contract_wallets: pay.contract_wallets,
+        reverts: RevertLimits { per_chain: pay.max_reverts, ..RevertLimits::default() },
         limit: Some(limit),
         challenges: challenges(pay, public_url)?,
         ..OfferSettings::default()
@@ -101,7 +110,8 @@ pub(crate) fn prepare(
     Ok(Some((settings, Unread(unread))))
 }
 
-fn settler(pay: &PayConfig, chain: &ChainConfig) -> Result<Settler, ConfigError> {
+/// Who executes payments on a chain: a facilitator, or a wallet of this server.
+fn settler(pay: &PayConfig, chain: &ChainConfig) -> Result<(Settler, Option<Arc<GasWallet>>), ConfigError> {
     if let Some(url) = &pay.facilitator {
         let facilitator = HttpFacilitator::new(url).map_err(|error| ConfigError::key("pay.facilitator", error))?;
         let facilitator = match &pay.facilitator_token {
@@ -109,14 +119,16 @@ fn settler(pay: &PayConfig, chain: &ChainConfig) -> Result<Settler, ConfigError>
             None => Ok(facilitator),
         };
         let facilitator = facilitator.map_err(|error| ConfigError::key("pay.facilitator_token", error))?;
-        return Ok(Settler::Facilitator(Arc::new(facilitator)));
+        return Ok((Settler::Facilitator(Arc::new(facilitator)), None));
     }
     let wallet = gas_key(pay)?;
     let invalid = |error: &dyn fmt::Display| ConfigError::key("pay.gas_key_file", error);
     let gas = GasWallet::new(wallet, &chain.rpc_urls, chain.chain_id, chain.request_timeout);
     let limit = pay.max_fee.tokens().to_units(COIN_DECIMALS);
     let limit = limit.ok_or_else(|| ConfigError::key("pay.max_fee", "has at most 18 decimal places"))?;
-    Ok(Settler::Own(Arc::new(gas.map_err(|error| invalid(&error))?.with_fee_limit(limit))))
+    let gas = gas.map_err(|error| invalid(&error))?.with_fee_limit(limit).with_gas_limit(pay.max_gas);
+    let gas = Arc::new(gas);
+    Ok((Settler::Own(Arc::clone(&gas) as _), Some(gas)))
 }
 
 fn gas_key(pay: &PayConfig) -> Result<Wallet, ConfigError> {
@@ -196,8 +208,12 @@ async fn offer(service: &Service, unread: &Unread) {
 impl Unread {
     async fn read(&self) -> Result<Offers, OfferProblem> {
         let mut offers = Vec::new();
-        for UnreadOffer { tokens, pay_to, terms } in &self.0 {
+        for UnreadOffer { tokens, pay_to, terms, gas } in &self.0 {
             let token = tokens.asset(terms.asset).await?.ok_or(OfferProblem::NoToken(terms.asset))?;
+            if let (Some(gas), Some(price)) = (gas, terms.coin_price) {
+                let units = price.tokens().to_units(token.decimals);
+                gas.set_coin_price(terms.asset, units.ok_or(OfferProblem::CoinPrice(terms.asset))?);
+            }
             for amount in terms.amounts.iter() {
                 let rate = terms.credits_per_unit.tokens().value();
                 offers.push(Offer::new(token.clone(), *pay_to, amount.tokens(), rate)?);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::fixture::Fixture;
-use crate::node::{Chain, Node, address};
+use crate::node::{Chain, Node, SECRET, address};
 
 /// The findings of a run, as `(check, state, found)`.
 fn findings(document: &Value) -> Vec<(String, String, String)> {
@@ -111,7 +111,7 @@ fn chains_that_are_unreachable_wrong_or_standing_still_are_noticed() {
     let (code, found) = examine(&fixture, &section("'http://127.0.0.1:9'"));
     assert!(code == 1 && states_of(&found, "chain")[0].1.contains("127.0.0.1:9"), "{found:?}");
 
-    let serve = |id: u64| Node::start(Chain { id, newest: 500, transactions: Vec::new() });
+    let serve = |id: u64| Node::start(Chain { id, newest: 500, transactions: Vec::new(), takes: None });
     let wrong = serve(1);
     let (code, found) = examine(&fixture, &section(&format!("'{}'", wrong.url())));
     assert_eq!((code, states_of(&found, "chain")[0].0), (1, "problem"), "{found:?}");
@@ -123,4 +123,13 @@ fn chains_that_are_unreachable_wrong_or_standing_still_are_noticed() {
     assert!(code == 1 && chain[0].1.contains("block, 500, is "), "{found:?}");
     let (_, found) = examine(&fixture, &section(""));
     assert_eq!(states_of(&found, "chain")[0].0, "warning", "{found:?}");
+
+    // One that takes less at once than the server sends is named by its host.
+    let limited = Node::start(Chain { id: 8453, newest: 5_000, transactions: Vec::new(), takes: Some((3, 700)) });
+    let (_, found) = examine(&fixture, &section(&format!("'{}'", limited.url())));
+    let chain = states_of(&found, "chain");
+    let warned = |words: &str| chain.iter().any(|(state, found)| *state == "warning" && found.contains(words));
+    assert!(warned("blocks in one search for logs") && warned("batches of 2 calls at most"), "{found:?}");
+    let host = limited.url().trim_start_matches("http://").split_once('/').unwrap().0.to_owned();
+    assert!(chain.iter().all(|(_, found)| found.contains(&host) && !found.contains(SECRET)), "{found:?}");
 }

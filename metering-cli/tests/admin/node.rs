@@ -21,6 +21,8 @@ pub(crate) struct Chain {
     pub(crate) id: u64,
     pub(crate) newest: u64,
     pub(crate) transactions: Vec<Tx>,
+    /// The most calls in a batch and blocks in a search for logs, if there are limits.
+    pub(crate) takes: Option<(usize, u64)>,
 }
 
 /// A transaction in a block.
@@ -226,12 +228,24 @@ fn serve(connection: TcpStream, chain: &Chain) -> std::io::Result<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
+    let error = |words: &str| json!({ "code": -32_000, "message": words });
     let reply = |call: &Value| {
+        let filter = &call["params"][0];
+        let is_wide = |most: u64| number(&filter["toBlock"]) - number(&filter["fromBlock"]) >= most;
+        if call["method"] == "eth_getLogs" && chain.takes.is_some_and(|(_, most)| is_wide(most)) {
+            return json!({ "jsonrpc": "2.0", "id": call["id"], "error": error("not so much at once") });
+        }
         let result = chain.respond(call["method"].as_str().unwrap(), &call["params"]);
         json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
     };
-    let body = Value::from(calls.iter().map(reply).collect::<Vec<_>>()).to_string();
+    let body = match serde_json::from_slice(&body).unwrap() {
+        Value::Array(calls) if chain.takes.is_some_and(|(most, _)| calls.len() > most) => {
+            json!({ "jsonrpc": "2.0", "id": null, "error": error("not so many at once") })
+        }
+        Value::Array(calls) => calls.iter().map(reply).collect(),
+        call => reply(&call),
+    };
+    let body = body.to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
     write!(&connection, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }

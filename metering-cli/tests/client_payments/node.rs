@@ -42,12 +42,14 @@ impl Node {
     }
 
     pub(crate) fn respond_batch(&mut self, batch: &Value) -> Value {
-        let calls = batch.as_array().unwrap();
-        let reply = |call: &Value| {
+        let mut reply = |call: &Value| {
             let result = self.respond(call["method"].as_str().unwrap(), &call["params"]);
             json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
         };
-        calls.iter().map(reply).collect()
+        match batch {
+            Value::Array(calls) => calls.iter().map(reply).collect(),
+            call => reply(call),
+        }
     }
 
     fn respond(&mut self, method: &str, params: &Value) -> Value {

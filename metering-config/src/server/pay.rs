@@ -13,6 +13,8 @@ use crate::server::{Config, List, Secret, Span};
 /// The least size of a request's head to accept, in bytes. Clients send all extensions of the offers back with a
 /// payment.
 const MIN_HEAD_BYTES: usize = 16 * 1_024;
+/// The gas that no transfer by signature does without.
+const MIN_GAS: u64 = 60_000;
 
 /// Payable 402s: what agents can pay with their requests, and how that is settled.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,6 +29,14 @@ pub struct PayConfig {
     pub mpp_secret_file: Option<PathBuf>,
     /// The highest fee of a transaction, in the chain's coin.
     pub max_fee: Amount,
+    /// The most gas that a payment may use. Others are refused.
+    pub max_gas: u64,
+    /// Whether this server executes payments of wallets with code: contracts (ERC-1271), and delegations (EIP-7702).
+    /// Their code can make transactions revert at the cost of the gas wallet.
+    pub contract_wallets: bool,
+    /// How many payments may revert on a chain within an hour, at the cost of the gas wallet. After that, none are
+    /// executed until fewer did.
+    pub max_reverts: u32,
     /// The URL of the facilitator.
     pub facilitator: Option<String>,
     /// What the facilitator is sent as a bearer token, if it asks for one.
@@ -72,6 +82,9 @@ pub struct OfferConfig {
     pub amounts: List<Amount>,
     /// How many credits a token buys.
     pub credits_per_unit: Amount,
+    /// What a coin of the chain costs, in tokens. A payment is not executed while its fee may be more than it is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coin_price: Option<Amount>,
 }
 
 /// An exact decimal above zero, as a string such as `"0.05"` or a whole number.
@@ -93,6 +106,9 @@ impl Default for PayConfig {
             gas_key_file: None,
             mpp_secret_file: None,
             max_fee: Amount::parse("0.01").expect("it is a decimal"),
+            max_gas: 200_000,
+            contract_wallets: false,
+            max_reverts: 20,
             facilitator: None,
             facilitator_token: None,
             facilitator_token_file: None,
@@ -126,6 +142,12 @@ impl PayConfig {
             (Settle::Facilitator, _, None) => return invalid("facilitator", "is required: the facilitator's URL"),
             (Settle::Facilitator, Some(_), _) => return invalid("gas_key_file", "needs pay.settle = \"self\""),
             _ => {}
+        }
+        if self.max_gas < MIN_GAS {
+            return invalid("max_gas", &format!("must be at least {MIN_GAS}: a transfer uses about that much"));
+        }
+        if self.max_reverts == 0 {
+            return invalid("max_reverts", "must be at least 1");
         }
         if self.confirmations == 0 {
             return invalid("confirmations", "must be at least 1");

@@ -118,6 +118,12 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
         Ok(self.code(address).await? == AccountCode::Contract)
     }
 
+    /// What tells the code at `address` apart from other code: its keccak-256. `None` if there is none. By default, all
+    /// code counts as the same.
+    async fn code_hash(&self, address: Address) -> Result<Option<[u8; 32]>, ChainError> {
+        Ok((self.code(address).await? != AccountCode::Empty).then_some([0; 32]))
+    }
+
     /// Whether the contract at `wallet` accepts `signature` over `digest` (EIP-1271); `false` when there is no
     /// contract, or it does not implement EIP-1271.
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError>;

@@ -10,6 +10,8 @@ use crate::payments::payment::Payment;
 const EXPIRY_GRACE: Duration = Duration::from_secs(5 * 60);
 /// How long to look for the transaction that used an authorization before it counts as cancelled: sources may lag.
 const CANCEL_GRACE: Duration = Duration::from_secs(5 * 60);
+/// How long a place may be used by a transaction that no source shows: sources may lag.
+const UNSEEN_GRACE: Duration = Duration::from_secs(60);
 /// The most transactions to sign for an authorization.
 const MAX_SUBMISSIONS: usize = 12;
 
@@ -22,6 +24,17 @@ pub struct Observation {
     pub is_used: bool,
     /// Whether a transaction with its place is in the chain.
     pub is_place_used: bool,
+    /// What one of its own transactions did that is in the chain and did not execute it.
+    pub own: Option<OwnTransaction>,
+}
+
+/// What a transaction did that was to execute an authorization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OwnTransaction {
+    /// It used up its place.
+    DidNothing,
+    /// It reverted, at the cost of the wallet that pays the gas. Its confirmations.
+    Reverted(u64),
 }
 
 /// When a payment counts as confirmed, and when its transaction is replaced.
@@ -62,21 +75,24 @@ pub fn next_step(
             false => NextStep::Wait,
         };
     }
-    let has_open_place = !record.submissions.is_empty() && !seen.is_place_used;
+    let has_open_place = record.has_open_place(seen.is_place_used);
     let newest = record.submissions.last().map(|newest| newest.signed_at);
     let is_stuck = newest.is_some_and(|at| now >= at.saturating_add(policy.replace_after));
-    if let Some(failure) = over(record, seen, now) {
+    if let Some(failure) = over(record, seen, policy, now) {
         return match has_open_place {
             false => NextStep::Fail(failure),
             true if is_stuck => NextStep::FreePlace,
             true => NextStep::Wait,
         };
     }
-    if seen.is_used {
+    if seen.is_used || matches!(seen.own, Some(OwnTransaction::Reverted(_))) {
         return NextStep::Wait;
     }
+    let is_unseen = |at: Timestamp| seen.own.is_none() && now < at.saturating_add(UNSEEN_GRACE);
     match newest {
         Some(_) if has_open_place && !is_stuck => NextStep::Wait,
+        // Perhaps its transaction reverted: another one would revert, too.
+        Some(at) if !has_open_place && is_unseen(at) => NextStep::Wait,
         Some(_) if record.submissions.len() < MAX_SUBMISSIONS => NextStep::Execute,
         // Its own expiry may be years away, and transactions with later places must not wait for that.
         Some(_) if has_open_place => NextStep::FreePlace,
@@ -86,9 +102,18 @@ pub fn next_step(
 }
 
 /// Why it can no longer be executed.
-fn over(record: &AuthorizationRecord, seen: &Observation, now: Timestamp) -> Option<SettlementFailure> {
+fn over(
+    record: &AuthorizationRecord,
+    seen: &Observation,
+    policy: SettlementPolicy,
+    now: Timestamp,
+) -> Option<SettlementFailure> {
     if seen.is_used {
         return (now >= record.received_at.saturating_add(CANCEL_GRACE)).then_some(SettlementFailure::Cancelled);
+    }
+    // Once is enough: a payer can have it revert every time, at the cost of the wallet that pays the gas.
+    if matches!(seen.own, Some(OwnTransaction::Reverted(confirmations)) if confirmations >= policy.confirmations) {
+        return Some(SettlementFailure::Refused);
     }
     let seconds = i64::try_from(record.signed.authorization.valid_before).unwrap_or(i64::MAX);
     let expiry = Timestamp::from_unix_millis(seconds.saturating_mul(1_000)).saturating_add(EXPIRY_GRACE);
@@ -157,12 +182,17 @@ mod tests {
         next_step(&record(signed_at), seen, POLICY, at(now))
     }
 
-    const UNUSED: Observation = Observation { executed: None, is_used: false, is_place_used: false };
+    const UNUSED: Observation = Observation { executed: None, is_used: false, is_place_used: false, own: None };
 
     #[test]
     fn an_executed_one_is_credited_once_it_is_confirmed() {
         for (confirmations, now) in [(0, 100), (1, 100), (1, 99_999)] {
-            let seen = Observation { executed: Some((payment(), confirmations)), is_used: true, is_place_used: true };
+            let seen = Observation {
+                executed: Some((payment(), confirmations)),
+                is_used: true,
+                is_place_used: true,
+                own: None,
+            };
             assert_eq!(next(&[100], &seen, now), NextStep::Wait, "{confirmations}");
         }
         let seen = Observation { executed: Some((payment(), 2)), ..UNUSED };
@@ -177,13 +207,39 @@ mod tests {
         assert_eq!(next(&[100], &UNUSED, 129), NextStep::Wait);
         assert_eq!(next(&[100], &UNUSED, 130), NextStep::Execute);
         assert_eq!(next(&[100, 130], &UNUSED, 159), NextStep::Wait);
-        let passed = Observation { is_place_used: true, ..UNUSED };
-        assert_eq!(next(&[100], &passed, 101), NextStep::Execute, "its transaction failed: it gets another place");
+        let passed = Observation { is_place_used: true, own: Some(OwnTransaction::DidNothing), ..UNUSED };
+        assert_eq!(next(&[100], &passed, 101), NextStep::Execute, "its place was used up: it gets another one");
         assert_eq!(next(&[100; MAX_SUBMISSIONS - 1], &UNUSED, 130), NextStep::Execute);
         assert_eq!(next(&[100; MAX_SUBMISSIONS], &UNUSED, 129), NextStep::Wait);
         assert_eq!(next(&[100; MAX_SUBMISSIONS], &UNUSED, 130), NextStep::FreePlace, "enough was tried");
         let refused = NextStep::Fail(SettlementFailure::Refused);
         assert_eq!(next(&[100; MAX_SUBMISSIONS], &passed, 130), refused);
+    }
+
+    #[test]
+    fn it_fails_at_its_first_revert() {
+        let reverted = |confirmations| Observation {
+            own: Some(OwnTransaction::Reverted(confirmations)),
+            is_place_used: true,
+            ..UNUSED
+        };
+        assert_eq!(next(&[100], &reverted(1), 101), NextStep::Wait, "its block may be replaced");
+        assert_eq!(next(&[100], &reverted(1), 200), NextStep::Wait);
+        assert_eq!(next(&[100], &reverted(2), 101), NextStep::Fail(SettlementFailure::Refused));
+        // Somebody else executed it first: it is looked for.
+        let used = Observation { is_used: true, ..reverted(9) };
+        assert_eq!(next(&[100], &used, 101), NextStep::Wait);
+        // Another one of it is open, from before a restart.
+        let open = Observation { is_place_used: false, ..reverted(2) };
+        assert_eq!(next(&[100, 110], &open, 111), NextStep::Wait);
+        assert_eq!(next(&[100, 110], &open, 140), NextStep::FreePlace);
+    }
+
+    #[test]
+    fn a_place_that_was_used_by_nothing_known_is_looked_at_again_first() {
+        let unseen = Observation { is_place_used: true, ..UNUSED };
+        assert_eq!(next(&[100], &unseen, 159), NextStep::Wait, "its transaction may have reverted");
+        assert_eq!(next(&[100], &unseen, 160), NextStep::Execute);
     }
 
     #[test]

@@ -116,6 +116,14 @@ pub struct AuthorizationRecord {
     pub submissions: Vec<Submission>,
 }
 
+impl AuthorizationRecord {
+    /// Whether one of its transactions may still be mined, if a transaction with its place is in the chain or not.
+    #[must_use]
+    pub const fn has_open_place(&self, is_place_used: bool) -> bool {
+        !self.submissions.is_empty() && !is_place_used
+    }
+}
+
 /// How far an authorization is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuthorizationState {

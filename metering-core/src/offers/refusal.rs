@@ -5,6 +5,7 @@ use crate::money::credits::Credits;
 use crate::offers::authorization::AuthorizationFault;
 use crate::offers::limit::TooManyPayments;
 use crate::offers::record::SettlementFailure;
+use crate::offers::reverts::RevertSubject;
 use crate::wire::MalformedPayment;
 use crate::wire::mpp::ChallengeFault;
 
@@ -42,6 +43,24 @@ pub enum PayRefusal {
     OtherChain {
         /// The chain of the account.
         chain_id: u64,
+    },
+    /// Its payer's wallet has code of its own, which decides whether a transfer succeeds, and the service takes no
+    /// payments of such wallets.
+    #[error(
+        "This wallet has code of its own (a contract, or a delegation of EIP-7702), and this service takes signed \
+         payments only from wallets without; nothing was taken. Pay from another wallet, or buy credits by a transfer."
+    )]
+    ContractWallet,
+    /// Payments reverted before, at the service's cost, so no more are executed for a while.
+    #[error(
+        "Payments of {subject} reverted on the chain at this service's cost, so none are accepted for now; nothing was \
+         taken. Try again in {retry_after_seconds} s, or buy credits with a transfer."
+    )]
+    Paused {
+        /// Whose.
+        subject: RevertSubject,
+        /// After how long they are accepted again.
+        retry_after_seconds: u64,
     },
     /// The token's contract would refuse it.
     #[error("The payment would fail: {0}. Nothing was taken.")]
@@ -88,6 +107,7 @@ impl PayRefusal {
             | Self::TooLittle { .. }
             | Self::Invalid(_)
             | Self::OtherChain { .. }
+            | Self::ContractWallet
             | Self::WouldFail(_)
             | Self::Failed(_) => true,
             Self::Malformed(_)
@@ -95,6 +115,7 @@ impl PayRefusal {
             | Self::IdentifierUsed
             | Self::Pending { .. }
             | Self::Unavailable
+            | Self::Paused { .. }
             | Self::TooMany(_) => false,
         }
     }

@@ -112,6 +112,14 @@ pub enum SubmitError {
     /// authorization is invalid, used or expired.
     #[error("the token's contract would refuse it: {0}")]
     WouldFail(String),
+    /// The transfer needs more gas than the operator pays for: the payer's wallet is an expensive contract.
+    #[error("it needs {need} gas, and this service pays for {limit} at most")]
+    GasAboveLimit {
+        /// The gas that it would use.
+        need: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The wallet has too few coins for the gas.
     #[error("the gas wallet has {} wei, and needs {}", have.get(), need.get())]
     ShortOfGas {
@@ -134,6 +142,19 @@ pub enum SubmitError {
     /// The chain could not be reached or read. It may have been sent.
     #[error(transparent)]
     Chain(#[from] ChainError),
+}
+
+impl SubmitError {
+    /// Why this authorization is not executed, if that is its payer's doing and not a failure of the wallet or a
+    /// source.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            Self::WouldFail(reason) => Some(reason.clone()),
+            Self::GasAboveLimit { .. } => Some(self.to_string()),
+            _ => None,
+        }
+    }
 }
 
 /// Executes authorizations for others: a facilitator of x402.

@@ -17,8 +17,8 @@ use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::offers::{
-    AuthorizationRecord, AuthorizationState, IdentifierHash, Offer, Offers, PayRefusal, PaymentLimit, SettlementPolicy,
-    SignedAuthorization, Submitter,
+    AuthorizationRecord, AuthorizationState, IdentifierHash, Offer, Offers, PayRefusal, PaymentLimit, RevertLimits,
+    SettlementPolicy, SignedAuthorization, Submitter,
 };
 use crate::service::Service;
 use crate::service::challenges::{ChallengeAnswer, ChallengeSettings};
@@ -43,6 +43,13 @@ pub struct OfferSettings {
     pub replace_after: Duration,
     /// Whether requests without a key can pay.
     pub keyless: bool,
+    /// Whether the service itself executes payments of wallets with code: contracts (EIP-1271), and delegations
+    /// (EIP-7702). Their code decides whether a transaction succeeds, and can let a simulation succeed and the
+    /// transaction revert at the service's cost. `false` by default. Payments that a facilitator executes are not
+    /// affected.
+    pub contract_wallets: bool,
+    /// How many payments may revert at the service's cost. Counted by this process, in memory.
+    pub reverts: RevertLimits,
     /// Limits new payments. No limit by default.
     pub limit: Option<Arc<dyn PaymentLimit>>,
     /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only.
@@ -59,6 +66,8 @@ impl Default for OfferSettings {
             poll: Duration::from_secs(1),
             replace_after: Duration::from_secs(20),
             keyless: true,
+            contract_wallets: false,
+            reverts: RevertLimits::default(),
             limit: None,
             challenges: None,
         }
@@ -131,10 +140,10 @@ impl Service {
     /// own store. Call [`Service::settle_authorizations`] regularly.
     #[must_use]
     pub fn with_offers(mut self, store: Arc<dyn AuthorizationStore>, settings: OfferSettings) -> Self {
-        let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, challenges } =
-            settings;
+        let OfferSettings { offers, chains, confirmations, wait, poll, replace_after, keyless, limit, .. } = settings;
+        let OfferSettings { contract_wallets, reverts, challenges, .. } = settings;
         let policy = SettlementPolicy { confirmations: confirmations.into(), replace_after };
-        let settling = Settling::new(store, chains, Arc::clone(&self.clock), policy, poll);
+        let settling = Settling::new(store, chains, Arc::clone(&self.clock), policy, poll, (contract_wallets, reverts));
         let known = OnceLock::new();
         if !offers.is_empty() {
             known.get_or_init(|| offers);
@@ -188,6 +197,13 @@ impl Service {
             Settler::Own(submitter) => Some((*chain_id, submitter)),
             Settler::Facilitator(_) => None,
         })
+    }
+
+    /// How many payments on a chain reverted within the last hour at the cost of the wallet that pays the gas, and
+    /// until when no payments are executed on it, if that was too many. Of this process, since its start.
+    #[must_use]
+    pub fn reverted_payments(&self, chain_id: u64) -> (usize, Option<Timestamp>) {
+        self.shop.as_ref().map(|shop| shop.settling.guard.on_chain(chain_id)).unwrap_or_default()
     }
 
     /// Goes on with payments whose process has ended. Returns how many it took over.

@@ -232,7 +232,10 @@ impl Presented {
             PayRefusal::Invalid(fault) => (*fault).into(),
             PayRefusal::Failed(failure) => (*failure).into(),
             PayRefusal::AlreadyCredited => SettleRefusal::NonceUsed,
-            PayRefusal::WouldFail(_) | PayRefusal::Unavailable | PayRefusal::TooMany(_) => SettleRefusal::Simulation,
+            PayRefusal::ContractWallet => SettleRefusal::Signature,
+            PayRefusal::WouldFail(_) | PayRefusal::Unavailable | PayRefusal::Paused { .. } | PayRefusal::TooMany(_) => {
+                SettleRefusal::Simulation
+            }
         };
         SettleResponse::refused(Some(&self.signed), code, refusal.to_string())
     }

@@ -4,7 +4,9 @@
 //! failed. The requests that brought it wait for that task, but the task does not depend on them. If the process ends,
 //! another one claims the authorization and goes on: all that was decided is in the store.
 
+mod guard;
 mod step;
+mod turn;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,8 +19,10 @@ use crate::chains::chain::ChainReader;
 use crate::chains::transaction::TxRef;
 use crate::clock::Clock;
 use crate::offers::{
-    AuthorizationId, AuthorizationRecord, AuthorizationState, Facilitator, SettlementPolicy, Submitter, TokenReader,
+    AuthorizationId, AuthorizationRecord, AuthorizationState, Facilitator, RevertLimits, SettlementPolicy, Submitter,
+    TokenReader,
 };
+use crate::service::settling::guard::RevertGuard;
 use crate::service::settling::step::{Memory, Step, StepError};
 use crate::store::{AuthorizationStore, StoreError};
 
@@ -66,6 +70,10 @@ pub(super) struct Settling {
     pub(super) policy: SettlementPolicy,
     /// How often to look at the chain.
     pub(super) poll: Duration,
+    /// Whether payments of wallets with code are executed by the service itself.
+    pub(super) contract_wallets: bool,
+    /// Limits reverts at the service's cost.
+    pub(super) guard: Arc<RevertGuard>,
     /// The tasks of this process.
     tasks: Mutex<HashMap<AuthorizationId, watch::Receiver<Standing>>>,
 }
@@ -95,8 +103,10 @@ impl Settling {
         clock: Arc<dyn Clock>,
         policy: SettlementPolicy,
         poll: Duration,
+        (contract_wallets, reverts): (bool, RevertLimits),
     ) -> Arc<Self> {
-        Arc::new(Self { store, chains, clock, policy, poll, tasks: Mutex::default() })
+        let guard = RevertGuard::new(reverts, Arc::clone(&clock));
+        Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, tasks: Mutex::default() })
     }
 
     /// Settles an authorization in a task of its own, unless one of this process does so already. The receiver shows

@@ -12,6 +12,7 @@ mod ledger;
 mod node;
 mod paying;
 mod repeats;
+mod reverts;
 mod scene;
 mod sign_in;
 mod theft;

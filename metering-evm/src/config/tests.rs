@@ -38,6 +38,28 @@ fn urls_come_as_a_list_or_as_one_text() {
 }
 
 #[test]
+fn blocks_of_logs_are_one_number_or_one_for_each_source() {
+    let urls = "rpc_urls = \"https://a.example.com,https://b.example.com\"\n";
+    // value of the key, blocks of each source
+    let table = [
+        ("500", [Some(500), Some(500)]),
+        ("[500]", [Some(500), Some(500)]),
+        ("[500, 7]", [Some(500), Some(7)]),
+        ("\"500, 7\"", [Some(500), Some(7)]),
+        ("[]", [None, None]),
+    ];
+    for (value, blocks) in table {
+        let config = section(&format!("{urls}log_blocks_max = {value}")).unwrap();
+        config.validate().unwrap();
+        assert_eq!([0, 1].map(|index| config.log_blocks_max(index)), blocks, "{value}");
+        let alone = config.with_source(1).unwrap();
+        alone.validate().unwrap();
+        assert_eq!((alone.rpc_urls.len(), alone.log_blocks_max(0)), (1, blocks[1]), "{value}");
+    }
+    assert!(section(urls).unwrap().with_source(2).is_none());
+}
+
+#[test]
 fn every_key_is_read_and_shown_without_secrets() {
     let config = section(
         r#"
@@ -91,6 +113,7 @@ fn unreadable_values_are_refused() {
         ("finality = 0", "a number of confirmations from 1"),
         ("request_timeout = \"soon\"", "duration such as 5s"),
         ("agree = -1", "invalid value"),
+        ("log_blocks_max = true", "a number of blocks, or a list"),
     ];
     for (line, message) in table {
         let error = section(line).unwrap_err();
@@ -110,6 +133,8 @@ fn invalid_values_are_refused_with_their_key() {
         (&*format!("{two}\nagree = 3"), "agree"),
         ("request_timeout = \"0s\"", "request_timeout"),
         ("attempts = 0", "attempts"),
+        (&*format!("{two}\nlog_blocks_max = 0"), "log_blocks_max"),
+        (&*format!("{two}\nlog_blocks_max = [1, 2, 3]"), "log_blocks_max"),
         ("watch = true", "watch"),
         ("confirmations = 13\nfinality = 12", "confirmations"),
         ("public_rpc_url = \"public.example.com\"", "public_rpc_url"),

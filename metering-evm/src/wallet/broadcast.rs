@@ -24,7 +24,7 @@ impl Payer {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        let Failure::Rpc(refusal) = &failure else { return Err(self.failed(&failure)) };
+        let (Failure::Rpc(refusal) | Failure::Refused(refusal)) = &failure else { return Err(self.failed(&failure)) };
         if refusal.is_already_known() {
             return Ok(());
         }

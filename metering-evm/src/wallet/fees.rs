@@ -1,5 +1,7 @@
 //! The gas price and gas limit of a transaction.
 
+use metering_core::chains::TokenUnits;
+
 use super::calls::{FeeBlock, units};
 use super::transaction::GasPrice;
 use crate::call::Call;
@@ -52,6 +54,14 @@ pub(crate) const fn gas_limit(estimate: u64) -> u64 {
     estimate.saturating_add(estimate / 4)
 }
 
+/// The highest fee of a transfer of this many of a token's smallest units, in the smallest unit of the chain's coin:
+/// what they are worth. `coin` is what a whole coin of 18 decimals costs in the token's smallest units.
+pub(crate) fn worth(value: TokenUnits, coin: TokenUnits) -> TokenUnits {
+    const WHOLE_COIN: u128 = 1_000_000_000_000_000_000;
+    let worth = value.get().checked_mul(WHOLE_COIN).map_or(u128::MAX, |wei| wei / coin.get().max(1));
+    TokenUnits::new(worth)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +104,21 @@ mod tests {
         ];
         for (now, replaced, expected) in table {
             assert_eq!(outbid(now, &replaced), expected, "{now:?} {replaced:?}");
+        }
+    }
+
+    #[test]
+    fn a_transfer_is_worth_what_its_tokens_cost_in_coins() {
+        // units of a token with 6 decimals, units that a coin costs, wei
+        let table = [
+            (50_000, 2_500_000_000, 20_000_000_000_000),
+            (1, 3_000_000_000, 333_333_333),
+            (0, 1, 0),
+            (5, 0, 5_000_000_000_000_000_000),
+            (u128::MAX, 1, u128::MAX),
+        ];
+        for (value, coin, wei) in table {
+            assert_eq!(worth(TokenUnits::new(value), TokenUnits::new(coin)).get(), wei, "{value} {coin}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Executes signed authorizations, and pays the gas.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,8 +26,20 @@ use crate::rpc_url::RpcUrl;
 /// The default limit of a transaction's fee: 0.01 of a coin of 18 decimals.
 const FEE_LIMIT: TokenUnits = TokenUnits::new(10_000_000_000_000_000);
 
+/// The default limit of a transfer's gas: twice what one of a wallet with a key uses. A contract wallet that checks its
+/// signatures at a usual cost stays below it.
+const GAS_LIMIT: u64 = 200_000;
+
 /// The gas that a `transferWithAuthorization` of USDC uses, rounded up.
 const USUAL_GAS: u64 = 100_000;
+
+/// The limits of a transaction.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    gas: u64,
+    /// In the smallest unit of the chain's coin.
+    fee: TokenUnits,
+}
 
 /// The wallet of a service, whose coins pay the gas of other people's transfers.
 ///
@@ -50,6 +64,9 @@ pub struct GasWallet {
     wallet: Wallet,
     chain_id: u64,
     fee_limit: TokenUnits,
+    gas_limit: u64,
+    /// What a whole coin of the chain costs in the smallest units of tokens, if that is known.
+    coin_prices: Mutex<BTreeMap<Address, TokenUnits>>,
     /// One for each source, at least one.
     payers: Vec<Payer>,
 }
@@ -64,7 +81,9 @@ impl GasWallet {
             return Err(PayError::Source("there is none".to_owned()));
         }
         let payers = urls.iter().map(|url| Payer::new(url, chain_id, request_timeout));
-        Ok(Self { wallet, chain_id, fee_limit: FEE_LIMIT, payers: payers.collect::<Result<_, _>>()? })
+        let payers = payers.collect::<Result<_, _>>()?;
+        let (fee_limit, gas_limit, coin_prices) = (FEE_LIMIT, GAS_LIMIT, Mutex::default());
+        Ok(Self { wallet, chain_id, fee_limit, gas_limit, coin_prices, payers })
     }
 
     /// Sets the limit of a transaction's fee, in the smallest unit of the chain's coin. By default, 0.01 of a coin with
@@ -73,6 +92,26 @@ impl GasWallet {
     pub fn with_fee_limit(mut self, limit: TokenUnits) -> Self {
         self.fee_limit = limit;
         self
+    }
+
+    /// Sets the limit of the gas of a transfer. 200,000 by default.
+    #[must_use]
+    pub const fn with_gas_limit(mut self, limit: u64) -> Self {
+        self.gas_limit = limit;
+        self
+    }
+
+    /// Sets what a whole coin of the chain (18 decimals) costs in a token, in the token's smallest units. From then on,
+    /// the fee of a transfer of this token is never more than what it transfers is worth.
+    pub fn set_coin_price(&self, token: Address, price: TokenUnits) {
+        self.coin_prices.lock().unwrap_or_else(PoisonError::into_inner).insert(token, price);
+    }
+
+    /// The limits of a transfer's gas and fee.
+    fn limits_of(&self, signed: &SignedAuthorization) -> Limits {
+        let price = self.coin_prices.lock().unwrap_or_else(PoisonError::into_inner).get(&signed.token).copied();
+        let worth = price.map(|price| fees::worth(signed.authorization.value, price));
+        Limits { gas: self.gas_limit, fee: worth.map_or(self.fee_limit, |worth| worth.min(self.fee_limit)) }
     }
 
     /// The first result that is not a failure of a source.
@@ -96,11 +135,20 @@ impl GasWallet {
     }
 
     /// The gas limit and the price of a call, if it would succeed and the wallet can pay for it.
-    async fn cost(&self, to: Address, input: &[u8], replaced: &[GasPrice]) -> Result<(u64, GasPrice), SubmitError> {
+    async fn cost(
+        &self,
+        to: Address,
+        input: &[u8],
+        replaced: &[GasPrice],
+        limits: Limits,
+    ) -> Result<(u64, GasPrice), SubmitError> {
         let attempt = Attempt { from: self.wallet.address(), to, value: 0, input };
         let (estimate, price, balance) = self.try_each(|payer| simulate(payer, attempt).boxed()).await?;
-        let (gas, price) = (fees::gas_limit(estimate), fees::outbid(price, replaced));
-        let (need, limit) = (fee_max(gas, price), self.fee_limit);
+        if estimate > limits.gas {
+            return Err(SubmitError::GasAboveLimit { need: estimate, limit: limits.gas });
+        }
+        let (gas, price) = (fees::gas_limit(estimate).min(limits.gas), fees::outbid(price, replaced));
+        let (need, limit) = (fee_max(gas, price), limits.fee);
         if need > limit {
             return Err(SubmitError::FeesAboveLimit { need, limit });
         }
@@ -116,10 +164,10 @@ impl GasWallet {
         input: Vec<u8>,
         nonce: u64,
         replaced: &[Submission],
-        now: Timestamp,
+        (limits, now): (Limits, Timestamp),
     ) -> Result<Submission, SubmitError> {
         let prices: Result<Vec<_>, _> = replaced.iter().map(|old| read(old).map(|old| old.price)).collect();
-        let (gas, price) = self.cost(to, &input, &prices?).await?;
+        let (gas, price) = self.cost(to, &input, &prices?, limits).await?;
         let transaction = Transaction { chain_id: self.chain_id, nonce, price, gas, to, value: 0, input };
         let raw = transaction.signed(&self.wallet.sign_digest(transaction.digest()));
         Ok(Submission { hash: hash_of(&raw), raw, signed_at: now })
@@ -143,7 +191,7 @@ impl Submitter for GasWallet {
     async fn check(&self, signed: &SignedAuthorization) -> Result<(), SubmitError> {
         self.check_chain(signed)?;
         let (to, input) = transfer_call(signed);
-        self.cost(to, &input, &[]).await.map(|_| ())
+        self.cost(to, &input, &[], self.limits_of(signed)).await.map(|_| ())
     }
 
     async fn sign(
@@ -155,7 +203,7 @@ impl Submitter for GasWallet {
     ) -> Result<Submission, SubmitError> {
         self.check_chain(signed)?;
         let (to, input) = transfer_call(signed);
-        self.sign_call(to, input, place, replaced, now).await
+        self.sign_call(to, input, place, replaced, (self.limits_of(signed), now)).await
     }
 
     async fn sign_nothing(
@@ -164,7 +212,8 @@ impl Submitter for GasWallet {
         replaced: &[Submission],
         now: Timestamp,
     ) -> Result<Submission, SubmitError> {
-        self.sign_call(self.wallet.address(), Vec::new(), place, replaced, now).await
+        let limits = Limits { gas: u64::MAX, fee: self.fee_limit };
+        self.sign_call(self.wallet.address(), Vec::new(), place, replaced, (limits, now)).await
     }
 
     async fn send(&self, submission: &Submission) -> Result<(), SubmitError> {

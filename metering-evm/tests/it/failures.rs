@@ -47,22 +47,22 @@ async fn transient_errors_are_retried() {
 
 #[tokio::test]
 async fn persistent_errors_end_after_the_last_attempt() {
-    // fault, how many of three attempts are made, fragment of the error
+    // fault, how many requests are made, fragment of the error: three attempts, and one without a batch
     let table = [
-        (Fault::Status(500, None), 3, "HTTP status 500"),
+        (Fault::Status(500, None), 4, "HTTP status 500"),
         (Fault::Hangs, 3, "timed out"),
         (Fault::Stalls, 3, "timed out"),
-        (Fault::Body("nonsense"), 3, "malformed response to the batch"),
-        (Fault::Body("[]"), 3, "a response is missing"),
-        (Fault::Short, 3, "a response is missing"),
-        (Fault::Twice, 3, "two responses with the same id"),
-        (Fault::OtherIds, 3, "an id that was not requested"),
-        (Fault::Refuses(-32_005, "limit exceeded"), 3, "error -32005: limit exceeded"),
+        (Fault::Body("nonsense"), 4, "malformed response to the batch"),
+        (Fault::Body("[]"), 4, "a response is missing"),
+        (Fault::Short, 4, "a response is missing"),
+        (Fault::Twice, 4, "two responses with the same id"),
+        (Fault::OtherIds, 4, "an id that was not requested"),
+        (Fault::Refuses(-32_005, "limit exceeded"), 4, "error -32005: limit exceeded"),
         // Permanent failures are not retried.
         (Fault::Status(401, None), 1, "HTTP status 401"),
         (Fault::Status(301, None), 1, "HTTP status 301"),
         (Fault::Status(429, Some("3600")), 1, "HTTP status 429"),
-        (Fault::StatusWith(400, json!({ "error": { "code": 7, "message": "no" } })), 1, "error 7: no"),
+        (Fault::StatusWith(400, json!({ "error": { "code": 7, "message": "no" } })), 2, "error 7: no"),
         (Fault::Errs(-32_601, "no such method"), 1, "error -32601: no such method"),
     ];
     let scenes = table.map(|(fault, attempts, problem)| async move {

@@ -151,6 +151,40 @@ async fn fees_are_paid_up_to_the_limit_and_the_balance() {
 }
 
 #[tokio::test]
+async fn gas_and_fees_of_a_transfer_have_limits_of_their_own() {
+    let with_gas = |gas: u64| {
+        let mut chain = chain();
+        chain.wallet_state.gas = Ok(json!(format!("{gas:#x}")));
+        chain
+    };
+    // A contract wallet may use any gas in its simulation.
+    let (node, gas) = scene(with_gas(200_001)).await;
+    let above = SubmitError::GasAboveLimit { need: 200_001, limit: 200_000 };
+    assert_eq!(gas.check(&signed()).await, Err(above.clone()));
+    assert_eq!(gas.sign(&signed(), 3, &[], now()).await, Err(above.clone()));
+    assert!(above.refusal().is_some_and(|why| why.contains("needs 200001 gas")));
+    assert!(gas.sign_nothing(3, &[], now()).await.is_ok());
+    // The limit of the transaction is not above it either, and the fee is computed from that.
+    node.state().chain = with_gas(190_000);
+    node.state().chain.wallet_state.balance = json!(format!("{:#x}", 200_000_u128 * 2_003));
+    assert_eq!(gas.check(&signed()).await, Ok(()));
+    node.state().chain = with_gas(50_000);
+    let gas = gas.with_gas_limit(49_999);
+    assert!(matches!(gas.check(&signed()).await, Err(SubmitError::GasAboveLimit { .. })));
+    let gas = gas.with_gas_limit(60_000);
+    // With a price, no fee is above what the payment is worth: 50,000 units.
+    let fee = 60_000 * 2_003;
+    let price = 50_000 * 1_000_000_000_000_000_000 / fee;
+    gas.set_coin_price(token(), TokenUnits::new(price));
+    assert_eq!(gas.check(&signed()).await, Ok(()));
+    gas.set_coin_price(token(), TokenUnits::new(price + price / 100));
+    let refused = gas.check(&signed()).await.unwrap_err();
+    assert!(matches!(refused, SubmitError::FeesAboveLimit { need, .. } if need.get() == fee), "{refused}");
+    gas.set_coin_price(address(0xbb), TokenUnits::new(1));
+    assert!(gas.check(&signed()).await.is_err(), "each token has its price");
+}
+
+#[tokio::test]
 async fn by_default_a_fee_is_at_most_a_hundredth_of_a_coin() {
     let mut chain = chain();
     chain.wallet_state.base_fee = json!("0x174876e800"); // 100 gwei

@@ -7,6 +7,7 @@ mod facilitator;
 mod failures;
 #[cfg(feature = "wallet")]
 mod gas_wallet;
+mod limits;
 mod malformed;
 mod node;
 #[cfg(feature = "wallet")]

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) chain: Chain,
     /// Faults for the next requests, one each.
     pub(crate) faults: Vec<Fault>,
+    /// The most calls that it takes in a batch, and the fault for more. Single calls are no batch.
+    pub(crate) batch_max: Option<(usize, Fault)>,
     /// The fault for all requests after those.
     pub(crate) always: Option<Fault>,
     /// The methods of every batch received.
@@ -117,18 +119,26 @@ impl Drop for Node {
 async fn respond(state: Arc<Mutex<State>>, request: axum::extract::Request) -> Response {
     let target = request.uri().to_string();
     let body: Bytes = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
-    let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
+    let (calls, is_batch) = match serde_json::from_slice(&body).unwrap() {
+        Value::Array(calls) => (calls, true),
+        call => (vec![call], false),
+    };
     let (fault, replies) = {
         let mut state = state.lock().unwrap();
         state.targets.push(target);
         state.requests.push(calls.iter().map(|call| call["method"].as_str().unwrap().to_owned()).collect());
-        let fault = if state.faults.is_empty() { state.always.clone() } else { Some(state.faults.remove(0)) };
+        let too_many = state.batch_max.clone().filter(|(most, _)| is_batch && calls.len() > *most);
+        let fault = match too_many {
+            Some((_, fault)) => Some(fault),
+            None if state.faults.is_empty() => state.always.clone(),
+            None => Some(state.faults.remove(0)),
+        };
         let replies: Vec<_> = calls.iter().map(|call| state.reply(call)).collect();
         (fault, replies)
     };
     match fault {
-        None => fault::plain(Value::from(replies).to_string()),
-        Some(fault) => fault.response(replies).await,
+        None => fault::replied(replies, is_batch),
+        Some(fault) => fault.response(replies, is_batch).await,
     }
 }
 

@@ -107,22 +107,26 @@ async fn too_large_ranges_are_halved() {
         (-32_602, "block range is too wide"),
         (-32_600, "eth_getLogs is limited to a 700 blocks range"),
         (-32_000, "Log response size exceeded"),
+        // In words that nobody can list.
+        (-32_600, "limited to a 5 range"),
+        (-32_603, "limit the query to at most 700 blocks"),
+        (-32_602, "no"),
     ];
     for (code, message) in table {
         let (node, reader) = alone(Chain { log_blocks_max: Some((700, code, message)), ..chain() }).await;
         let hashes = found(&reader, RECIPIENT, &[TOKEN], 2001, 4000).await;
         assert_eq!(hashes, Ok(vec![tx(4), tx(5)]), "{message}");
-        assert_eq!(log_spans(&node.state().parameters), [2000, 1000, 500, 500, 500, 500], "{message}");
+        assert_eq!(log_spans(&node.state().parameters), [2000, 1000, 500, 562, 632, 306], "{message}");
     }
 }
 
 #[tokio::test]
 async fn too_large_responses_halve_the_range() {
     let (node, reader) = alone(chain()).await;
-    node.fail([Fault::Huge { announced: true }, Fault::Status(413, None)]);
+    node.fail([Fault::Huge { announced: true }, Fault::Huge { announced: false }]);
     assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
     let sizes: Vec<_> = node.state().requests.iter().map(|methods| methods.len() - 2).collect();
-    assert_eq!(sizes[..4], [20, 10, 5, 5]);
+    assert_eq!(sizes[..4], [20, 10, 5, 6]);
 }
 
 #[tokio::test]

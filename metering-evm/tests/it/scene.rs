@@ -25,6 +25,7 @@ pub(crate) fn config(urls: &[String]) -> ChainConfig {
         agree: 1,
         request_timeout: Duration::from_secs(20),
         attempts: 1,
+        log_blocks_max: Vec::new(),
         watch: None,
         watch_from_block: None,
         not_before: None,

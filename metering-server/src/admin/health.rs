@@ -66,6 +66,11 @@ pub(super) struct GasWalletHealth {
     transactions: Option<String>,
     /// Whether that is fewer than 20, so that it should be refilled.
     is_low: bool,
+    /// How many payments reverted within the last hour at its cost, as far as this process knows.
+    reverts: usize,
+    /// Until when it executes no payments because too many reverted, as RFC 3339; null if it does.
+    #[schema(format = DateTime)]
+    paused_until: Option<String>,
     /// Why it could not be read; null if it could.
     problem: Option<String>,
 }
@@ -115,6 +120,7 @@ pub(super) async fn health(app: &AdminApp, request: Request) -> Result<Reply, Pr
 }
 
 fn gas_wallet(app: &AdminApp, chain_id: u64, state: GasState) -> GasWalletHealth {
+    let (reverts, paused_until) = app.app.service.reverted_payments(chain_id);
     let section = app.chains.iter().find(|(_, chain)| chain.chain_id == chain_id);
     GasWalletHealth {
         chain_id,
@@ -123,6 +129,8 @@ fn gas_wallet(app: &AdminApp, chain_id: u64, state: GasState) -> GasWalletHealth
         balance: state.funds.map(|funds| funds.balance.get().to_string()),
         transactions: state.funds.map(|funds| funds.transactions().to_string()),
         is_low: state.is_low(),
+        reverts,
+        paused_until: paused_until.map(|until| until.to_string()),
         problem: state.problem,
     }
 }

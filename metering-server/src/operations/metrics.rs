@@ -93,6 +93,14 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
     describe_gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain");
     describe_gauge!("metering_gas_wallet_transactions", "Payments that the wallet can pay the gas of, by chain");
+    describe_gauge!(
+        "metering_gas_wallet_reverts",
+        "Payments that reverted within the last hour at the cost of the wallet that pays gas, by chain"
+    );
+    describe_gauge!(
+        "metering_self_settlement_paused",
+        "1 while no payments are executed on a chain because too many reverted, by chain"
+    );
     describe_gauge!("metering_not_ready", "1 for the reason why this node is not ready, 0 for the others");
     describe_counter!("metering_reloads_total", "Reloads of the configuration, by outcome");
     describe_gauge!(
@@ -225,6 +233,14 @@ pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
     let rounded = |number: u128| number.to_string().parse().unwrap_or(f64::INFINITY);
     gauge!("metering_gas_wallet_wei", "chain_id" => chain.clone()).set(rounded(funds.balance.get()));
     gauge!("metering_gas_wallet_transactions", "chain_id" => chain).set(rounded(funds.transactions()));
+}
+
+/// Records how many payments reverted within the last hour, and whether that was too many.
+pub(crate) fn reverted_payments(chain_id: u64, reverts: usize, is_paused: bool) {
+    let chain = chain_id.to_string();
+    let reverts = u32::try_from(reverts).map_or(f64::INFINITY, f64::from);
+    gauge!("metering_gas_wallet_reverts", "chain_id" => chain.clone()).set(reverts);
+    gauge!("metering_self_settlement_paused", "chain_id" => chain).set(if is_paused { 1.0 } else { 0.0 });
 }
 
 /// Records one batch of refilled accounts.

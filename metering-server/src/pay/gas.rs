@@ -76,6 +76,8 @@ impl GasWatch {
     async fn look(&self, service: &Service) {
         for (chain_id, submitter) in service.gas_wallets() {
             let wallet = submitter.wallet();
+            let (reverts, paused_until) = service.reverted_payments(chain_id);
+            metrics::reverted_payments(chain_id, reverts, paused_until.is_some());
             let found = submitter.funds().await.map_err(|problem| problem.to_string());
             if let Err(problem) = &found {
                 tracing::warn!(chain_id, %wallet, problem, "could not read what the gas wallet has");

@@ -10,5 +10,7 @@ mod faults;
 pub(crate) mod market;
 mod mcp;
 mod mpp;
+mod reverts;
 mod sign_in;
+mod signing;
 mod topping_up;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use metering_config::server::Config;
-use metering_core::chains::{BlockHash, ChainError, ChainReader};
+use metering_core::chains::{Address, BlockHash, ChainError, ChainReader};
 use metering_core::{Clock, SystemClock};
-use metering_evm::{ChainConfig, EvmReader, RpcUrl};
+use metering_evm::{ChainConfig, EvmReader, RpcUrl, SourceLimits};
 
 use super::findings::Findings;
 
@@ -41,16 +41,17 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
             findings.problem(CHECK, format_args!("{section}: {error}"), "correct this key");
             continue;
         }
-        check_sources(section, chain, findings).await;
+        let tokens = config.pay.offers.iter().filter(|offer| offer.chain == *section).map(|offer| offer.asset);
+        check_sources(section, chain, &tokens.collect::<Vec<_>>(), findings).await;
     }
 }
 
-async fn check_sources(section: &str, chain: &ChainConfig, findings: &mut Findings) {
+async fn check_sources(section: &str, chain: &ChainConfig, tokens: &[Address], findings: &mut Findings) {
     let needed = usize::try_from(chain.agree).unwrap_or(usize::MAX);
     let mut seen: Vec<Seen<'_>> = Vec::new();
     let mut failures = Vec::new();
-    for url in &chain.rpc_urls {
-        match look(chain, url).await {
+    for (index, url) in chain.rpc_urls.iter().enumerate() {
+        match look(chain, index, url).await {
             Ok(source) => seen.push(source),
             Err(problem) => failures.push(problem),
         }
@@ -71,6 +72,9 @@ async fn check_sources(section: &str, chain: &ChainConfig, findings: &mut Findin
         let host = format!("{section}: {}", source.url.host());
         judge(&host, source.block, now - source.time, (lag(source), can_spare), findings);
     }
+    for source in &seen {
+        check_limits(section, chain, tokens, source, findings).await;
+    }
     if let Some(found) = contradiction(&seen).await {
         let advice = "one of them is on a fork, or lies: compare with a block explorer, remove it from rpc_urls, and look \
                       for its payments with `metering admin payments records`";
@@ -79,8 +83,8 @@ async fn check_sources(section: &str, chain: &ChainConfig, findings: &mut Findin
 }
 
 /// Asks one source alone.
-async fn look<'a>(chain: &ChainConfig, url: &'a RpcUrl) -> Result<Seen<'a>, String> {
-    let alone = ChainConfig { rpc_urls: vec![url.clone()], agree: 1, ..chain.clone() };
+async fn look<'a>(chain: &ChainConfig, index: usize, url: &'a RpcUrl) -> Result<Seen<'a>, String> {
+    let alone = chain.with_source(index).ok_or_else(|| format!("{}: no such source", url.host()))?;
     let reader = alone.reader().map_err(|error| error.to_string())?;
     let reader = reader.ok_or_else(|| format!("{}: no URL", url.host()))?;
     let asked = async {
@@ -116,6 +120,57 @@ async fn contradiction(seen: &[Seen<'_>]) -> Option<String> {
     let (first, hash) = hashes.first()?;
     let (other, _) = hashes.iter().find(|(_, other)| other != hash)?;
     Some(format!("{first} and {other} have different blocks at height {deepest}"))
+}
+
+/// Sends a batch and a search as large as the server's. A source that takes less is asked for less by itself.
+async fn check_limits(
+    section: &str,
+    chain: &ChainConfig,
+    tokens: &[Address],
+    source: &Seen<'_>,
+    findings: &mut Findings,
+) {
+    // The limit is the same for an address without logs.
+    let own = [chain.recipient];
+    let tokens = if tokens.is_empty() { &own } else { tokens };
+    let host = source.url.host();
+    let limits = match tokio::time::timeout(WAIT, source.reader.try_limits(chain.recipient, tokens)).await {
+        Ok(Ok(limits)) => limits,
+        Ok(Err(error)) => {
+            let advice = "payments cannot be found with this source alone; ask its provider, or replace it in rpc_urls";
+            return findings.warning(
+                CHECK,
+                format_args!("{section}: {host}: a search for logs failed: {error}"),
+                advice,
+            );
+        }
+        Err(_) => {
+            let found = format!("{section}: {host}: a search for logs took more than {} s", WAIT.as_secs());
+            return findings.warning(
+                CHECK,
+                found,
+                format_args!("set chains.{section}.log_blocks_max to a smaller number"),
+            );
+        }
+    };
+    for SourceLimits { batch_calls, log_blocks, .. } in limits {
+        if let Some(blocks) = log_blocks {
+            findings.warning(
+                CHECK,
+                format_args!("{section}: {host}: takes about {blocks} blocks in one search for logs (eth_getLogs)"),
+                format_args!(
+                    "it is asked for fewer by itself; chains.{section}.log_blocks_max saves the refused requests"
+                ),
+            );
+        }
+        if let Some(calls) = batch_calls {
+            findings.warning(
+                CHECK,
+                format_args!("{section}: {host}: takes batches of {calls} calls at most"),
+                "batches are split by themselves, and cost more requests; ask the provider for larger ones",
+            );
+        }
+    }
 }
 
 fn unreadable(section: &str, found: String, findings: &mut Findings) {

@@ -18,6 +18,16 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
         return;
     }
     let sections: BTreeSet<_> = config.pay.offers.iter().map(|offer| &offer.chain).collect();
+    for offer in config.pay.offers.iter().filter(|offer| offer.coin_price.is_none()) {
+        findings.warning(
+            CHECK,
+            format_args!(
+                "{}: a payment of {} may cost more gas than it is worth, up to {}",
+                offer.chain, offer.asset, config.pay.max_fee
+            ),
+            "set coin_price in pay.offers: what a coin of the chain costs in the token",
+        );
+    }
     for section in sections {
         let Some(chain) = config.chains.get(section) else { continue };
         match funds(&config.pay, chain).await {

@@ -75,7 +75,7 @@ fn a_variable_wins_over_the_file() {
 #[test]
 fn wrong_or_silent_chain_changes_nothing() {
     let scene = Scene::new();
-    let other = Node::start(Chain { id: 1, newest: 100, transactions: Vec::new() });
+    let other = Node::start(Chain { id: 1, newest: 100, transactions: Vec::new(), takes: None });
     rewrite(&scene, &scene.node.url(), &other.url());
     for ran in both(&scene) {
         let message = ran.failure(1);
@@ -94,7 +94,7 @@ fn wrong_or_silent_chain_changes_nothing() {
 #[test]
 fn block_numbers_are_of_one_chain() {
     let scene = Scene::new();
-    let other = Node::start(Chain { id: 1, newest: 100, transactions: Vec::new() });
+    let other = Node::start(Chain { id: 1, newest: 100, transactions: Vec::new(), takes: None });
     let line = "[chains.quiet]\nchain_id = 1\n";
     rewrite(&scene, line, &format!("{line}rpc_urls = \"{}\"\n", other.url()));
     let message = scene.payments("list", &["--from-block", "5"]).failure(2);

@@ -95,7 +95,7 @@ fn list_reaches_back_from_the_watchers_block() {
     let remove = ["plan", "remove", "coin", "--chain-id", "8453"];
     // Without it no block is fetched in full, and ten thousand blocks are read quickly.
     scene.fixture.admin(&remove).success();
-    let chain = crate::node::Chain { id: CHAIN_ID, newest: 50_000, transactions: Vec::new() };
+    let chain = crate::node::Chain { id: CHAIN_ID, newest: 50_000, transactions: Vec::new(), takes: None };
     let node = crate::node::Node::start(chain);
     std::fs::write(scene.fixture.path("metering.toml"), super::scene::configuration(&node.url())).unwrap();
     let scanned = || listed(&scene, &[])["scanned"][0].clone();

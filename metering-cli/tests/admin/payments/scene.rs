@@ -85,7 +85,7 @@ impl Scene {
         let fixture = Fixture::new();
         let customer = fixture.create("customer", "0");
         fixture.admin_reading(&["plan", "import", "-"], PLANS).success();
-        let node = Node::start(Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions() });
+        let node = Node::start(Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions(), takes: None });
         fs::write(fixture.path("metering.toml"), configuration(&node.url())).unwrap();
         let store = fixture.store();
         let customer_id: AccountId = customer.org_id.parse().unwrap();

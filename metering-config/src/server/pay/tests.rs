@@ -57,6 +57,8 @@ fn sections_that_do_not_fit_are_refused() {
     let table = [
         (OFFER.to_owned(), "pay.settle", "with \"off\", nothing can be offered"),
         (OWN.to_owned(), "pay.offers", "is required"),
+        (format!("{OWN}max_gas = 21000\n{OFFER}"), "pay.max_gas", "at least 60000"),
+        (format!("{OWN}max_reverts = 0\n{OFFER}"), "pay.max_reverts", "at least 1"),
         (format!("settle = 'self'\n{OFFER}"), "pay.gas_key_file", "is required"),
         (format!("{OWN}facilitator = 'https://x402.example'\n{OFFER}"), "pay.facilitator", "\"facilitator\""),
         (format!("settle = 'facilitator'\n{OFFER}"), "pay.facilitator", "is required"),

@@ -11,8 +11,8 @@ use crate::chains::signature::WalletSignature;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::offers::{
-    AuthorizationFault, AuthorizationRecord, AuthorizationState, FacilitatorError, Offer, PayRefusal, PaymentAttempt,
-    SettlementFailure, SignedAuthorization, SubmitError,
+    AuthorizationFault, AuthorizationRecord, AuthorizationState, Exposure, FacilitatorError, Offer, PayRefusal,
+    PaymentAttempt, RevertPause, RevertSubject, SettlementFailure, SignedAuthorization,
 };
 use crate::service::Service;
 use crate::service::settling::{LEASE, OfferChain, Settler};
@@ -42,6 +42,7 @@ impl Service {
             paying.answer.map_or(Ok(()), |answer| answer.check_expiry(now))?;
             checked.map_err(PayRefusal::Invalid)?;
             self.check_covers(paying, own.map(|(account, _)| account), offer).await?;
+            self.check_wallet(shop, chain, signed).await?;
             check_settler(chain, signed, offer).await?;
         }
         // Who shows a payment that was executed already may have read it on the chain. Its credits are the payer's,
@@ -94,12 +95,15 @@ impl Service {
         let chain = shop.settling.chains.get(&signed.chain_id).ok_or(PayRefusal::NotOffered)?;
         check_limit(shop, paying, shop.offer(signed).ok().map(|(_, offer)| offer))?;
         if !chain.tokens.is_used(&signed.id()).await.map_err(unreadable)? {
-            if failure != SettlementFailure::Refused {
+            // One of its transactions may have reverted, and the next would, too.
+            let was_sent = !record.submissions.is_empty();
+            if failure != SettlementFailure::Refused || was_sent {
                 return Err(PayRefusal::Failed(failure).into());
             }
             let (_, offer) = shop.offer(signed)?;
             signed.authorization.check(offer.expected(), self.clock.now()).map_err(PayRefusal::Invalid)?;
             self.check_signature(chain, signed, offer).await?;
+            self.check_wallet(shop, chain, signed).await?;
             check_settler(chain, signed, offer).await?;
         }
         let reopened = store.reopen_authorization(&signed.id(), self.clock.now().saturating_add(LEASE)).await?;
@@ -133,6 +137,27 @@ impl Service {
             true => AuthorizationFault::Signature { payer },
             false => AuthorizationFault::NotDeployed { payer },
         })
+        .into())
+    }
+
+    /// Checks whether the service executes payments of the payer's wallet at its own cost now.
+    async fn check_wallet(&self, shop: &Shop, chain: &OfferChain, signed: &SignedAuthorization) -> Result<(), Error> {
+        let Settler::Own(_) = &chain.settler else { return Ok(()) };
+        let (chain_id, payer) = (signed.chain_id, signed.authorization.from);
+        let code = chain.reader.code_hash(payer).await.map_err(unreadable)?;
+        if code.is_some() && !shop.settling.contract_wallets {
+            return Err(PayRefusal::ContractWallet.into());
+        }
+        let pause = shop.settling.guard.pause(&Exposure { chain_id, payer, code });
+        let Some(RevertPause { subject, until }) = pause else { return Ok(()) };
+        Err(match subject {
+            RevertSubject::Chain(_) => PayRefusal::Unavailable,
+            RevertSubject::Payer(..) | RevertSubject::Code(..) => {
+                let millis = until.unix_millis().saturating_sub(self.clock.now().unix_millis());
+                let retry_after_seconds = u64::try_from(millis).unwrap_or_default().div_ceil(1_000).max(1);
+                PayRefusal::Paused { subject, retry_after_seconds }
+            }
+        }
         .into())
     }
 
@@ -186,11 +211,14 @@ async fn check_settler(chain: &OfferChain, signed: &SignedAuthorization, offer: 
     match &chain.settler {
         Settler::Own(submitter) => match submitter.check(signed).await {
             Ok(()) => Ok(()),
-            Err(SubmitError::WouldFail(reason)) => Err(PayRefusal::WouldFail(reason).into()),
-            Err(problem) => {
-                tracing::error!(wallet = %submitter.wallet(), %problem, "the gas wallet cannot execute payments");
-                Err(PayRefusal::Unavailable.into())
+            Err(problem) => Err(match problem.refusal() {
+                Some(reason) => PayRefusal::WouldFail(reason),
+                None => {
+                    tracing::error!(wallet = %submitter.wallet(), %problem, "the gas wallet cannot execute payments");
+                    PayRefusal::Unavailable
+                }
             }
+            .into()),
         },
         Settler::Facilitator(facilitator) => match facilitator.verify(signed, offer).await {
             Ok(()) => Ok(()),

@@ -7,10 +7,11 @@ use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::offers::{
-    AuthorizationRecord, FacilitatorError, NextStep, Observation, Offer, SettlementFailure, SignedAuthorization,
-    Submission, SubmitError, Submitter, next_step,
+    AuthorizationRecord, FacilitatorError, NextStep, Observation, Offer, OwnTransaction, SettlementFailure,
+    SignedAuthorization, Submission, SubmitError, Submitter, next_step,
 };
 use crate::payments::payment::{Payment, PaymentTarget, PaymentUse};
+use crate::service::settling::guard::{Permit, Turn};
 use crate::service::settling::{OfferChain, Settler, Settling};
 use crate::store::{AuthorizationCredited, PaymentCredit, QuotePrecedence, StoreError};
 
@@ -27,6 +28,12 @@ pub(super) struct Memory {
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
     refusals: u32,
+    /// Counts it as in flight, from before its first transaction is signed until it was executed or is over.
+    pub(super) permit: Option<Permit>,
+    /// Whether a transaction of it was signed.
+    has_signed: bool,
+    /// Whether its revert was counted.
+    pub(super) has_counted: bool,
 }
 
 /// One step.
@@ -58,22 +65,31 @@ impl Step<'_> {
     /// Takes the next step. Whether to wait before the one after it.
     pub(super) async fn take(mut self) -> Result<bool, StepError> {
         let seen = self.observe().await?;
+        self.keep_count(&seen).await?;
         let now = self.settling.clock.now();
         match next_step(self.record, &seen, self.settling.policy, now) {
             NextStep::Credit(payment) => self.credit(*payment).await.map(|()| false),
             NextStep::Wait => Ok(true),
-            NextStep::Execute => self.execute().await,
+            NextStep::Execute => self.execute(seen.is_place_used).await,
             NextStep::FreePlace => self.free_place().await.map(|()| true),
+            NextStep::Fail(SettlementFailure::Refused) => self.refused("its transaction did not execute it").await,
             NextStep::Fail(failure) => self.fail(failure).await.map(|()| false),
         }
     }
 
     async fn observe(&self) -> Result<Observation, StepError> {
         let id = self.record.signed.id();
+        let mut own = None;
         for submission in self.record.submissions.iter().rev() {
-            if let Some(executed) = self.payment_in(submission.hash).await? {
-                return Ok(Observation { executed: Some(executed), is_used: true, is_place_used: true });
+            let status = self.chain.reader.transaction(&submission.hash).await?;
+            let TransactionStatus::Mined(evidence) = status else { continue };
+            if let Some(executed) = self.payment_of(submission.hash, &evidence) {
+                return Ok(Observation { executed: Some(executed), is_used: true, is_place_used: true, own });
             }
+            own = own.max(Some(match evidence.succeeded {
+                true => OwnTransaction::DidNothing,
+                false => OwnTransaction::Reverted(evidence.depth.confirmations),
+            }));
         }
         // Read before the place: if both were read the other way round, a transaction could be mined in between.
         let is_place_used = match (&self.chain.settler, self.record.gas) {
@@ -85,7 +101,7 @@ impl Step<'_> {
             true => self.executed().await?,
             false => None,
         };
-        Ok(Observation { executed, is_used, is_place_used })
+        Ok(Observation { executed, is_used, is_place_used, own })
     }
 
     /// The payment of this authorization in a transaction of somebody else. `None` if there is none: it was cancelled,
@@ -105,11 +121,6 @@ impl Step<'_> {
     }
 
     /// The payment of this authorization in a transaction, with its confirmations.
-    async fn payment_in(&self, hash: TxHash) -> Result<Option<(Payment, u64)>, StepError> {
-        let TransactionStatus::Mined(evidence) = self.chain.reader.transaction(&hash).await? else { return Ok(None) };
-        Ok(self.payment_of(hash, &evidence))
-    }
-
     fn payment_of(&self, hash: TxHash, evidence: &Evidence) -> Option<(Payment, u64)> {
         let SignedAuthorization { chain_id, token, authorization, .. } = self.record.signed;
         let target = PaymentTarget { chain_id, token, recipient: authorization.to };
@@ -156,9 +167,9 @@ impl Step<'_> {
     }
 
     /// Has it executed. Whether to wait before the next step.
-    async fn execute(&mut self) -> Result<bool, StepError> {
+    async fn execute(&mut self, is_place_used: bool) -> Result<bool, StepError> {
         match &self.chain.settler {
-            Settler::Own(submitter) => self.submit(&**submitter).await,
+            Settler::Own(submitter) => self.execute_itself(&**submitter, is_place_used).await,
             Settler::Facilitator(facilitator) => {
                 let now = self.settling.clock.now();
                 let again_at = self.memory.asked_at.map(|at| at.saturating_add(self.settling.policy.replace_after));
@@ -189,18 +200,37 @@ impl Step<'_> {
         }
     }
 
+    /// Executes it at the service's cost, if that keeps the limits on reverts.
+    async fn execute_itself(&mut self, submitter: &dyn Submitter, is_place_used: bool) -> Result<bool, StepError> {
+        let (record, has_open_place) = (self.record, self.record.has_open_place(is_place_used));
+        let place = record.gas.filter(|_| !is_place_used).map(|gas| gas.nonce);
+        match (self.turn(place.is_some()).await?, place) {
+            (Turn::Now, _) => {}
+            (Turn::Later, _) => return Ok(true),
+            (Turn::Never(_), Some(place)) if has_open_place => {
+                return self.use_up(submitter, place, &record.submissions).await.map(|()| true);
+            }
+            (Turn::Never(reason), _) => return self.give_up(&reason).await.map(|()| false),
+        }
+        let submitted = self.submit(submitter).await;
+        if !has_open_place && !self.memory.has_signed {
+            // Nothing is in flight: others need not wait for it.
+            self.memory.permit = None;
+        }
+        submitted
+    }
+
     async fn submit(&mut self, submitter: &dyn Submitter) -> Result<bool, StepError> {
         let (store, id) = (&self.settling.store, self.record.signed.id());
         let mined = submitter.mined().await.map_err(StepError::Submit)?;
         let wallet = submitter.wallet();
         let has_place = self.record.gas.is_some_and(|gas| gas.wallet == wallet && gas.nonce >= mined);
-        if !has_place && !self.record.submissions.is_empty() {
-            // The store takes a place back only from an authorization without transactions. This one must use whatever
-            // place it gets, so it is checked before it gets one.
+        if !has_place {
+            // It may have waited for others of its payer. A place that is given back delays those after it, and one
+            // with transactions cannot give its place back.
             match submitter.check(&self.record.signed).await {
                 Ok(()) => {}
-                Err(SubmitError::WouldFail(reason)) => return self.refused(&reason).await,
-                Err(error) => return Err(StepError::Submit(error)),
+                Err(error) => return self.not_executed(error).await,
             }
         }
         let Some(place) = store.assign_gas_place(&id, submitter.wallet(), mined).await? else { return Ok(false) };
@@ -209,19 +239,23 @@ impl Step<'_> {
         let now = self.settling.clock.now();
         let submission = match submitter.sign(&self.record.signed, place, replaced, now).await {
             Ok(submission) => submission,
-            Err(SubmitError::WouldFail(reason)) if self.record.submissions.is_empty() => {
-                return self.refused(&reason).await;
-            }
-            Err(SubmitError::WouldFail(_)) => {
+            Err(error) if frees_place(&error) && !self.record.submissions.is_empty() => {
                 return self.use_up(submitter, place, replaced).await.map(|()| true);
             }
-            Err(error) => return Err(StepError::Submit(error)),
+            Err(error) => return self.not_executed(error).await,
         };
-        self.memory.refusals = 0;
+        (self.memory.refusals, self.memory.has_signed) = (0, true);
         if store.add_submission(&id, submission.clone()).await? {
             submitter.send(&submission).await.map_err(StepError::Submit)?;
         }
         Ok(true)
+    }
+
+    async fn not_executed(&mut self, error: SubmitError) -> Result<bool, StepError> {
+        match error.refusal() {
+            Some(reason) => self.refused(&reason).await,
+            None => Err(StepError::Submit(error)),
+        }
     }
 
     async fn free_place(&self) -> Result<(), StepError> {
@@ -247,8 +281,13 @@ impl Step<'_> {
         if self.memory.refusals < REFUSALS || self.chain.tokens.is_used(&id).await? {
             return Ok(true);
         }
+        self.give_up(reason).await.map(|()| false)
+    }
+
+    async fn give_up(&self, reason: &str) -> Result<(), StepError> {
+        let id = self.record.signed.id();
         tracing::info!(payer = %id.payer, nonce = %id.nonce, reason, "an authorization is refused; nothing was taken");
-        self.fail(SettlementFailure::Refused).await.map(|()| false)
+        self.fail(SettlementFailure::Refused).await
     }
 
     async fn fail(&self, failure: SettlementFailure) -> Result<(), StepError> {
@@ -256,4 +295,9 @@ impl Step<'_> {
         self.settling.store.fail_authorization(&self.record.signed.id(), failure, now).await?;
         Ok(())
     }
+}
+
+/// Whether a transaction that replaces others is not signed for now, so that those with later places would wait.
+fn frees_place(error: &SubmitError) -> bool {
+    error.refusal().is_some() || matches!(error, SubmitError::FeesAboveLimit { .. })
 }

@@ -69,6 +69,8 @@ pub(super) struct Ledger {
     /// The signatures that contract wallets accept: wallet, digest and signature.
     pub(super) accepted: BTreeSet<(Address, [u8; 32], Vec<u8>)>,
     pub(super) contracts: BTreeSet<Address>,
+    /// Wallets whose payments succeed in simulations and revert when they are mined.
+    pub(super) traps: BTreeSet<Address>,
     blocks: Vec<Mined>,
     pub(super) mempool: Vec<Tx>,
     salts: u64,
@@ -141,8 +143,11 @@ impl Ledger {
             for tx in &mined.txs {
                 world.gas_mined += u64::from(tx.place.is_some());
                 let before = world.clone();
-                let ran: Result<Vec<_>, _> =
-                    tx.calls.iter().map(|call| self.run(&mut world, call, mined.time)).collect();
+                let run = |call: &Call| match call {
+                    Call::Execute(signed) if self.traps.contains(&signed.authorization.from) => Err("trap".to_owned()),
+                    _ => self.run(&mut world, call, mined.time),
+                };
+                let ran: Result<Vec<_>, _> = tx.calls.iter().map(run).collect();
                 let (succeeded, transfers) = match ran {
                     Ok(transfers) => (true, transfers.into_iter().flatten().collect()),
                     Err(_) => {

@@ -9,7 +9,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{Request, Response, StatusCode};
 use metering_core::chains::ChainReader;
-use metering_core::offers::{Asset, AuthorizationRecord, Offer, Offers, PaymentLimit, SignedAuthorization};
+use metering_core::offers::{
+    Asset, AuthorizationRecord, Offer, Offers, PaymentLimit, RevertLimits, SignedAuthorization,
+};
 use metering_core::payments::TokenAmount;
 use metering_core::service::{ChallengeSettings, OfferChain, OfferSettings, PaymentSettings, Settler};
 use metering_core::wire::mpp::ChallengeSecret;
@@ -94,6 +96,16 @@ impl Scene {
     /// The same service, with a limit on new payments.
     pub(super) fn limited(&self, limit: Arc<dyn PaymentLimit>) -> Self {
         self.on(OfferSettings { limit: Some(limit), ..terms() })
+    }
+
+    /// The same service, with other limits on reverts.
+    pub(super) fn with_reverts(&self, reverts: RevertLimits) -> Self {
+        self.on(OfferSettings { reverts, ..terms() })
+    }
+
+    /// The same service, which takes no payments of wallets with code.
+    pub(super) fn without_contract_wallets(&self) -> Self {
+        self.on(OfferSettings { contract_wallets: false, ..terms() })
     }
 
     /// The same service, with another secret or name for challenges.
@@ -225,7 +237,8 @@ fn challenges(secret: u8, realm: &str) -> ChallengeSettings {
 
 /// Terms without offers.
 fn terms() -> OfferSettings {
-    OfferSettings { challenges: Some(challenges(1, "api.example")), ..OfferSettings::default() }
+    let challenges = Some(challenges(1, "api.example"));
+    OfferSettings { challenges, contract_wallets: true, ..OfferSettings::default() }
 }
 
 fn service(

@@ -41,7 +41,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) async fn response(self, mut replies: Vec<Value>) -> Response {
+    pub(crate) async fn response(self, mut replies: Vec<Value>, is_batch: bool) -> Response {
         let error = |code: i64, message: &str| json!({ "code": code, "message": message });
         match self {
             Self::Status(status, retry_after) => {
@@ -75,6 +75,7 @@ impl Fault {
                 }
             }
             Self::Short => _ = replies.pop(),
+            Self::Twice if !is_batch => replies.push(replies[0].clone()),
             Self::Twice => {
                 let last = replies.len() - 1;
                 replies[last] = replies[0].clone();
@@ -89,8 +90,14 @@ impl Fault {
                 return Response::new(Body::from_stream(chunks));
             }
         }
-        plain(Value::from(replies).to_string())
+        replied(replies, is_batch)
     }
+}
+
+/// The replies to a batch, or the one to a single call.
+pub(crate) fn replied(mut replies: Vec<Value>, is_batch: bool) -> Response {
+    let body = if is_batch || replies.len() != 1 { Value::from(replies) } else { replies.remove(0) };
+    plain(body.to_string())
 }
 
 pub(crate) fn plain(body: String) -> Response {

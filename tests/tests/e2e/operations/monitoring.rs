@@ -26,11 +26,12 @@ use crate::support::wait::until;
 const SKIP: &str = "TESTS_SKIP_PROMETHEUS";
 
 /// Metrics that exist only on a server with a chain, which needs a node: where there is none, this is not checked.
-const WITH_A_CHAIN: [&str; 7] = [
+const WITH_A_CHAIN: [&str; 8] = [
     "metering_chain_source_block",
     "metering_chain_source_up",
     "metering_doubtful_payments",
     "metering_gas_wallet_transactions",
+    "metering_self_settlement_paused",
     "metering_settled_payments_total",
     "metering_tls_certificate_expiry_timestamp_seconds",
     "metering_watched_block",

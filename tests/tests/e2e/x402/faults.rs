@@ -94,23 +94,24 @@ fn unconfirmed_payment_is_pending_and_is_not_paid_again() {
     let Some(chain) = chain(Chain::setup()) else { return };
     let market = Market::on(chain, &Terms { more: "wait = '1s'\n".to_owned(), ..Terms::default() });
     market.wait_for_offers();
-    let (payer, account) = (market.payer(), market.site.account("0"));
+    // The payments of one payer wait for each other.
+    let (payers, account) = ([market.payer(), market.payer()], market.site.account("0"));
     market.chain.set_automine(false);
-    for stock in [Stock::Fetch, Stock::Httpx] {
-        let call = market.call(stock, &payer, Some(&account.api_key), BASE, 1).remove(0);
+    for (stock, payer) in [Stock::Fetch, Stock::Httpx].into_iter().zip(&payers) {
+        let call = market.call(stock, payer, Some(&account.api_key), BASE, 1).remove(0);
         assert_eq!((call.status(), call.error()), (503, "settlement_pending".to_owned()), "{call:?}");
         assert_eq!(call.requests(), [(true, None), (true, Some(stock.header()))]);
         let receipt = call.receipt();
         assert_eq!((&receipt["success"], &receipt["errorReason"]), (&json!(false), &json!("settlement_pending")));
         assert!(receipt["transaction"].as_str().is_some_and(|hash| hash.len() == 66), "{receipt}");
         assert!(call.retry_after().is_some() && !call.body().contains("accepts"), "{call:?}");
-        market.assert_paid(&payer, 0);
+        market.assert_paid(payer, 0);
     }
     market.chain.mine(1);
     market.chain.set_automine(true);
     let customer = market.server.client_with(&account.api_key);
     until("both payments are credited", || balance(&customer) == amount(2 * OFFER));
-    market.assert_paid(&payer, 2 * UNITS);
+    assert_eq!(market.held_by(&market.recipient), 2 * UNITS);
     market.site.verify();
 }
 

@@ -3,45 +3,20 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metering_tests::chain::Chain;
-use metering_tests::chain::account::Account;
-use metering_tests::chain::wallet::authorizations::{TransferAuthorization, USDC};
 use metering_tests::client::Client;
 use metering_tests::response::Response;
 use serde_json::{Value, json};
 
 use super::market::{CHAIN_ID, Market, Stock, Terms, chain};
+use super::signing::{UNITS, signed};
 use crate::support::wait::until;
 use crate::support::wire::{CREDIT, amount, balance, retry_after};
 
-/// The cheapest offer, in credits and in units of USDC.
+/// The cheapest offer, in credits.
 const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
 
 /// Both paths of the endpoint.
 const PAY: [&str; 2] = ["/credits/pay", "/internal/billing/pay"];
-
-/// The value of `PAYMENT-SIGNATURE`: this payer pays the cheapest offer.
-fn signed(market: &Market, payer: &Account, nonce: u8) -> String {
-    let transfer = TransferAuthorization {
-        from: payer.address(),
-        to: market.recipient.address(),
-        value: UNITS,
-        valid_after: 0,
-        valid_before: market.chain.block_time() + 3_600,
-        nonce: format!("0x{}", format!("{nonce:02x}").repeat(32)),
-    };
-    let signature = market.chain.wallet().sign_transfer(payer, CHAIN_ID, &transfer);
-    let accepted = json!({
-        "scheme": "exact", "network": "eip155:84532", "amount": UNITS.to_string(), "asset": USDC,
-        "payTo": transfer.to, "maxTimeoutSeconds": 300, "extra": {"name": "USDC", "version": "2"},
-    });
-    let authorization = json!({
-        "from": transfer.from, "to": transfer.to, "value": UNITS.to_string(), "validAfter": "0",
-        "validBefore": transfer.valid_before.to_string(), "nonce": transfer.nonce,
-    });
-    let payload = json!({"signature": signature, "authorization": authorization});
-    STANDARD.encode(json!({"x402Version": 2, "accepted": accepted, "payload": payload}).to_string())
-}
 
 fn pay(client: Client, path: &str, payment: &str) -> Response {
     client.with_header("payment-signature", payment).send("POST", path, None)

@@ -7,6 +7,9 @@ import { table } from "/assets/table.js";
 const state = (problem) => h("span", { class: problem ? "tag tag-bad" : "tag tag-good" }, problem ? "Problem" : "OK");
 const block = (number) => (number === null ? "unknown" : group(number));
 
+/** Whether a wallet that pays gas executes no payments, because too many reverted. */
+const pause = ({ paused_until: until, reverts }) => until && `Executes no payments until ${until}: ${reverts} reverted within an hour.`;
+
 /** What a wallet that pays gas can still pay for. */
 function fuel({ transactions, is_low: low }) {
   if (transactions === null) return null;
@@ -26,7 +29,7 @@ export function showHealth({ status, problem, version, chains, gas_wallets: wall
     ]),
     ...wallets.map((wallet) => [
       ["Gas wallet", h("span", { class: "under" }, `${wallet.name}, chain ${wallet.chain_id}`), h("span", { class: "under mono break" }, wallet.wallet)],
-      [state(wallet.is_low || wallet.problem), ...[wallet.problem, fuel(wallet)].filter(Boolean).map((words) => h("span", { class: "under" }, words))],
+      [state(wallet.is_low || wallet.problem || wallet.paused_until), ...[wallet.problem, pause(wallet), fuel(wallet)].filter(Boolean).map((words) => h("span", { class: "under" }, words))],
       "",
     ]),
   ];
