@@ -34,6 +34,7 @@ pub(crate) mod route;
 mod schema;
 pub(crate) mod spelling;
 pub(crate) mod template;
+mod template_file;
 pub(crate) mod trie;
 mod undeclared;
 mod units;

@@ -2,6 +2,7 @@
 //!
 //! Rules take `now` as an argument; only programs read a [`Clock`]. So a test can run every rule at midnight.
 
+mod last_hours;
 mod month;
 
 use std::fmt;
@@ -176,8 +177,10 @@ impl FromStr for Timestamp {
 
     /// Reads RFC 3339, with any offset. Anything below a millisecond is cut off.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let instant: jiff::Timestamp = text.parse().map_err(|_| TimestampError)?;
-        Ok(Self(instant.as_millisecond()))
+        match text.parse::<jiff::Timestamp>() {
+            Ok(instant) => Ok(Self(instant.as_millisecond())),
+            Err(_) => last_hours::read(text).map(Self).ok_or(TimestampError),
+        }
     }
 }
 
@@ -185,7 +188,10 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(instant) => write!(f, "{instant:.3}"),
-            Err(_) => write!(f, "{} ms since the Unix epoch", self.0),
+            Err(_) => match last_hours::write(self.0) {
+                Some(text) => f.write_str(&text),
+                None => write!(f, "{} ms since the Unix epoch", self.0),
+            },
         }
     }
 }
@@ -320,6 +326,26 @@ mod tests {
         }
         let never = Timestamp::from_unix_millis(i64::MAX);
         assert!(never.to_string().contains("since the Unix epoch"));
+    }
+
+    #[test]
+    fn the_end_of_the_year_9999_is_a_time() {
+        // text, the same in our spelling
+        let table = [
+            ("9999-12-30T21:59:59.999Z", "9999-12-30T21:59:59.999Z"),
+            ("9999-12-30T22:00:01Z", "9999-12-30T22:00:01.000Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z"),
+            ("9999-12-31T23:59:59.999999+02:00", "9999-12-31T21:59:59.999Z"),
+            ("9999-12-31T23:59:59-01:00", "9999-12-31T23:59:59.999Z"),
+        ];
+        for (text, spelled) in table {
+            let at: Timestamp = text.parse().unwrap();
+            assert_eq!(at.to_string(), spelled);
+            assert_eq!(spelled.parse(), Ok(at));
+        }
+        for text in ["9999-12-31", "9999-12-31T23:59:59", "9999-12-32T00:00:00Z", "+010000-01-01T00:00:00Z"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
+        }
     }
 
     #[test]

@@ -174,6 +174,9 @@ pub enum Error {
     /// The request's idempotency key is known, and the request is not forwarded again now.
     #[error("{}", repeated(.0))]
     Repeated(Repetition),
+    /// The request came without a key, its payment was sent with it before, and it is not forwarded again now.
+    #[error("{}", repeated_payment(.0))]
+    PaymentRepeated(Repetition),
     /// The store failed during a commit, so the commit may or may not have happened.
     #[error(
         "A write to disk failed, so it is unknown whether this request took effect and was charged. Retry it with the \
@@ -239,6 +242,24 @@ fn repeated(repetition: &Repetition) -> &'static str {
         Repetition::UsedUp => {
             "The request with this Idempotency-Key was already charged, and was served or has no retries left; nothing \
              was charged now. Responses are not stored, so use a new key to buy another."
+        }
+    }
+}
+
+fn repeated_payment(repetition: &Repetition) -> &'static str {
+    match repetition {
+        Repetition::OtherRequest => {
+            "This payment was sent with another request; nothing was charged or taken now. Sign a new payment for each \
+             request."
+        }
+        Repetition::InProgress { .. } => {
+            "The request with this payment may still be in progress; nothing was charged or taken now. Retry after the \
+             time given."
+        }
+        Repetition::UsedUp => {
+            "The request with this payment was already charged, and was served or has no retries left; nothing was \
+             charged or taken now. Responses are not stored, so make another request: sign in with the wallet if it has \
+             credits left, or pay again."
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::api::app::App;
 use crate::authorize::Authorizer;
 use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{
-    CrossOrigin, Problem, Reply, Response, compressed, into_response, prefers_html, read_capped, without_body,
+    CrossOrigin, Problem, Reply, Response, compressed, into_response, no_oauth, prefers_html, read_capped, without_body,
 };
 use crate::operations::spans;
 use crate::pages::{self, PagesOrigin};
@@ -160,9 +160,12 @@ impl Front {
         if is_head { without_body(response) } else { response }
     }
 
-    /// 404, as a page for browsers and as JSON for programs.
+    /// 404, as a page for browsers and as JSON for programs, also for those that look for OAuth.
     fn not_found<B>(&self, request: &Request<B>, with_page: bool) -> Response {
         let is_head = request.method() == Method::HEAD;
+        if let Some(reply) = no_oauth(request.uri().path()) {
+            return if is_head { without_body(into_response(reply)) } else { into_response(reply) };
+        }
         let page = with_page && (request.method() == Method::GET || is_head) && prefers_html(request.headers());
         let mut reply =
             if page { self.app.pages.not_found(request.headers()) } else { Problem::not_found().into_reply() };

@@ -1,13 +1,14 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
-//! `/mcp` is Streamable HTTP without sessions: each request is independent, so any node can serve it. `GET /sse` and
-//! `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Every request carries an API
-//! key, unless calls can be paid for without one. A tool call becomes a request with that key to the
-//! [service](service), which charges it.
+//! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
+//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on
+//! one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a request
+//! with that key to the [service](service), which charges it.
 
 mod alone;
 mod backlog;
 mod caller;
+mod cancelling;
 mod channel;
 mod guard;
 mod message;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
@@ -35,12 +36,16 @@ use url::Url;
 
 use crate::config::{Config, HttpConfig};
 use crate::front::Front;
-use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, into_response, read_capped};
+use crate::http::{
+    Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response, read_capped,
+};
 use crate::run::{Current, RunError};
 
 pub(crate) use alone::run_alone;
-use caller::Accounts;
+use caller::{Accounts, Caller};
+use cancelling::{CallSession, Cancellable, Cancelling};
 use guard::Guard;
+use message::Subject;
 use service::{OtherProcesses, ThisProcess};
 use sessions::{CallPermit, Sessions};
 use sse::Sse;
@@ -49,9 +54,12 @@ use sse::Sse;
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a call continues after its client has half-closed the connection. A client that goes away also looks
-/// half-closed. A call may collect events for a long time, and nothing can be sent before its response to find out
-/// whether the client is still there.
-const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
+/// half-closed, and its stream is free for others within two seconds. A call may collect events for a long time, and
+/// nothing can be sent before its response to find out whether the client is still there.
+const HALF_CLOSED_WAIT: Duration = Duration::from_secs(1);
+
+/// The media types that rmcp wants clients to accept. The service only sends the first.
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The MCP surface.
 pub(crate) struct Mcp {
@@ -60,6 +68,7 @@ pub(crate) struct Mcp {
     accounts: Accounts,
     sessions: Arc<Sessions>,
     sse: Sse,
+    cancelling: Cancelling,
     server: McpServer,
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
     limits: HttpConfig,
@@ -105,7 +114,8 @@ impl Mcp {
         );
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
-        Ok(Self { guard, cross_origin, accounts, sessions, sse, server, streamable, limits: config.http.clone() })
+        let (cancelling, limits) = (Cancelling::default(), config.http.clone());
+        Ok(Self { guard, cross_origin, accounts, sessions, sse, cancelling, server, streamable, limits })
     }
 
     /// Serves other tools from now on, in open sessions too.
@@ -129,8 +139,13 @@ impl Mcp {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let serve =
-            |request| async { self.serve(request).await.unwrap_or_else(|problem| into_response(problem.into_reply())) };
+        let serve = |request: Request<B>| async {
+            let is_streamable = request.uri().path() == "/mcp";
+            let refusal = |problem: Problem| {
+                into_response(if is_streamable { message::refusal(problem) } else { problem.into_reply() })
+            };
+            self.serve(request).await.unwrap_or_else(refusal)
+        };
         self.cross_origin.respond(request, serve).await
     }
 
@@ -148,11 +163,15 @@ impl Mcp {
             ("/sse", &Method::HEAD) => Ok(Sse::head()),
             ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
+                if !accepts_json(&head.headers) {
+                    let message = "Responses are JSON; accept application/json.";
+                    return Err(Problem::new(ErrorCode::NotAcceptable, message));
+                }
                 let permit = self.sessions.reserve(&caller)?;
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                self.call(head, body, permit).await
+                self.call(&caller, head, body, permit).await
             }
-            // 405 tells clients that there is no standalone stream, and no session to delete.
+            // 405 tells clients that there is no standalone stream, and that sessions need no end.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
@@ -162,12 +181,30 @@ impl Mcp {
         }
     }
 
-    /// Serves a call over Streamable HTTP. Its slot is held until the response has been read.
-    async fn call(&self, head: Parts, body: Bytes, permit: CallPermit) -> Result<Response, Problem> {
+    /// Serves a message over Streamable HTTP. Its slot is held until the response has been read.
+    async fn call(
+        &self,
+        caller: &Caller,
+        mut head: Parts,
+        body: Bytes,
+        permit: CallPermit,
+    ) -> Result<Response, Problem> {
         let disconnected = client_disconnected(head.extensions.get::<Connection>());
+        let (subject, session) = (Subject::of(&body), CallSession::read(caller, &head.headers));
+        let opens_session = matches!(subject, Subject::Initialize(_));
+        let call = match (subject, session) {
+            (Subject::Call(id), Some(session)) => Some(self.cancelling.begin(session, id)),
+            (Subject::Cancelled(id), Some(session)) => {
+                self.cancelling.cancel(session, id);
+                None
+            }
+            _ => None,
+        };
+        head.headers.insert(header::ACCEPT, ACCEPTED);
         let request = Request::from_parts(head, Full::new(body.clone()));
         let response = tokio::select! {
             response = self.streamable.handle(request) => response,
+            () = cancelled(call.as_ref()) => return Ok(no_response()),
             () = disconnected => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
         };
         let response = message::refused(response, &body).await?;
@@ -184,9 +221,26 @@ impl Mcp {
             StreamBody::new(frames).boxed_unsync()
         });
         // Responses contain data that an account paid for.
-        response.headers_mut().insert(header::CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if opens_session {
+            CallSession::offer(response.headers_mut());
+        }
         Ok(response)
     }
+}
+
+/// Resolves when a call is cancelled; never, if it cannot be.
+async fn cancelled(call: Option<&Cancellable>) {
+    match call {
+        Some(call) => call.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What answers the request of a cancelled call, whose client expects no response: nothing more is to come.
+fn no_response() -> Response {
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    into_response(bytes(StatusCode::ACCEPTED, text, Bytes::new()))
 }
 
 /// Resolves when the client has most likely gone away.
@@ -225,4 +279,23 @@ fn remote(url: &str) -> Result<HttpTransport, RunError> {
 fn prefix(config: &Config) -> String {
     let url = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
     url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_gone_is_noticed_within_two_seconds() {
+        let connection = Connection::new();
+        let gone = client_disconnected(Some(&connection));
+        tokio::pin!(gone);
+        assert!(timeout(Duration::from_secs(60), gone.as_mut()).await.is_err(), "it is still there");
+        connection.half_close();
+        let started = Instant::now();
+        gone.await;
+        assert!(started.elapsed() < Duration::from_secs(2));
+    }
 }

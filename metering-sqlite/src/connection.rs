@@ -1,5 +1,6 @@
 //! Opens the database file: file mode, pragmas, and how long to wait for another process.
 
+mod access;
 pub(crate) mod files;
 pub(crate) mod health;
 pub(crate) mod integrity;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use metering_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::connection::access::{explained, owners};
 use crate::connection::location::missing_folder_of;
 use crate::error::{Result, store_error};
 use crate::migrations::refuse_foreign;
@@ -44,7 +46,7 @@ pub(crate) fn prepare_file(path: &Path) -> Result<()> {
                 "the folder {} does not exist; create it, or open the store with `SqliteStore::create`, which does so",
                 folder.display()
             ),
-            None => error.to_string(),
+            None => format!("{error}{}", owners(path)),
         };
         StoreError::Unavailable(format!("cannot open database {}: {problem}", path.display()).into())
     };
@@ -73,7 +75,8 @@ fn restrict_mode(path: &Path) -> Result<()> {
         Ok(())
     };
     restrict_mode().map_err(|error: std::io::Error| {
-        StoreError::Unavailable(format!("cannot set the mode of database {}: {error}", path.display()).into())
+        let problem = format!("cannot set the mode of database {}: {error}{}", path.display(), owners(path));
+        StoreError::Unavailable(problem.into())
     })
 }
 
@@ -85,11 +88,13 @@ fn restrict_mode(_path: &Path) -> Result<()> {
 /// Opens the connection that writes. Every commit is on disk before it returns. If the database belongs to another
 /// program, this fails before it changes anything.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
-    let connection = open(path)?;
-    refuse_foreign(&connection)?;
-    restrict_mode(path)?;
-    configure_writer(&connection).map_err(store_error)?;
-    Ok(connection)
+    explained(path, || {
+        let connection = open(path)?;
+        refuse_foreign(&connection)?;
+        restrict_mode(path)?;
+        configure_writer(&connection).map_err(store_error)?;
+        Ok(connection)
+    })
 }
 
 fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
@@ -103,6 +108,10 @@ fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
 /// Opens a connection that locks all others out of the file until it is closed. `None` if another process has the file
 /// open for longer than `patience`.
 pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Connection>> {
+    explained(path, || try_open_alone(path, patience))
+}
+
+fn try_open_alone(path: &Path, patience: Duration) -> Result<Option<Connection>> {
     let connection = open(path)?;
     connection.busy_timeout(patience).map_err(store_error)?;
     // This must come before the first access: a connection that enters WAL mode in exclusive locking mode uses no
@@ -143,13 +152,15 @@ fn in_use(path: &Path) -> StoreError {
 
 /// Opens a read-only connection. It never waits for the writer, and the writer never waits for it.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
-    let connection = open(path)?;
-    let configure = || {
-        connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cache_size", -8_192)
-    };
-    configure().map_err(store_error)?;
-    Ok(connection)
+    explained(path, || {
+        let connection = open(path)?;
+        let configure = || {
+            connection.pragma_update(None, "query_only", true)?;
+            connection.pragma_update(None, "cache_size", -8_192)
+        };
+        configure().map_err(store_error)?;
+        Ok(connection)
+    })
 }
 
 fn open(path: &Path) -> Result<Connection> {

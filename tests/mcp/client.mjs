@@ -40,7 +40,7 @@ const methods = {
   async connect(params) {
     const statuses = []
     const client = new Client({ name: 'metering-tests', version: '1' })
-    const session = { client, statuses }
+    const session = { client, statuses, calls: new Set() }
     sessions.set(params.session, session)
     await client.connect(transportOf(params, statuses), { timeout: TIMEOUT_MS })
     return { server: client.getServerVersion(), capabilities: client.getServerCapabilities() }
@@ -58,8 +58,23 @@ const methods = {
     return tools
   },
 
-  call({ session, tool, arguments: given }) {
-    return find(session).client.callTool({ name: tool, arguments: given }, undefined, { timeout: TIMEOUT_MS })
+  async call({ session, tool, arguments: given }) {
+    const { client, calls } = find(session)
+    const controller = new AbortController()
+    calls.add(controller)
+    try {
+      const options = { timeout: TIMEOUT_MS, signal: controller.signal }
+      return await client.callTool({ name: tool, arguments: given }, undefined, options)
+    } finally {
+      calls.delete(controller)
+    }
+  },
+
+  abort({ session }) {
+    const { calls } = find(session)
+    const aborted = calls.size
+    calls.forEach((controller) => controller.abort())
+    return aborted
   },
 
   statuses({ session }) {

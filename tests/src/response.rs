@@ -72,11 +72,12 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The error code in the body, or an empty string.
+    /// The error code in the body, or in the data of an error of JSON-RPC; or an empty string.
     #[must_use]
     pub fn error(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        body["error"].as_str().unwrap_or_default().to_owned()
+        let code = body["error"].as_str().or_else(|| body["error"]["data"]["error"].as_str());
+        code.unwrap_or_default().to_owned()
     }
 
     /// Asserts the status.

@@ -1,5 +1,6 @@
 // Makes the same request with a published client, unchanged, and prints what came of it:
 // PAYER_KEY=0x… [API_KEY=sk_…] [METHOD=POST] node call.mjs CLIENT URL [CALLS]
+// A CLIENT that ends in `-lower` has a signer that spells its address in lower case, as many wallets do.
 
 import { wrapAxiosWithPayment, x402Client as AxiosX402Client } from "@x402/axios";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
@@ -15,9 +16,11 @@ import axios from "axios";
 import { privateKeyToAccount } from "viem/accounts";
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapFetchWithPaymentV1 } from "x402-fetch";
 
-const [client, url, calls = "1"] = process.argv.slice(2);
+const [name, url, calls = "1"] = process.argv.slice(2);
+const client = name.replace(/-lower$/, "");
 const method = process.env.METHOD ?? "GET";
-const signer = privateKeyToAccount(process.env.PAYER_KEY);
+const account = privateKeyToAccount(process.env.PAYER_KEY);
+const signer = name === client ? account : { ...account, address: account.address.toLowerCase() };
 const headers = process.env.API_KEY ? { Authorization: `Bearer ${process.env.API_KEY}` } : {};
 
 // What the client sent, one entry for each request: whether it carried a key, a payment and a sign-in.

@@ -10,12 +10,13 @@ mod source;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use metering_core::administration::Administration;
 use metering_core::imports::{AccountImported, ImportedEntry, PlannedAccount};
 use metering_core::money::LedgerEntry;
-use metering_core::{Clock, FullStore, StoreError, SystemClock};
+use metering_core::{Clock, FullStore, MemoryStore, StoreError, SystemClock};
 
 use self::report::Report;
 use self::source::{Item, Source};
@@ -70,14 +71,12 @@ impl ImportArgs {
         // Before the store is opened, so that a file that cannot be read leaves no empty store behind.
         let mut source = Source::open(&self.from, self.format, now)?;
         let mut report = Report::new(self.dry_run);
-        if self.dry_run && !session.store_exists()? {
-            while let Some(item) = source.next()? {
-                report.found(&item);
-            }
-            report.oddities(source.oddities()?);
-            return report.finish(&self.output, out);
-        }
-        let store = session.store_or_new().await?;
+        let store: Arc<dyn FullStore> = if self.dry_run && !session.store_exists()? {
+            // As a new one would be, which a dry run must not leave behind.
+            Arc::new(MemoryStore::new())
+        } else {
+            session.store_or_new().await?
+        };
         let administration = Administration::new(store.clone());
         let mut batch = Vec::with_capacity(BATCH);
         loop {

@@ -1,5 +1,6 @@
 //! The MCP server: lists the tools and runs calls.
 
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, Error};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
-    CustomResult, Implementation, InitializeResultMethod, JsonObject, ListToolsRequestMethod, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CustomResult, Implementation, InitializeRequestParams, InitializeResult, InitializeResultMethod, JsonObject,
+    ListToolsRequestMethod, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -50,6 +52,15 @@ then call again.
 - unauthorized, key_expired (401): the key was rotated or revoked, or has expired. Keys are changed outside MCP; ask the owner for the new one.
 - upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was refunded. Try again later.
 Other errors come from the data source behind the route; the call may have been charged: see credits_charged.";
+
+/// The versions of the protocol that this serves. 2025-03-26 is not among them: it has batches, which this does not
+/// accept.
+const VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2024_11_05,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
 
 /// An MCP server with the tools of a catalogue. Cheap to clone; each session can have its own. Clones share the tools.
 #[derive(Debug, Clone)]
@@ -168,6 +179,24 @@ impl ServerHandler for McpServer {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("metering", env!("CARGO_PKG_VERSION")))
             .with_instructions(self.instructions())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut result = self.negotiate_initialize(&request)?;
+        if request.protocol_version == ProtocolVersion::V_2025_03_26 {
+            // Clients of that version know the one before it, and may not know any later one.
+            result.protocol_version = ProtocolVersion::V_2024_11_05;
+        }
+        context.peer.set_peer_info(request);
+        Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

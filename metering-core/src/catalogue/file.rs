@@ -1,6 +1,5 @@
 //! Reads a catalogue file and checks the rules for its routes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::de::{Deserialize, DeserializeOwned};
@@ -9,12 +8,10 @@ use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
+use super::template_file::check_template;
 use super::{body, removed_headers, schema, usage_file, volume_file};
-use crate::catalogue::nearest::nearest;
-use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
-use crate::catalogue::template::TemplateSegment;
 use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
@@ -222,41 +219,6 @@ fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, 
         Some(problem) => Err(format!("{}: {problem}", param.location_of("example"))),
         None => Ok(Some(text)),
     }
-}
-
-fn check_template(template: &str, params: &[Param]) -> Result<(), Problems> {
-    let literal = template.replace(['{', '}'], "");
-    match RequestPath::parse(&literal) {
-        Ok(path) if path.as_str() == literal => {}
-        Ok(_) | Err(TargetError::NoLeadingSlash) => return Err("the path is not in normal form".to_owned().into()),
-        Err(error) => return Err(error.to_string().into()),
-    }
-    let mut declared: BTreeSet<_> =
-        params.iter().filter(|param| param.location == ParamLocation::Path).map(|param| param.name.as_str()).collect();
-    let names: BTreeSet<_> = params.iter().map(|param| param.name.as_str()).collect();
-    let mut problems = Problems::default();
-    if names.len() != params.len() {
-        problems.add("two parameters have the same name");
-    }
-    for segment in TemplateSegment::of(template) {
-        match segment {
-            TemplateSegment::Literal("") => problems.add("the path has an empty segment"),
-            TemplateSegment::Param { name, .. } if !declared.remove(name) => {
-                let hint = nearest(name, declared.iter().copied());
-                let hint = hint.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-                problems.add(format!("path parameter {name} is not declared exactly once{hint}"));
-            }
-            TemplateSegment::Literal(segment) if segment.contains(['{', '}']) => {
-                let problem = "mixes text and a parameter; only a verb may follow one, as in {name}:verb";
-                problems.add(format!("segment {segment} {problem}"));
-            }
-            _ => {}
-        }
-    }
-    for name in declared {
-        problems.add(format!("path parameter {name} is not in the path"));
-    }
-    problems.or(|| Some(()))
 }
 
 fn pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<Pricing, Problems> {

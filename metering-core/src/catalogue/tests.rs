@@ -265,6 +265,8 @@ fn broken_catalogues_are_refused_by_route() {
         (r#""path":"/mpp/../x""#, "segments"),
         (r#""path":"/mpp//x""#, "empty segment"),
         (r#""path":"/mpp/{id}""#, "not declared"),
+        (r#""path":"/mpp/{rest*}""#, "{rest*}: a parameter stands for one segment"),
+        (r#""path":"/mpp/{*rest}","params":[{"name":"rest","in":"path","type":"string"}]"#, "stands for one segment"),
         (r#""path":"/mpp/x{id}","params":[{"name":"id","in":"path","type":"integer"}]"#, "mixes"),
         (r#""path":"/mpp/x","params":[{"name":"id","in":"path","type":"integer"}]"#, "not in the path"),
         (r#""path":"/mpp/x","params":[{"name":"id","in":"header","type":"integer"}]"#, "unknown variant"),

@@ -70,9 +70,15 @@ impl Error {
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
-            Self::Repeated(Repetition::OtherRequest) => ErrorCode::IdempotencyKeyReused,
-            Self::Repeated(Repetition::InProgress { .. }) => ErrorCode::RequestInProgress,
-            Self::Repeated(Repetition::UsedUp) => ErrorCode::IdempotencyKeyUsed,
+            Self::Repeated(Repetition::OtherRequest) | Self::PaymentRepeated(Repetition::OtherRequest) => {
+                ErrorCode::IdempotencyKeyReused
+            }
+            Self::Repeated(Repetition::InProgress { .. }) | Self::PaymentRepeated(Repetition::InProgress { .. }) => {
+                ErrorCode::RequestInProgress
+            }
+            Self::Repeated(Repetition::UsedUp) | Self::PaymentRepeated(Repetition::UsedUp) => {
+                ErrorCode::IdempotencyKeyUsed
+            }
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
             Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
@@ -87,7 +93,8 @@ impl Error {
             Self::KeyBudget(budget) => budget.retry_after_seconds(),
             Self::TooManyInFlight => Some(RETRY_SOON_SECONDS),
             Self::TooManyStreams { .. } => Some(STREAM_RETRY_SECONDS),
-            Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
+            Self::Repeated(Repetition::InProgress { retry_after_seconds })
+            | Self::PaymentRepeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
             Self::Offer(refusal) => match **refusal {
                 PayRefusal::Pending { .. } => Some(SETTLEMENT_RETRY_SECONDS),

@@ -90,8 +90,8 @@ impl Service {
             }
             Some(SentPayment::X402V1(text)) => {
                 let payload = PaymentPayloadV1::parse(text).map_err(malformed)?;
-                let (_, signed) = payload.offer(self.offers()).map_err(|_| PayRefusal::NotOffered)?;
-                Presented::new(signed, Protocol::X402V1)
+                let fitting = payload.offer(self.offers()).map(|(_, signed)| signed);
+                Presented::new(fitting.unwrap_or_else(|_| payload.without_offer()), Protocol::X402V1)
             }
         };
         Ok(Some(presented))
@@ -233,9 +233,8 @@ impl Presented {
             PayRefusal::Failed(failure) => (*failure).into(),
             PayRefusal::AlreadyCredited => SettleRefusal::NonceUsed,
             PayRefusal::ContractWallet => SettleRefusal::Signature,
-            PayRefusal::WouldFail(_) | PayRefusal::Unavailable | PayRefusal::Paused { .. } | PayRefusal::TooMany(_) => {
-                SettleRefusal::Simulation
-            }
+            PayRefusal::WouldFail(reason) => SettleRefusal::of_simulation(reason),
+            PayRefusal::Unavailable | PayRefusal::Paused { .. } | PayRefusal::TooMany(_) => SettleRefusal::Unavailable,
         };
         SettleResponse::refused(Some(&self.signed), code, refusal.to_string())
     }

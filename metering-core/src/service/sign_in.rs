@@ -131,8 +131,15 @@ impl Service {
 async fn accepts(shop: &Shop, sign_in: &SignIn) -> Result<bool, ChainError> {
     let Some(chain) = shop.settling.chains.get(&sign_in.chain_id()) else { return Ok(false) };
     let wallet = sign_in.wallet();
-    Ok(chain.reader.code(wallet).await? != AccountCode::Empty
-        && chain.reader.accepts_signature(wallet, sign_in.digest(), sign_in.signature().as_bytes()).await?)
+    if chain.reader.code(wallet).await? == AccountCode::Empty {
+        return Ok(false);
+    }
+    for digest in sign_in.digests() {
+        if chain.reader.accepts_signature(wallet, digest, sign_in.signature().as_bytes()).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The chains that offers are paid on, that of the first one first.

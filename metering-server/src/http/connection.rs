@@ -173,7 +173,7 @@ impl Connection {
     }
 
     /// Records that the client has half-closed the connection.
-    pub(super) fn half_close(&self) {
+    pub(crate) fn half_close(&self) {
         self.0.half_closed.cancel();
     }
 

@@ -16,6 +16,18 @@ pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     html > 0.0 && html >= weight("application/json")
 }
 
+/// Whether the client accepts JSON (RFC 9110, section 12.5.1): the most specific range that covers it counts, and no range
+/// at all accepts everything.
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(header::ACCEPT).iter();
+    if lines.all(|line| line.as_bytes().trim_ascii().is_empty()) {
+        return true;
+    }
+    let weight = |range: &str| weight_of(headers, &header::ACCEPT, range);
+    let json = weight("application/json").or_else(|| weight("application/*")).or_else(|| weight("*/*"));
+    json.is_some_and(|weight| weight > 0.0)
+}
+
 /// The weight of a value in a list such as `gzip, br;q=0.5`: the highest if the list has it more than once, `None` if
 /// it does not have it.
 fn weight_of(headers: &HeaderMap, name: &HeaderName, value: &str) -> Option<f32> {
@@ -59,6 +71,30 @@ mod tests {
         ];
         for (lines, gzip) in table {
             assert_eq!(accepts_gzip(&headers(header::ACCEPT_ENCODING, lines)), gzip, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn json_is_accepted_by_its_most_specific_range() {
+        // Accept, JSON accepted
+        let table: [(&[&str], bool); 14] = [
+            (&[], true),
+            (&[""], true),
+            (&["*/*"], true),
+            (&["application/*"], true),
+            (&["application/json"], true),
+            (&["application/json, text/event-stream"], true),
+            (&["text/event-stream", "Application/JSON; q=0.5"], true),
+            (&["application/json;charset=utf-8"], true),
+            (&["text/html, */*;q=0.1"], true),
+            (&["application/json;q=0, */*"], false),
+            (&["application/*;q=0, */*"], false),
+            (&["*/*;q=0"], false),
+            (&["text/event-stream"], false),
+            (&["text/html"], false),
+        ];
+        for (lines, json) in table {
+            assert_eq!(accepts_json(&headers(header::ACCEPT, lines)), json, "{lines:?}");
         }
     }
 

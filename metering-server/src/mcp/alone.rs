@@ -16,7 +16,9 @@ use super::{Mcp, remote};
 use crate::api::openapi::Description;
 use crate::api::{self, Documents};
 use crate::config::{Config, Surface, needs_gateway};
-use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, without_body};
+use crate::http::{
+    Problem, Reply, Response, ResponseFuture, Shutdown, Tls, bytes, into_response, json, no_oauth, without_body,
+};
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
 use crate::run::{Ending, Hangups, RunError, bind, listen_for};
@@ -177,7 +179,7 @@ impl Alone {
             "/metrics" if self.metrics_here => self.metrics(),
             "/openapi.json" => self.documents.openapi(None, request.headers()),
             "/endpoints.json" => self.documents.catalogue(request.headers()),
-            _ => Problem::not_found().into_reply(),
+            _ => no_oauth(path).unwrap_or_else(|| Problem::not_found().into_reply()),
         };
         let response = into_response(reply);
         if request.method() == Method::HEAD { without_body(response) } else { response }

@@ -1,4 +1,4 @@
-//! Parses MCP messages from HTTP bodies, and converts rmcp's plain-text refusals to the service's error format.
+//! Parses MCP messages from HTTP bodies, and writes refusals as clients of Streamable HTTP show them.
 
 use std::convert::Infallible;
 
@@ -6,15 +6,85 @@ use bytes::Bytes;
 use http::{StatusCode, header};
 use http_body_util::BodyExt;
 use metering_core::wire::ErrorCode;
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode as RpcCode, RequestId};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::http::Problem;
+use crate::http::{Problem, Reply};
+
+/// The method that opens a session.
+const INITIALIZE: &str = "initialize";
+/// The notification that cancels a call.
+const CANCELLED: &str = "notifications/cancelled";
+
+/// What a message is about, as far as it matters outside of rmcp.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A call, which has this id.
+    Call(RequestId),
+    /// The call that opens a session.
+    Initialize(RequestId),
+    /// The end of a call with this id.
+    Cancelled(RequestId),
+    /// Something else, or nothing that can be read. rmcp says what is wrong with it.
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: String,
+    #[serde(default)]
+    params: Named,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Named {
+    #[serde(rename = "requestId")]
+    request_id: Option<RequestId>,
+}
+
+impl Subject {
+    /// Reads what a message is about, and skips the rest of it.
+    pub(super) fn of(body: &[u8]) -> Self {
+        match serde_json::from_slice(body) {
+            Ok(Envelope { id: Some(id), method, .. }) if method == INITIALIZE => Self::Initialize(id),
+            Ok(Envelope { id: Some(id), .. }) => Self::Call(id),
+            Ok(Envelope { id: None, method, params: Named { request_id: Some(id) } }) if method == CANCELLED => {
+                Self::Cancelled(id)
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A refusal of a request over Streamable HTTP, as an error of JSON-RPC. Newer SDKs show the message of that, and
+/// nothing of any other body; older ones show the whole body. Its `data` is the error as it is elsewhere. It has no id:
+/// many requests are refused before their body is read.
+pub(super) fn refusal(problem: Problem) -> Reply {
+    let code = match (problem.code(), problem.code().status()) {
+        (ErrorCode::InvalidJson, _) => RpcCode::PARSE_ERROR,
+        (_, 400 | 404..=406 | 413 | 415) => RpcCode::INVALID_REQUEST,
+        (_, 500..) => RpcCode::INTERNAL_ERROR,
+        // Of the codes that servers define themselves.
+        _ => RpcCode(-32_000),
+    };
+    let message = problem.message().to_owned();
+    problem.into_reply().map(|body| {
+        let data = serde_json::from_slice::<Value>(&body).ok();
+        let error = json!({"code": code.0, "message": message, "data": data});
+        json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string().into()
+    })
+}
 
 /// Parses a client's message.
 ///
 /// # Errors
-/// 400 when it is not an MCP message.
+/// 400 when it is not an MCP message, or a batch of them, which only MCP 2025-03-26 had.
 pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::new(ErrorCode::InvalidJson, "The body is a batch; send each MCP message by itself."));
+    }
     serde_json::from_slice(body).map_err(|error| {
         let message = format!("The body is not a valid MCP message: {error}.");
         Problem::new(ErrorCode::InvalidJson, message)
@@ -48,4 +118,55 @@ where
         Err(never) => match never {},
     };
     Err(Problem::new(code, String::from_utf8_lossy(&text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_are_read_from_any_message() {
+        let number = RequestId::Number;
+        // message, subject
+        let table = [
+            (
+                r#"{"id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {}}}"#,
+                Subject::Call(number(1)),
+            ),
+            (r#"{"id": "a", "method": "ping"}"#, Subject::Call(RequestId::String("a".into()))),
+            (r#"{"id": 1, "method": "initialize", "params": {}}"#, Subject::Initialize(number(1))),
+            (r#"{"method": "notifications/cancelled", "params": {"requestId": 7}}"#, Subject::Cancelled(number(7))),
+            (r#"{"method": "notifications/cancelled", "params": {}}"#, Subject::Other),
+            (r#"{"method": "notifications/progress", "params": {"requestId": 7}}"#, Subject::Other),
+            (r#"{"id": 1, "result": {}}"#, Subject::Other),
+            (r#"[{"id": 1, "method": "ping"}]"#, Subject::Other),
+            ("", Subject::Other),
+        ];
+        for (text, subject) in table {
+            assert_eq!(Subject::of(text.as_bytes()), subject, "{text}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_errors_of_json_rpc() {
+        // code, that of JSON-RPC
+        let table = [
+            (ErrorCode::InvalidJson, -32_700),
+            (ErrorCode::ValidationFailed, -32_600),
+            (ErrorCode::Unauthorized, -32_000),
+            (ErrorCode::TooManySessions, -32_000),
+            (ErrorCode::UpstreamUnreachable, -32_603),
+        ];
+        for (code, expected) in table {
+            let reply = refusal(Problem::new(code, "Why not").retry_after(5));
+            assert_eq!(
+                (reply.status().as_u16(), &reply.headers()["retry-after"]),
+                (code.status(), &"5".parse().unwrap())
+            );
+            let body: Value = serde_json::from_slice(reply.body()).unwrap();
+            assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &Value::Null));
+            assert_eq!((&body["error"]["code"], &body["error"]["message"]), (&json!(expected), &json!("Why not")));
+            assert_eq!(body["error"]["data"]["error"], code.as_str());
+        }
+    }
 }

@@ -87,7 +87,7 @@ pub(crate) struct CallPermit {
 }
 
 impl SessionId {
-    fn draw() -> Self {
+    pub(super) fn draw() -> Self {
         let mut bytes = [0; 16];
         SystemRandomness.fill(&mut bytes);
         Self(hex::encode(bytes))

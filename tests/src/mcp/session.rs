@@ -79,6 +79,17 @@ impl Session {
         PendingCall(self.begin("call", json!({ "tool": tool, "arguments": arguments })))
     }
 
+    /// Aborts the calls in progress, and returns how many there were. Only the TypeScript SDK's client can.
+    ///
+    /// # Panics
+    /// If the client cannot.
+    #[track_caller]
+    #[must_use]
+    pub fn abort(&self) -> u64 {
+        let aborted = self.begin("abort", json!({})).wait().expect("the client aborts its calls");
+        aborted.as_u64().expect("a number of calls")
+    }
+
     /// The statuses of all HTTP responses in the session, in order.
     ///
     /// # Panics

@@ -12,7 +12,13 @@ pub(crate) struct Call {
     pub(crate) url: String,
     /// A hash of method, URL and body, in hexadecimal digits.
     pub(crate) fingerprint: String,
+    /// A hash of the API key that it is made with, in hexadecimal digits; `None` without a key. The same call may be made
+    /// with another one.
+    pub(crate) account: Option<String>,
 }
+
+/// The headers that may have an API key.
+const KEY_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
 
 impl Call {
     /// The call that a request to a service makes.
@@ -25,7 +31,9 @@ impl Call {
             hasher.update(part.len().to_be_bytes());
             hasher.update(part);
         }
-        Self { method, url, fingerprint: hex::encode(hasher.finalize()) }
+        let key = KEY_HEADERS.iter().find_map(|name| request.headers().get(*name));
+        let account = key.map(|key| hex::encode(Sha3_256::digest(key.as_bytes())));
+        Self { method, url, fingerprint: hex::encode(hasher.finalize()), account }
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) struct Entry {
     pub(crate) at: Timestamp,
     /// The call that it pays for.
     pub(crate) call: String,
+    /// The account of the call: a hash of its API key. Absent without a key, and in entries of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account: Option<String>,
     pub(crate) method: String,
     pub(crate) url: String,
     /// Whether no person agreed to this very payment. Only such payments count towards the daily limit.

@@ -9,7 +9,7 @@ use metering_evm::Wallet;
 use crate::client::paying::amount::Amount;
 use crate::client::paying::call::Call;
 use crate::client::paying::entry::{self, Entry};
-use crate::client::paying::journal::{Book, Journal};
+use crate::client::paying::journal::{Book, Journal, Payment};
 use crate::client::paying::offers::Offered;
 use crate::client::paying::payload;
 use crate::client::paying::signing::{authorization, sign};
@@ -67,6 +67,7 @@ impl Payer {
             id: entry::id(authorization.nonce),
             at: now,
             call: call.fingerprint.clone(),
+            account: call.account.clone(),
             method: call.method.clone(),
             url: call.url.clone(),
             is_automatic: matches!(self.agreement, Agreement::Daily(_)),
@@ -97,6 +98,22 @@ impl Payer {
             self.journal.change(&payment.entry.id, State::GivenUp).await?;
         }
         Ok(())
+    }
+
+    /// Whether a payment makes way for another one, because it was only ever refused, and another wallet or account is to
+    /// pay now. A wallet that would have to be prompted for is taken for the same.
+    pub(super) fn is_superseded(&self, payment: &Payment, call: &Call) -> Result<bool, Failure> {
+        let Payment { entry, state } = payment;
+        if !state.is_refused() {
+            return Ok(false);
+        }
+        if self.wallet.get().is_none()
+            && let Some(wallet) = self.wallet_args.given()?
+        {
+            let _ = self.wallet.set(wallet);
+        }
+        let is_other = |wallet: &Wallet| wallet.address() != entry.payer;
+        Ok(entry.account != call.account || self.wallet.get().is_some_and(is_other))
     }
 
     /// Refuses to continue a payment of another amount than the one that is asked for now.

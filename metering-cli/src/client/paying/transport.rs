@@ -83,7 +83,7 @@ impl PayingTransport {
         if self.open_payment(&call).await?.is_some() {
             let turn = Turn::take(&self.payer.journal, &call).await?;
             // The run before this one may have finished it.
-            if let Some(payment) = self.open_payment(&call).await? {
+            if let Some(payment) = self.continued(&call).await? {
                 return self.send_again(request, payment, turn).await;
             }
         }
@@ -96,7 +96,7 @@ impl PayingTransport {
             return Ok(Response::from_parts(head, whole(body)));
         };
         let turn = Turn::take(&self.payer.journal, &call).await?;
-        if let Some(payment) = self.open_payment(&call).await? {
+        if let Some(payment) = self.continued(&call).await? {
             return self.send_again(request, payment, turn).await;
         }
         let entry = self.payer.sign(&call, &offered).await?;
@@ -106,6 +106,21 @@ impl PayingTransport {
 
     async fn open_payment(&self, call: &Call) -> Result<Option<Payment>, Failure> {
         self.payer.journal.open_payment(&call.fingerprint).await
+    }
+
+    /// The payment that is to be sent again, if there is one. One that makes way for another is given up.
+    async fn continued(&self, call: &Call) -> Result<Option<Payment>, Failure> {
+        while let Some(payment) = self.open_payment(call).await? {
+            if !self.payer.is_superseded(&payment, call)? {
+                return Ok(Some(payment));
+            }
+            let entry = &payment.entry;
+            self.payer.journal.change(&entry.id, State::GivenUp).await?;
+            self.payer.report(&printable(&format!(
+                "The payment of {entry} was refused, and another wallet or API key is set now: it is not sent again."
+            )));
+        }
+        Ok(None)
     }
 
     async fn send_again(
@@ -261,8 +276,9 @@ fn kept(entry: &Entry) -> String {
 
 fn refused(entry: &Entry, why: &str) -> Failure {
     Failure::NoCredits(format!(
-        "the service refused the payment of {entry} ({why}); until it expires, the same call sends it again, and no other \
-         is made"
+        "the service refused the payment of {entry} from {} ({why}); until it expires, the same call sends it again, \
+         unless another wallet or API key is set; add --again to sign another one now",
+        entry.payer.to_checksummed()
     ))
 }
 

@@ -87,6 +87,7 @@ fn oddities_are_listed_and_a_dry_run_writes_nothing() {
     assert_eq!(kinds, expected);
     assert_eq!((found["created"].as_u64(), found["equal"].as_u64()), (Some(3), Some(3)));
     let mut dry_kinds = dry.json::<Value>();
+    assert_eq!((&dry_kinds["created"], &dry_kinds["refused"]), (&found["created"], &found["refused"]), "{dry_kinds}");
     let mut dry_kinds: Vec<String> =
         dry_kinds["oddities"].as_array_mut().unwrap().iter().map(|o| o["kind"].as_str().unwrap().to_owned()).collect();
     dry_kinds.sort_unstable();

@@ -3,7 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use super::shop::{WALLET_KEY, asks, offer, payments, run, settled, unsettled};
+use metering_core::{ApiKey, SystemRandomness};
+
+use super::shop::{WALLET, WALLET_KEY, asks, offer, payments, run, settled, unsettled};
 use crate::home::{Home, RunOutput, signal};
 use crate::stand_in::{Reply, StandIn};
 
@@ -137,6 +139,34 @@ fn refused_payment_makes_way_once_it_has_expired() {
     fs::write(&journal, text.replace(expiry, "1000000000")).unwrap();
     assert_eq!(run(&home, &args).code, 0);
     assert_eq!((sent(&shop), shop.requests().len()), ((2, 2), 4));
+}
+
+#[test]
+fn refused_payment_makes_way_for_another_wallet_or_account() {
+    let shop = StandIn::start();
+    let refused = || unsettled(Reply::error(402, "payment_refused"), "insufficient_funds");
+    shop.on("/x", asks(&[offer(50_000)])).on("/x", refused()).on("/x", refused());
+    shop.on("/x", asks(&[offer(50_000)])).on("/x", refused());
+    shop.on("/x", asks(&[offer(50_000)])).on("/x", settled(Reply::ok("{}")));
+    let home = Home::new();
+    let url = format!("{}/x", shop.url());
+    let run = |wallet: &str, key: Option<&ApiKey>| -> RunOutput {
+        let mut command = home.command(&["call", &url, "--pay", "--max", "1"]);
+        command.env("METERING_CLIENT_WALLET_KEY", wallet);
+        if let Some(key) = key {
+            command.env("METERING_CLIENT_API_KEY", key.expose()).env("METERING_CLIENT_URL", shop.url());
+        }
+        command.output().unwrap().into()
+    };
+    let message = run(WALLET_KEY, None).failure(7);
+    assert!(message.contains("--again") && message.contains(WALLET), "{message}");
+    run(WALLET_KEY, None).failure(7);
+    assert_eq!(sent(&shop), (2, 1), "the same wallet has nothing else to send");
+    let other = WALLET_KEY.replace("690d", "690e");
+    run(&other, None).failure(7);
+    assert_eq!(sent(&shop), (3, 2));
+    let ran = run(&other, Some(&ApiKey::generate(&SystemRandomness)));
+    assert_eq!((ran.code, sent(&shop)), (0, (4, 3)), "{ran:?}");
 }
 
 #[test]

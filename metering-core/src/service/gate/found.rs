@@ -162,7 +162,9 @@ impl<'s> Found<'s, '_> {
             (None, Some(key)) => key.hash(),
             (None, None) => service.key_without_credentials(sign_in, price).await?,
         };
-        let request_id = paid.as_ref().and_then(|paid| paid.request_id.clone()).or(own_id);
+        let of_payment = paid.as_ref().and_then(|paid| paid.request_id.clone());
+        let is_of_payment = of_payment.is_some();
+        let request_id = of_payment.or(own_id);
         let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
         let is_of_proxy = of_proxy.is_some();
         let request_id = request_id.or(of_proxy);
@@ -185,7 +187,12 @@ impl<'s> Found<'s, '_> {
             hold,
             price_version,
         };
-        let mut receipt = service.charge(charge).await?;
+        let charged = service.charge(charge).await;
+        let mut receipt = charged.map_err(|error| match error {
+            // The client sent no idempotency key.
+            Error::Repeated(repetition) if is_of_payment => Error::PaymentRepeated(repetition),
+            error => error,
+        })?;
         if is_of_proxy {
             // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
             receipt.delivery = None;

@@ -3,7 +3,8 @@
 use crate::offers::{AuthorizationFault, SettlementFailure};
 
 /// Why a payment was refused. The codes are those of the reference implementation
-/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), which clients know.
+/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
+/// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients know both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettleRefusal {
@@ -31,11 +32,13 @@ pub enum SettleRefusal {
     Simulation,
     /// The token's contract refused it.
     Transaction,
+    /// Nobody can check or execute it at the moment.
+    Unavailable,
 }
 
 impl SettleRefusal {
     /// Every refusal.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Malformed,
         Self::Offer,
         Self::Recipient,
@@ -48,6 +51,7 @@ impl SettleRefusal {
         Self::Balance,
         Self::Simulation,
         Self::Transaction,
+        Self::Unavailable,
     ];
 
     /// The `errorReason`.
@@ -63,10 +67,25 @@ impl SettleRefusal {
             Self::Signature => "invalid_exact_evm_signature",
             Self::WalletNotDeployed => "eip6492_factory_not_allowed",
             Self::NonceUsed => "invalid_exact_evm_nonce_already_used",
-            Self::Balance => "invalid_exact_evm_insufficient_balance",
+            Self::Balance => "insufficient_funds",
             Self::Simulation => "invalid_exact_evm_transaction_simulation_failed",
             Self::Transaction => "invalid_exact_evm_transaction_failed",
+            Self::Unavailable => "unexpected_settle_error",
         }
+    }
+
+    /// Why a payment would fail, in the words of its token or of a facilitator, which nobody has standardised: too few
+    /// tokens, as the reference implementation recognises it, or anything else.
+    #[must_use]
+    pub fn of_simulation(reason: &str) -> Self {
+        let reason = reason.to_ascii_lowercase();
+        let follows = |first: &str, then: &str| reason.split_once(first).is_some_and(|(_, rest)| rest.contains(then));
+        // The last is the selector of `ERC20InsufficientBalance` (ERC-6093).
+        let is_poor = follows("insufficient", "balance")
+            || follows("exceeds", "balance")
+            || reason.contains("insufficient_funds")
+            || reason.contains("e450d38c");
+        if is_poor { Self::Balance } else { Self::Simulation }
     }
 }
 
@@ -98,6 +117,25 @@ mod tests {
     use super::*;
     use crate::chains::address::Address;
     use crate::chains::units::TokenUnits;
+
+    #[test]
+    fn an_empty_wallet_is_recognised_in_the_words_of_many() {
+        // reason, refusal
+        let table = [
+            ("execution reverted: ERC20: transfer amount exceeds balance", SettleRefusal::Balance),
+            ("execution reverted: custom error 0xe450d38c000000", SettleRefusal::Balance),
+            ("ERC20InsufficientBalance(0x12, 0, 5)", SettleRefusal::Balance),
+            ("invalid_exact_evm_insufficient_balance", SettleRefusal::Balance),
+            ("insufficient_funds", SettleRefusal::Balance),
+            ("execution reverted: FiatTokenV2: authorization is used", SettleRefusal::Simulation),
+            ("insufficient allowance", SettleRefusal::Simulation),
+            ("", SettleRefusal::Simulation),
+        ];
+        for (reason, refusal) in table {
+            assert_eq!(SettleRefusal::of_simulation(reason), refusal, "{reason}");
+        }
+        assert_eq!(SettleRefusal::Balance.as_str(), "insufficient_funds");
+    }
 
     #[test]
     fn faults_and_failures_have_the_codes_of_the_reference() {

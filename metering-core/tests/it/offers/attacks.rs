@@ -76,7 +76,7 @@ async fn only_what_was_offered_is_executed() {
     assert_eq!(reason(&response), "invalid_exact_evm_signature");
     let poor = scene.signed(77, SMALL, 1);
     let response = scene.send("/quote", None, Some(&poor)).await;
-    assert_eq!(reason(&response), "invalid_exact_evm_payload_transaction_simulation_failed".replace("payload_", ""));
+    assert_eq!(reason(&response), "insufficient_funds");
     assert_eq!((scene.received(), scene.record(&poor).await), (0, None));
     let accounts = scene.store.accounts(None, 10).await.unwrap().items;
     assert_eq!(accounts.len(), 1, "nothing made an account");

@@ -6,7 +6,7 @@ use metering_core::Store;
 use metering_core::money::LedgerKind;
 use metering_core::offers::{AuthorizationState, SettlementFailure};
 
-use super::scene::{SMALL, Scene, assert_served, refusal};
+use super::scene::{SMALL, Scene, assert_served, reason, refusal};
 
 #[tokio::test(start_paused = true)]
 async fn a_source_that_fails_delays_and_takes_nothing() {
@@ -15,6 +15,7 @@ async fn a_source_that_fails_delays_and_takes_nothing() {
     scene.node.is_down.store(true, Ordering::SeqCst);
     let response = scene.send("/quote", None, Some(&signed)).await;
     assert_eq!(refusal(&response), (503, "settlement_unavailable".to_owned(), false));
+    assert_eq!(reason(&response), "unexpected_settle_error");
     assert_eq!(scene.record(&signed).await, None);
     // It fails between acceptance and confirmation.
     scene.node.is_down.store(false, Ordering::SeqCst);

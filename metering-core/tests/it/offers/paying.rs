@@ -1,6 +1,6 @@
 //! What clients that pay see, from the first 402 to the receipt.
 
-use http::Request;
+use http::{Request, StatusCode};
 use metering_core::money::LedgerKind;
 use metering_core::{ApiKey, Store, SystemRandomness};
 use serde_json::json;
@@ -143,6 +143,21 @@ async fn version_1_pays_too() {
     assert!(!response.headers().contains_key("payment-response"));
     assert_eq!(scene.balance_of(1).await, "0.03");
     scene.assert_credited_what_was_received().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn version_1_is_told_why_it_is_refused_as_version_2_is() {
+    let scene = Scene::new().await;
+    for signed in [scene.signed(1, SMALL + 1, 1), scene.signed(77, SMALL, 1)] {
+        let request = Request::get("/quote").header("x-payment", payment_v1(&signed)).body(String::new()).unwrap();
+        let old = scene.ask(request).await;
+        let new = scene.send("/quote", None, Some(&signed)).await;
+        assert_eq!((old.status(), new.status()), (StatusCode::PAYMENT_REQUIRED, StatusCode::PAYMENT_REQUIRED));
+        let (old, new) = (decoded(&old, "x-payment-response"), decoded(&new, "payment-response"));
+        assert_eq!((&old["errorReason"], &old["payer"]), (&new["errorReason"], &new["payer"]), "{old} {new}");
+        assert_eq!((&old["success"], &old["network"]), (&json!(false), &json!("base-sepolia")));
+    }
+    assert_eq!(scene.received(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use http::{Request, StatusCode};
 use metering_core::offers::{AuthorizationState, SignedAuthorization};
 use serde_json::json;
 
-use super::scene::{SMALL, Scene, accepted, assert_served, decoded, encoded, payload, reason, refusal};
+use super::scene::{SMALL, Scene, accepted, assert_served, body, decoded, encoded, payload, reason, refusal};
 
 #[tokio::test(start_paused = true)]
 async fn without_a_key_a_payment_serves_one_request() {
@@ -19,6 +19,8 @@ async fn without_a_key_a_payment_serves_one_request() {
     // The same request: its response was delivered, and it is not charged again.
     let again = scene.send("/quote?symbol=ETH", None, Some(&signed)).await;
     assert_eq!(refusal(&again), (409, "idempotency_key_used".to_owned(), false));
+    let message = body(&again)["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("this payment") && !message.contains("Idempotency-Key"), "{message}");
     assert_eq!(decoded(&again, "payment-response")["success"], true, "the payment was credited all the same");
     // Others, by somebody who read the payment on the chain.
     for path in ["/quote?symbol=BTC", "/quote", "/dear"] {

@@ -30,7 +30,7 @@ fn with_signature(message: &Value, signature: &[u8]) -> String {
 }
 
 fn digest(message: &Value) -> [u8; 32] {
-    SignIn::parse(&with_signature(message, &[0; 65])).unwrap().digest()
+    SignIn::parse(&with_signature(message, &[0; 65])).unwrap().digests().next().unwrap()
 }
 
 /// The header with this message, signed by a wallet.
@@ -101,6 +101,16 @@ async fn a_wallet_that_paid_signs_in_and_does_not_pay_again() {
     assert_eq!(refusal(&empty), (402, "insufficient_credits".to_owned(), true));
     assert_eq!((scene.received(), scene.served(), scene.balance_of(1).await), (SMALL, 3, "-0.01".to_owned()));
     scene.assert_credited_what_was_received().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wallet_that_sends_its_address_in_lower_case_does_not_pay_again() {
+    let scene = paid().await;
+    let mut message = message(&scene, Wallet::of(1).address).await;
+    let signature = Wallet::of(1).sign_digest(digest(&message));
+    message["address"] = json!(Wallet::of(1).address.to_string());
+    assert_served(&send(&scene, "/quote", &with_signature(&message, signature.as_bytes())).await);
+    assert_eq!((scene.received(), scene.balance_of(1).await), (SMALL, "0.01".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

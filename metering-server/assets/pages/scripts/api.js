@@ -66,7 +66,8 @@ export async function fetchText(path, { method = "GET", key, body, headers: more
     throw new ApiError("unreadable", `The service sent an unreadable response (${status}).`, { status });
   }
   if (!response.ok) {
-    const { error = "unknown", message = `The service responded with ${status}.` } = document;
+    // In errors of JSON-RPC, ours is the data.
+    const { error = "unknown", message = `The service responded with ${status}.` } = document.error?.data ?? document;
     throw new ApiError(error, message, { status, body: document });
   }
   return { text, headers: response.headers };

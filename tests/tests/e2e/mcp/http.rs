@@ -180,30 +180,60 @@ fn invalid_message_is_refused_and_session_continues() {
         assert_eq!(post(&client, &endpoint, &malformed).status, 202);
         let _ = stream.read_until("-32602");
     }
-    // HTTP header errors have the usual error format.
+    // HTTP header errors are refused before JSON-RPC is spoken.
     let ping = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"}).to_string();
     let key = format!("Authorization: Bearer {}", account.api_key);
     let (json, both) = ("Content-Type: application/json", "Accept: application/json, text/event-stream");
-    // headers, status, code
-    let table = [
-        ([json, "Accept: application/json", "X: 1"], 406, "not_acceptable"),
-        (["Content-Type: text/plain", both, "X: 1"], 415, "unsupported_media_type"),
-        ([json, both, "MCP-Protocol-Version: 1999-01-01"], 400, "validation_failed"),
-    ];
-    for (headers, status, code) in table {
+    let send = |headers: &[&str; 3]| {
         let lines = [&headers[..], &[&key]].concat().join("\r\n");
         let (host, length) = (server.address(), ping.len());
         let sent = format!(
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{lines}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{ping}"
         );
-        let response = Response::parse(&exchange(server.address(), sent.as_bytes()).unwrap()).unwrap();
+        Response::parse(&exchange(server.address(), sent.as_bytes()).unwrap()).unwrap()
+    };
+    // headers, status, code
+    let table = [
+        ([json, "Accept: text/event-stream", "X: 1"], 406, "not_acceptable"),
+        ([json, "Accept: text/html, */*;q=0", "X: 1"], 406, "not_acceptable"),
+        (["Content-Type: text/plain", both, "X: 1"], 415, "unsupported_media_type"),
+        ([json, both, "MCP-Protocol-Version: 1999-01-01"], 400, "validation_failed"),
+    ];
+    for (headers, status, code) in table {
+        let response = send(&headers);
         assert_eq!((response.status, &*response.error()), (status, code), "{headers:?}");
+        let error = response.json();
+        assert_eq!((&error["jsonrpc"], &error["id"]), (&json!("2.0"), &Value::Null), "{error}");
+        assert_eq!(error["error"]["message"], error["error"]["data"]["message"], "{error}");
+    }
+    // Whoever accepts JSON, or says nothing, is served.
+    for accept in ["Accept: */*", "Accept: application/json", "Accept: text/html, application/*;q=0.1", "X: 2"] {
+        assert_eq!(send(&[json, accept, "X: 1"]).status, 200, "{accept}");
     }
 
     assert_eq!(post(&client, &endpoint, &call(8, BASE_TOOL)).status, 202);
     let _ = stream.read_until("credit_balance");
     let _ = post(&session, "/mcp", &call(8, BASE_TOOL)).expect(200);
     assert_eq!(balance(&client), amount(CREDIT - 2 * BASE_CALL));
+}
+
+#[test]
+fn batches_are_refused_and_their_version_is_not_spoken() {
+    let site = Site::new();
+    let server = site.server().start();
+    let client = server.client_with(&site.account("1").api_key);
+    // asked for, spoken
+    let table = [("2024-11-05", "2024-11-05"), ("2025-03-26", "2024-11-05"), ("2025-11-25", "2025-11-25")];
+    for (asked, spoken) in table {
+        let mut message = initialize();
+        message["params"]["protocolVersion"] = json!(asked);
+        let response = post(&client, "/mcp", &message).expect(200);
+        assert_eq!(response.json()["result"]["protocolVersion"], spoken, "{response:?}");
+        assert!(response.header("mcp-session-id").is_some(), "{response:?}");
+    }
+    let refused = post(&client, "/mcp", &json!([call(1, BASE_TOOL), call(2, BASE_TOOL)])).expect(400);
+    assert!(refused.text().contains("batch"), "{refused:?}");
+    assert_eq!(balance(&client), "1");
 }
 
 #[test]

@@ -19,7 +19,9 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 #[track_caller]
 fn assert_dead(session: &Session, transport: Transport) {
     let outcome = session.try_call(BASE_TOOL, &json!({}));
-    assert!(outcome.is_err(), "{transport:?}: {outcome:?}");
+    let failure = outcome.expect_err("the key is dead");
+    let is_told = failure.message.contains("this API key is not live");
+    assert!(is_told || transport == Transport::Sse, "{transport:?}: {failure:?}");
     let statuses = session.statuses();
     // Opening the session had status 200 or 202. A client that saw its stream end may not send another request.
     let refused = statuses.contains(&401);
@@ -87,6 +89,25 @@ fn session_of_a_dead_key_is_refused_at_once_and_ends() {
     assert!(others.read_until("credit_balance").contains("\"id\":2"));
     assert_eq!(balance(&server.client_with(&other.api_key)), amount(CREDIT - BASE_CALL));
     wait_for_sessions(&server, 1);
+}
+
+#[test]
+fn clients_that_look_for_oauth_after_a_401_are_told_about_the_key() {
+    let site = Site::new();
+    let server = site.server().start();
+    let client = server.client_with("sk_live_unknown");
+    let _ = post(&client, "/mcp", &initialize()).expect(401);
+    for (method, path) in [
+        ("GET", "/.well-known/oauth-protected-resource/mcp"),
+        ("GET", "/.well-known/oauth-authorization-server"),
+        ("GET", "/.well-known/openid-configuration"),
+        ("POST", "/register"),
+    ] {
+        let response = server.client().send(method, path, Some(b"{}")).expect(404);
+        let body = response.json();
+        assert_eq!((&body["error"], &body["error_description"]), (&json!("not_found"), &body["message"]), "{path}");
+        assert!(response.text().contains("no OAuth") && response.text().contains("Authorization: Bearer"), "{path}");
+    }
 }
 
 #[test]

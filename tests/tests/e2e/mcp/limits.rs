@@ -88,6 +88,31 @@ fn killed_client_leaves_no_session_or_stream() {
 }
 
 #[test]
+fn aborted_calls_of_the_official_client_free_their_streams() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let Some(agent) = Agent::start(Sdk::TypeScript) else { return };
+    let account = site.account("1");
+    let server = site
+        .server()
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
+        .set("METERING_MCP__STREAM_WAIT", "10m")
+        .start();
+    let session = agent.connect(&server, Transport::Streamable, &account.api_key);
+    // As many as a key may have at once, twice.
+    for _ in 0..2 {
+        let calls: Vec<_> = (0..16).map(|_| session.begin_call("bds_api_events", &json!({}))).collect();
+        upstream.wait_for_streams(16);
+        assert_eq!(session.abort(), 16);
+        upstream.wait_for_streams(0);
+        assert!(calls.into_iter().all(|call| call.wait().is_err()));
+    }
+    session.close();
+    assert_eq!(usage_events(&server.client_with(&account.api_key)), 32);
+    assert!(!server.log().contains("ERROR"), "clients that hang up are ordinary: {}", server.log());
+}
+
+#[test]
 fn closing_a_stream_call_frees_the_upstream() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");

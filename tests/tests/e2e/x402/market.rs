@@ -29,6 +29,8 @@ pub(crate) enum Stock {
     Fetch,
     /// npm `@x402/fetch` with `@x402/extensions`: its wallet signs in, and pays only if that is not enough.
     FetchSigning,
+    /// The same, with a signer that spells its address in lower case.
+    FetchSigningLower,
     /// npm `@x402/extensions` alone: its wallet signs in, and never pays.
     FetchSigningOnly,
     /// The same wallet, which gets a key from `POST /keys`.
@@ -208,6 +210,7 @@ impl Stock {
         match self {
             Self::Fetch => "fetch",
             Self::FetchSigning => "fetch-signing",
+            Self::FetchSigningLower => "fetch-signing-lower",
             Self::FetchSigningOnly => "fetch-signing-only",
             Self::KeyForWallet => "key-for-wallet",
             Self::Axios => "axios",

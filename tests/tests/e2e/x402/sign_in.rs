@@ -49,6 +49,18 @@ fn wallet_that_paid_signs_in_and_does_not_pay_again() {
 }
 
 #[test]
+fn wallet_with_an_address_in_lower_case_signs_in_too() {
+    let Some(market) = Market::open() else { return };
+    let payer = market.payer();
+    let calls = market.call(Stock::FetchSigningLower, &payer, None, BASE, 3);
+    let seen: Vec<_> = calls.iter().map(|call| (call.status(), made(call))).collect();
+    let next = (200, vec!["plain", "signed in"]);
+    assert_eq!(seen, [(200, vec!["plain", "signed in", "paid"]), next.clone(), next], "{calls:?}");
+    assert_eq!(calls[2].balance(), Some(amount(OFFER - 3 * BASE_CALL).as_str()));
+    market.assert_paid(&payer, UNITS);
+}
+
+#[test]
 fn wallet_gets_a_key_for_its_credits() {
     let Some(market) = Market::open() else { return };
     let payer = market.payer();

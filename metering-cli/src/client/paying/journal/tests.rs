@@ -31,6 +31,7 @@ fn entry(id: &str, call: &str, amount: &str, at: Timestamp) -> Entry {
         id: id.to_owned(),
         at,
         call: call.to_owned(),
+        account: None,
         method: "GET".to_owned(),
         url: "https://a.example/x".to_owned(),
         is_automatic: true,

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::chains::address::Address;
-use crate::chains::signature::{WalletSignature, signer, signing_digest};
+use crate::chains::signature::{WalletSignature, signer_of_digest, signing_digest};
 use crate::clock::Timestamp;
 use crate::offers::Network;
 use crate::wire::fields::{Base64, Fields};
@@ -16,6 +16,7 @@ const HEADER: &str = "SIGN-IN-WITH-X";
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub(super) domain: String,
+    /// The wallet's address as it was sent.
     address: String,
     wallet: Address,
     statement: Option<String>,
@@ -101,11 +102,17 @@ impl SignIn {
         &self.signature
     }
 
-    /// The message that was signed (EIP-4361), rebuilt from its fields, times and addresses as they were sent.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut text =
-            format!("{} wants you to sign in with your Ethereum account:\n{}\n\n", self.domain, self.address);
+    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first has
+    /// the wallet's address in the mixed case of EIP-55, which EIP-4361 asks for and stock clients sign, also those
+    /// that send their signer's own spelling. If that differs, the second has the spelling that was sent.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        let checksummed = self.wallet.to_checksummed();
+        let as_sent = (self.address != checksummed).then(|| self.text(&self.address));
+        std::iter::once(self.text(&checksummed)).chain(as_sent)
+    }
+
+    fn text(&self, address: &str) -> String {
+        let mut text = format!("{} wants you to sign in with your Ethereum account:\n{address}\n\n", self.domain);
         if let Some(statement) = &self.statement {
             text.push_str(statement);
             text.push('\n');
@@ -132,17 +139,16 @@ impl SignIn {
         text
     }
 
-    /// What the signature is over (EIP-191). For a wallet that is a contract, ask its chain, with
-    /// [`ChainReader::accepts_signature`](crate::chains::ChainReader::accepts_signature).
-    #[must_use]
-    pub fn digest(&self) -> [u8; 32] {
-        signing_digest(&self.text())
+    /// What the signature may be over (EIP-191): the digests of [`SignIn::texts`]. For a wallet that is a contract, ask
+    /// its chain, with [`ChainReader::accepts_signature`](crate::chains::ChainReader::accepts_signature).
+    pub fn digests(&self) -> impl Iterator<Item = [u8; 32]> {
+        self.texts().map(|text| signing_digest(&text))
     }
 
     /// Whether the wallet's own key made the signature.
     #[must_use]
     pub fn is_signed_by_key(&self) -> bool {
-        signer(&self.text(), &self.signature) == Some(self.wallet)
+        self.digests().any(|digest| signer_of_digest(&digest, &self.signature) == Some(self.wallet))
     }
 }
 
@@ -169,10 +175,12 @@ fn resources(fields: &Fields<'_>) -> Result<Option<Vec<String>>, MalformedPaymen
 
 #[cfg(test)]
 mod tests {
+    use k256::ecdsa::SigningKey;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::chains::signature::signer;
     use crate::wire::vectors::{decoded, header_of, mutated, payer, vector};
 
     #[test]
@@ -181,12 +189,45 @@ mod tests {
         let header = vector["header"].as_str().unwrap();
         assert_eq!(decoded(header), vector["payload"]);
         let sign_in = SignIn::parse(header).unwrap();
-        assert_eq!(sign_in.text(), vector["message"].as_str().unwrap());
-        assert_eq!(format!("0x{}", hex::encode(sign_in.digest())), vector["eip191_digest"].as_str().unwrap());
+        assert_eq!(sign_in.texts().collect::<Vec<_>>(), [vector["message"].as_str().unwrap()]);
+        let digests: Vec<_> = sign_in.digests().map(|digest| format!("0x{}", hex::encode(digest))).collect();
+        assert_eq!(digests, [vector["eip191_digest"].as_str().unwrap()]);
         assert!(sign_in.is_signed_by_key());
         assert_eq!((sign_in.wallet(), sign_in.chain_id()), (payer(), 84_532));
         assert_eq!(sign_in.nonce(), "a1b2c3d4e5f67890a1b2c3d4e5f67890");
         assert!(!format!("{sign_in:?}").contains("d49818ff"), "{sign_in:?}");
+    }
+
+    fn first_text(payload: &Value) -> String {
+        SignIn::parse(&header_of(payload)).unwrap().texts().next().unwrap()
+    }
+
+    #[test]
+    fn checksummed_address_is_signed_and_another_spelling_sent() {
+        // As stock clients do.
+        let payload = vector("siwx")["payload"].clone();
+        let lower = payer().to_string();
+        for spelling in [format!("0x{}", lower[2..].to_uppercase()), lower] {
+            let sent = SignIn::parse(&header_of(&mutated(&payload, "/address", json!(spelling)))).unwrap();
+            assert!(sent.is_signed_by_key(), "{spelling}");
+            let texts: Vec<_> = sent.texts().collect();
+            assert_eq!((texts.len(), &texts[0]), (2, &first_text(&payload)));
+        }
+    }
+
+    #[test]
+    fn the_spelling_that_is_sent_may_be_signed() {
+        let key = SigningKey::from_slice(&[7; 32]).unwrap();
+        let sign = |text: &str| {
+            let (signature, recovery) = key.sign_prehash_recoverable(&signing_digest(text));
+            format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())
+        };
+        let wallet = signer("hello", &WalletSignature::parse(&sign("hello")).unwrap()).unwrap();
+        let payload = mutated(&vector("siwx")["payload"], "/address", json!(wallet.to_string()));
+        let text = SignIn::parse(&header_of(&payload)).unwrap().texts().last().unwrap();
+        assert!(text.contains(&wallet.to_string()), "{text}");
+        let signed = mutated(&payload, "/signature", json!(sign(&text)));
+        assert!(SignIn::parse(&header_of(&signed)).unwrap().is_signed_by_key());
     }
 
     #[test]
@@ -222,13 +263,13 @@ mod tests {
         for name in ["statement", "expirationTime", "resources"] {
             payload[name] = json!(null);
         }
-        let text = SignIn::parse(&header_of(&payload)).unwrap().text();
+        let text = first_text(&payload);
         assert!(text.contains("79C8\n\n\nURI: ") && text.ends_with("Issued At: 2025-06-15T15:06:40.000Z"), "{text}");
         for name in ["expirationTime", "notBefore", "requestId"] {
             payload[name] = json!(name);
         }
         payload["resources"] = json!(["a:b", "c:d"]);
-        let text = SignIn::parse(&header_of(&payload)).unwrap().text();
+        let text = first_text(&payload);
         let end =
             "\nExpiration Time: expirationTime\nNot Before: notBefore\nRequest ID: requestId\nResources:\n- a:b\n- c:d";
         assert!(text.ends_with(end), "{text}");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::chains::address::Address;
 use crate::chains::signature::WalletSignature;
 use crate::offers::{Authorization, Network, Offer, Offers, SignedAuthorization};
 use crate::wire::accepted::OfferMismatch;
@@ -83,6 +84,12 @@ impl PaymentPayloadV1 {
         let (authorization, signature) = (self.authorization, self.signature.clone());
         let token = offer.asset.domain.contract;
         Ok((offer, SignedAuthorization { chain_id: self.network.0, token, authorization, signature }))
+    }
+
+    /// What was signed, if that fits no offer: for no token, which nobody offers.
+    pub(crate) fn without_offer(self) -> SignedAuthorization {
+        let Self { network, authorization, signature } = self;
+        SignedAuthorization { chain_id: network.0, token: Address::ZERO, authorization, signature }
     }
 }
 
