@@ -33,9 +33,9 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
 
-use crate::config::{Config, HttpConfig};
+use crate::config::Config;
 use crate::front::Front;
-use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, into_response, read_capped};
+use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, into_response};
 use crate::run::{Current, RunError};
 
 pub(crate) use alone::run_alone;
@@ -62,7 +62,8 @@ pub(crate) struct Mcp {
     sse: Sse,
     server: McpServer,
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
-    limits: HttpConfig,
+    bodies: Bodies,
+    max_body_bytes: usize,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -83,6 +84,8 @@ impl Mcp {
         listen: SocketAddr,
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
+        // One process has one budget for bodies.
+        let bodies = front.map_or_else(|| Bodies::new(&config.http), |front| front.load().app().bodies.clone());
         let (client, accounts) = connect(config, front)?;
         let toolbox = Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone());
         let toolbox = toolbox.map_err(|error| RunError::Setup(Box::new(error)))?;
@@ -105,7 +108,8 @@ impl Mcp {
         );
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
-        Ok(Self { guard, cross_origin, accounts, sessions, sse, server, streamable, limits: config.http.clone() })
+        let max_body_bytes = config.http.max_body_bytes;
+        Ok(Self { guard, cross_origin, accounts, sessions, sse, server, streamable, bodies, max_body_bytes })
     }
 
     /// Serves other tools from now on, in open sessions too.
@@ -149,13 +153,13 @@ impl Mcp {
             ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
                 let permit = self.sessions.reserve(&caller)?;
-                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.call(head, body, permit).await
             }
             // 405 tells clients that there is no standalone stream, and no session to delete.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
-                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.sse.take(caller.key.as_ref(), head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
