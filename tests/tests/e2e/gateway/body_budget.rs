@@ -125,7 +125,8 @@ fn clients_that_do_not_read_json_stay_within_the_budget() {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(3) {
         let kept = metric(&server, KEPT);
-        assert!(kept <= 4_000_000 + 10_000, "{kept} bytes are kept");
+        // Half of it, and the requests.
+        assert!(kept <= 4_000_000 + 200_000, "{kept} bytes are kept");
         std::thread::sleep(Duration::from_millis(50));
     }
     let grown = peak_kib(&server) - before;
