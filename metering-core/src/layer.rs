@@ -2,7 +2,9 @@
 
 mod body;
 mod charged;
+mod head;
 mod outgoing;
+mod precheck;
 mod response;
 
 use std::fmt;
@@ -15,19 +17,18 @@ use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri, header};
 use tower_layer::Layer;
 
-use crate::access::credentials::{ClientAddress, Credentials};
+use crate::access::credentials::Credentials;
 use crate::access::key::ApiKey;
 use crate::catalogue::body::CheckedBody;
 use crate::catalogue::override_headers::{is_same_header, overrides_request};
 use crate::catalogue::route::Route;
 use crate::charging::delivery::is_undelivered;
 use crate::error::Error;
-use crate::service::{
-    Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, RequestHead, Service,
-};
+use crate::service::{Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, Service};
 
 pub use body::RequestBody;
 pub use charged::{Charged, UnderWay};
+use head::{address, request_head};
 use outgoing::Outgoing;
 
 /// Headers that describe the body as the client spelled it.
@@ -208,17 +209,13 @@ impl MeteringLayer {
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
         let read_body = head.extensions.get::<RequestBody>().cloned();
         let is_encoded = headers.contains_key(http::header::CONTENT_ENCODING);
-        let found = self.service.find(RequestHead {
-            key: credentials.key.as_ref(),
-            address: head.extensions.get::<ClientAddress>().map(|client| client.0),
-            method: head.method.as_str(),
-            body: read_body.as_ref().map(|body| RequestContent { bytes: body.as_bytes(), is_encoded }),
-            path: head.uri.path(),
-            query: head.uri.query(),
-            source: credentials.source,
-            idempotency_key: credentials.idempotency_key(),
-            payment: None,
-        });
+        let content = read_body.as_ref().map(|body| RequestContent { bytes: body.as_bytes(), is_encoded });
+        let found = self.service.find(request_head(
+            (&head.method, &head.uri),
+            &credentials,
+            address(&head.extensions),
+            content,
+        ));
         if self.passes_others && found.is_uncovered() {
             outgoing.pass();
             return Ok(None);

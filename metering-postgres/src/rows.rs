@@ -8,14 +8,16 @@ use futures_util::TryStreamExt;
 use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
 use metering_core::backend::credits;
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
-use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
+use metering_core::charging::{
+    Delivery, Fingerprint, HoldId, KeyMeter, MeterState, RateWindows, Remembered, StoredResult, Window,
+};
 use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
 use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 pub(crate) use crate::connection::value::Values;
-use crate::error::{Failure, Result, corrupt};
+use crate::error::{Result, corrupt};
 
 /// The columns that [`account`] reads from `account a JOIN meter m`. There is none for `held`, see [`totals`].
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
@@ -105,15 +107,27 @@ const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailSt
     }
 }
 
+/// The columns that [`windows`] reads.
+pub(crate) const WINDOW_COLUMNS: &str = "m.minute, m.minute_count, m.day, m.day_count";
+/// How many there are.
+pub(crate) const WINDOW_COLUMN_COUNT: usize = 4;
+
+/// Reads what counts against the rate limits of an account from [`WINDOW_COLUMNS`], which start at `first`.
+pub(crate) fn windows(row: &Row, first: usize) -> Result<RateWindows> {
+    Ok(RateWindows { minute: window(row, first)?, day: window(row, first + 2)? })
+}
+
+fn window(row: &Row, first: usize) -> Result<Window> {
+    Ok(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
+}
+
 /// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.
 pub(crate) fn meter_state(row: &Row, first: usize) -> Result<MeterState> {
-    let window =
-        |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
     Ok(MeterState {
         limits: limits(row, first)?,
         totals: totals(row, first + 2)?,
-        minute: window(first + 6)?,
-        day: window(first + 8)?,
+        minute: window(row, first + 6)?,
+        day: window(row, first + 8)?,
         alert: alert(row, first + 10)?,
     })
 }
@@ -146,13 +160,18 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 /// The columns that [`key_meter`] reads from `key_meter c`.
 pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
      c.raised";
+/// How many there are.
+pub(crate) const KEY_METER_COLUMN_COUNT: usize = 7;
 
 /// Reads what counts against the terms of a key from [`KEY_METER_COLUMNS`], which start at `first`.
 pub(crate) fn key_meter(row: &Row, first: usize) -> Result<KeyMeter> {
-    let window =
-        |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
     let spent = Spent { since: Day::from_unix_days(row.try_get(first)?), amount: amount(row, first + 1)? };
-    Ok(KeyMeter { spent, minute: window(first + 2)?, day: window(first + 4)?, raised: alert_level(row, first + 6)? })
+    Ok(KeyMeter {
+        spent,
+        minute: window(row, first + 2)?,
+        day: window(row, first + 4)?,
+        raised: alert_level(row, first + 6)?,
+    })
 }
 
 /// Like [`key_meter`], for columns that are all NULL if there is no meter.

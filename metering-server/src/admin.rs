@@ -37,9 +37,7 @@ use crate::api;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::endpoints;
-use crate::http::{
-    ClientAddress, Document, Problem, Reply, Response, compressed, into_response, read_capped, without_body,
-};
+use crate::http::{ClientAddress, Document, Problem, Reply, Response, compressed, into_response, without_body};
 
 pub(crate) use app::AdminApp;
 pub(crate) use reload_handle::Reload;
@@ -111,7 +109,7 @@ where
         return Problem::new(ErrorCode::NotFound, message).into_reply();
     }
     let most = if [plans::CHECK, prices::APPLY].contains(&path) { MAX_CATALOGUE_BYTES } else { MAX_BODY_BYTES };
-    let body = match read_capped(body, most, app.body_timeout).await {
+    let body = match app.app.bodies.read(body, most, &head.extensions).await {
         Ok(body) => body,
         Err(problem) => return problem.into_reply(),
     };

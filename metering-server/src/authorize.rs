@@ -27,7 +27,7 @@ use tower_layer::Layer;
 
 use crate::config::{Config, TrustedProxies};
 use crate::gateway::ACCOUNT_HEADER;
-use crate::http::{ClientAddress, Problem, Reply, Response, into_response, read_capped};
+use crate::http::{Bodies, ClientAddress, Problem, Reply, Response, into_response};
 use crate::operations::spans;
 
 pub(crate) use document::describe;
@@ -47,9 +47,9 @@ pub(crate) struct Authorizer {
     request_id: Option<HeaderName>,
     hold: Option<Duration>,
     proxies: TrustedProxies,
-    /// The largest question over gRPC, and how long it may take to arrive.
+    /// The largest question over gRPC.
     message_max_bytes: usize,
-    message_timeout: Duration,
+    bodies: Bodies,
 }
 
 /// The status of the response to a question, where the response to the proxy has another one.
@@ -59,7 +59,7 @@ struct Decided(StatusCode);
 impl Authorizer {
     /// An authorizer that charges with `service`.
     #[must_use]
-    pub(crate) fn new(service: Arc<Service>, config: &Config) -> Self {
+    pub(crate) fn new(service: Arc<Service>, config: &Config, bodies: Bodies) -> Self {
         let (http, config) = (&config.http, &config.authorize);
         let layer = MeteringLayer::new(service).on_match(|_, route, _| {
             spans::name_route(&route.method, &route.template);
@@ -73,7 +73,7 @@ impl Authorizer {
             hold,
             proxies: http.trusted_proxies.clone(),
             message_max_bytes: http.max_header_bytes.saturating_add(http.max_body_bytes),
-            message_timeout: http.body_timeout.duration(),
+            bodies,
         }
     }
 
@@ -112,8 +112,12 @@ impl Authorizer {
         let Some(peer) = peer else {
             return grpc::failure(grpc::Failure::PermissionDenied, "only proxies of http.trusted_proxies may ask");
         };
-        let Ok(body) = read_capped(body, self.message_max_bytes, self.message_timeout).await else {
-            return grpc::failure(grpc::Failure::InvalidArgument, "the message is too large or incomplete");
+        let body = match self.bodies.read(body, self.message_max_bytes, &head.extensions).await {
+            Ok(body) => body,
+            Err(problem) if problem.code() == ErrorCode::Overloaded => {
+                return grpc::failure(grpc::Failure::Unavailable, "too many large messages are being handled");
+            }
+            Err(_) => return grpc::failure(grpc::Failure::InvalidArgument, "the message is too large or incomplete"),
         };
         let Some(message) = grpc::message(&body) else {
             return grpc::failure(grpc::Failure::Unimplemented, "send one message that is not compressed");

@@ -17,9 +17,9 @@ use tracing::Instrument;
 use crate::api;
 use crate::api::app::App;
 use crate::authorize::Authorizer;
-use crate::config::{Config, HttpConfig, Surface};
+use crate::config::{Config, Surface};
 use crate::http::{
-    CrossOrigin, Problem, Reply, Response, compressed, into_response, no_oauth, prefers_html, read_capped, without_body,
+    CrossOrigin, Problem, Reply, Response, compressed, into_response, no_oauth, prefers_html, without_body,
 };
 use crate::operations::spans;
 use crate::pages::{self, PagesOrigin};
@@ -31,7 +31,7 @@ pub(crate) struct Front {
     app: Arc<App>,
     api: Box<Api>,
     cross_origin: CrossOrigin,
-    limits: HttpConfig,
+    max_body_bytes: usize,
     gateway: bool,
     metering: bool,
     /// Answers proxies, if this process serves them.
@@ -58,13 +58,14 @@ impl Front {
                 }
             })
         };
-        let authorizer = config.serves(Surface::Authorize).then(|| Authorizer::new(Arc::clone(&app.service), config));
+        let authorizer = || Authorizer::new(Arc::clone(&app.service), config, app.bodies.clone());
+        let authorizer = config.serves(Surface::Authorize).then(authorizer);
         Self {
             app,
             authorizer,
             api: Box::new(api),
             cross_origin: CrossOrigin::new(&config.web_origins().collect::<Vec<_>>()),
-            limits: config.http.clone(),
+            max_body_bytes: config.http.max_body_bytes,
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
             pages_origin: PagesOrigin::new(config),
@@ -142,7 +143,7 @@ impl Front {
             return self.not_found(&request, with_page);
         }
         let (mut head, body) = request.into_parts();
-        let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
+        let body = match self.app.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => return into_response(problem.into_reply()),
         };

@@ -1,8 +1,8 @@
 //! The metered gateway: a [`MeteringLayer`] around the upstream.
 //!
 //! The layer charges, refunds, and sets the headers, as it does for embedders. Here is what only the gateway does: it
-//! reads the body before the charge, limits the open streams of a key, and counts a request as under way until its
-//! response has been sent.
+//! reads the body before the charge, unless the head says that the request will be refused, limits the open streams of a
+//! key, and counts a request as under way until its response has been sent.
 
 mod delivery;
 mod error_events;
@@ -29,7 +29,7 @@ use tower::ServiceExt;
 use tower_layer::Layer;
 
 use crate::config::{GatewayConfig, HttpConfig};
-use crate::http::{Response, into_response, read_capped};
+use crate::http::{Bodies, Response, into_response, without_reading};
 use crate::operations::spans;
 use error_events::with_error_events;
 use replay::{Replayable, Replays};
@@ -48,6 +48,7 @@ pub(crate) use upstream::{Source, Upstream};
 /// Serves the routes of the catalogue.
 #[derive(Debug)]
 pub(crate) struct Gateway {
+    layer: MeteringLayer,
     metered: Metered<Upstream>,
     upstream: Upstream,
     streams: Arc<Streams>,
@@ -59,7 +60,8 @@ pub(crate) struct Gateway {
     /// Whether some routes need the body before the charge: for its cost, or to check it.
     needs_bodies: bool,
     prefixes: BTreeSet<String>,
-    limits: HttpConfig,
+    bodies: Bodies,
+    max_body_bytes: usize,
 }
 
 impl Gateway {
@@ -70,12 +72,14 @@ impl Gateway {
         source: Source,
         config: &GatewayConfig,
         headers: HeaderSettings,
-        limits: HttpConfig,
+        limits: &HttpConfig,
+        bodies: Bodies,
     ) -> Self {
         let (streams, reports) =
             (Arc::new(Streams::new(config.max_streams_per_key.get())), Arc::new(Reports::new(config)));
-        let upstream = Upstream::new(source, config, headers, Arc::clone(&reports));
-        Self::with(service, upstream, streams, reports, Arc::new(Replays::new(config)), limits)
+        let upstream = Upstream::new(source, config, headers, Arc::clone(&reports), bodies.budget().clone());
+        let replays = Arc::new(Replays::new(config));
+        Self::with(service, upstream, streams, reports, replays, (bodies, limits.max_body_bytes))
     }
 
     /// The same gateway for another state of the service, and other settings of headers: both have the same upstream
@@ -84,7 +88,8 @@ impl Gateway {
     pub(crate) fn reconfigured(&self, service: Arc<Service>, headers: HeaderSettings) -> Self {
         let (streams, reports) = (Arc::clone(&self.streams), Arc::clone(&self.reports));
         let replays = Arc::clone(&self.replays);
-        Self::with(service, self.upstream.with_headers(headers), streams, reports, replays, self.limits.clone())
+        let bodies = (self.bodies.clone(), self.max_body_bytes);
+        Self::with(service, self.upstream.with_headers(headers), streams, reports, replays, bodies)
     }
 
     fn with(
@@ -93,7 +98,7 @@ impl Gateway {
         streams: Arc<Streams>,
         reports: Arc<Reports>,
         replays: Arc<Replays>,
-        limits: HttpConfig,
+        (bodies, max_body_bytes): (Bodies, usize),
     ) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
         let mut routes = service.catalogue().routes().iter();
@@ -110,7 +115,20 @@ impl Gateway {
             Ok(())
         });
         let metered = layer.layer(upstream.clone());
-        Self { metered, upstream, streams, reports, service, replays, replaying, needs_bodies, prefixes, limits }
+        Self {
+            layer,
+            metered,
+            upstream,
+            streams,
+            reports,
+            service,
+            replays,
+            replaying,
+            needs_bodies,
+            prefixes,
+            bodies,
+            max_body_bytes,
+        }
     }
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
@@ -147,8 +165,13 @@ impl Gateway {
         let id = HoldId::generate(&SystemRandomness);
         head.extensions.insert(id);
         spans::name_request(id);
+        if !body.is_end_stream()
+            && let Err(refusal) = self.layer.precheck::<UpstreamBody>(&mut head).await
+        {
+            return with_error_events(without_reading(refusal.map(Into::into), &head, body).await);
+        }
         // Read the body before the charge: a request whose body never arrives must not be charged.
-        let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
+        let body = match self.bodies.read(body, self.max_body_bytes, &head.extensions).await {
             Ok(body) => body,
             Err(problem) => {
                 let shape = self.service.catalogue().errors_near(head.uri.path());
@@ -158,7 +181,8 @@ impl Gateway {
         if self.needs_bodies {
             head.extensions.insert(RequestBody::new(body.clone()));
         }
-        let replayable = self.replaying.then(|| Replayable::read(&self.service, &head, &body)).flatten();
+        let replayable =
+            self.replaying.then(|| Replayable::read(&self.service, &head, &body, self.bodies.budget())).flatten();
         let metered = self.metered.clone();
         let serving = async move {
             match metered.oneshot(Request::from_parts(head, body)).await {

@@ -1,6 +1,8 @@
 //! The HTTP transport: the accept loop, connection limits, request bodies and replies.
 
 mod body;
+mod body_budget;
+mod body_pace;
 mod client_address;
 mod client_stream;
 mod compression;
@@ -20,8 +22,10 @@ mod problem;
 mod reply;
 mod shutdown;
 mod tls;
+mod unread;
 
-pub(crate) use body::read_capped;
+pub(crate) use body::Bodies;
+pub(crate) use body_budget::{BodyBudget, BodyBuffer, BodyShare, Kept};
 pub(crate) use client_address::ClientAddress;
 pub(crate) use compression::{Document, compressed};
 pub(crate) use connection::Connection;
@@ -36,3 +40,4 @@ pub(crate) use problem::Problem;
 pub(crate) use reply::{Reply, Response, ResponseFuture, bytes, into_response, with_headers, without_body};
 pub(crate) use shutdown::Shutdown;
 pub(crate) use tls::{Certificates, Tls};
+pub(crate) use unread::without_reading;

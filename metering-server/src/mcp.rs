@@ -34,10 +34,10 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use url::Url;
 
-use crate::config::{Config, HttpConfig};
+use crate::config::Config;
 use crate::front::Front;
 use crate::http::{
-    Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response, read_capped,
+    Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response,
 };
 use crate::run::{Current, RunError};
 
@@ -71,7 +71,8 @@ pub(crate) struct Mcp {
     cancelling: Cancelling,
     server: McpServer,
     streamable: StreamableHttpService<McpServer, LocalSessionManager>,
-    limits: HttpConfig,
+    bodies: Bodies,
+    max_body_bytes: usize,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -92,6 +93,8 @@ impl Mcp {
         listen: SocketAddr,
         shutdown: &Shutdown,
     ) -> Result<Self, RunError> {
+        // One process has one budget for bodies.
+        let bodies = front.map_or_else(|| Bodies::new(&config.http), |front| front.load().app().bodies.clone());
         let (client, accounts) = connect(config, front)?;
         let toolbox = Toolbox::with_prefix(catalogue, config.mcp.tool_prefix.clone());
         let toolbox = toolbox.map_err(|error| RunError::Setup(Box::new(error)))?;
@@ -114,8 +117,8 @@ impl Mcp {
         );
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
-        let (cancelling, limits) = (Cancelling::default(), config.http.clone());
-        Ok(Self { guard, cross_origin, accounts, sessions, sse, cancelling, server, streamable, limits })
+        let (cancelling, max_body_bytes) = (Cancelling::default(), config.http.max_body_bytes);
+        Ok(Self { guard, cross_origin, accounts, sessions, sse, cancelling, server, streamable, bodies, max_body_bytes })
     }
 
     /// Serves other tools from now on, in open sessions too.
@@ -168,13 +171,13 @@ impl Mcp {
                     return Err(Problem::new(ErrorCode::NotAcceptable, message));
                 }
                 let permit = self.sessions.reserve(&caller)?;
-                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.call(&caller, head, body, permit).await
             }
             // 405 tells clients that there is no standalone stream, and that sessions need no end.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
-                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.sse.take(caller.key.as_ref(), head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),

@@ -12,6 +12,7 @@ use crate::access::key_id::{KeyId, KeyNumber};
 use crate::access::key_terms::KeyTerms;
 use crate::access::key_use::{KeyRefusal, KeyUse};
 use crate::access::scope::Scope;
+use crate::charging::rate::RateWindows;
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
 
@@ -64,6 +65,10 @@ pub struct KeyHolder {
     pub chain: Vec<Key>,
     /// When this secret stops working, if it was replaced with a grace period.
     pub secret_expires_at: Option<Timestamp>,
+    /// What counts against the account's rate limits.
+    pub windows: RateWindows,
+    /// What counts against the rate limits of each key of the chain, in the same order.
+    pub key_windows: Vec<RateWindows>,
 }
 
 impl KeyHolder {
@@ -96,7 +101,17 @@ impl KeyHolder {
         if let (Some(scope @ (Scope::Manage | Scope::TopUp)), Some(_)) = (scope, self.secret_expires_at) {
             return Err(KeyRefusal::Scope { scope });
         }
-        let used_for = KeyUse { scope, route: None, address, at: now };
+        self.check_use(&KeyUse { scope, route: None, address, at: now })
+    }
+
+    /// Checks that the key, and each key above it, may be used for this.
+    ///
+    /// # Errors
+    /// As [`KeyUse::check`], for the first key of the chain that refuses it.
+    pub(crate) fn check_use(&self, used_for: &KeyUse<'_>) -> Result<(), KeyRefusal> {
+        if !self.secret_works(used_for.at) || !self.chain.iter().all(Key::is_live) {
+            return Err(KeyRefusal::NotLive);
+        }
         self.chain.iter().try_for_each(|key| used_for.check(&key.terms, key.is_live()))
     }
 }

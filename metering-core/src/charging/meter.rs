@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tracing::field::Empty;
 use tracing::{Instrument, info_span};
 
-use crate::charging::charge::{Charge, Decision, Receipt, Settlement};
+use crate::charging::charge::{Charge, Decision, Receipt, Refusal, Settlement};
 use crate::charging::hold::{HoldAction, HoldId, HoldTerms};
 use crate::charging::posting::{Outcome, Posting};
 use crate::clock::Clock;
@@ -338,6 +338,11 @@ impl Meter {
     #[must_use]
     pub fn stats(&self) -> &MeterStats {
         &self.stats
+    }
+
+    /// Counts a request that was refused without a commit.
+    pub(crate) fn count_refusal(&self, refusal: Refusal) {
+        self.stats.count_outcome(&Outcome::Decided(Decision::Refused(refusal)));
     }
 
     /// Charges and refunds waiting for their commit.

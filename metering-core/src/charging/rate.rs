@@ -29,6 +29,15 @@ impl Window {
     }
 }
 
+/// The newest minute and the newest day in which requests of an account or a key were accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RateWindows {
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+}
+
 /// Which of the two rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitWindow {
@@ -87,6 +96,13 @@ impl RateStatus {
             day: day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
             at: now,
         }
+    }
+
+    /// The limit that refuses one more request, if one is reached: the day's before the minute's, because waiting for the
+    /// next minute would not help.
+    #[must_use]
+    pub(crate) fn reached(&self) -> Option<LimitWindow> {
+        [LimitWindow::Day, LimitWindow::Minute].into_iter().find(|window| self.remaining(*window) == Some(0))
     }
 
     /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::account::RateLimits;
+use crate::access::key_terms::KeyTerms;
 use crate::charging::charge::{Decision, Refusal};
-use crate::charging::rate::LimitWindow;
+use crate::charging::rate::{LimitWindow, RateWindows};
 use crate::clock::Timestamp;
 use crate::store::Store;
 
+use super::key_scene::{issue, manager};
 use super::scene::{
     BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, account, adjustment, balance, charge, commit, commit_refund,
     customer, customer_with, post, refused,
@@ -175,4 +177,22 @@ pub async fn refund_does_not_restore_the_rate_limit(store: Arc<dyn Store>) {
         .await
         .expect("the refund succeeds");
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Day, NOON).await, 0);
+}
+
+/// What counts against the rate limits of an account and its keys is found with a key, so that a request can be refused
+/// before it is charged.
+pub async fn key_holder_has_what_counts_against_the_limits(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
+    let limited = KeyTerms { limits: per_day(9), ..manager() };
+    let parent = issue(&*store, &customer.id, None, limited).await;
+    let child = issue(&*store, &customer.id, Some(&parent), manager()).await;
+    for key in [customer.key, parent.secret, child.secret] {
+        accepted(&*store, charge(key, BASE), NOON).await;
+    }
+    let holder = store.key_holder(&child.secret).await.unwrap().expect("the secret works");
+    let RateWindows { minute, day } = holder.windows;
+    assert_eq!((minute.index, minute.count), (NOON.minute(), 3));
+    assert_eq!((day.index, day.count), (NOON.day().unix_days(), 3));
+    let counted: Vec<_> = holder.key_windows.iter().map(|windows| windows.day.count).collect();
+    assert_eq!(counted, [0, 2, 0], "only the key with limits is counted, with the key below it");
 }

@@ -74,6 +74,7 @@ macro_rules! charging_conformance {
             caps::caps_are_separate_per_account,
             caps::clock_that_jumped_ahead_blocks_no_account,
             caps::day_limit_is_reported_before_minute_limit,
+            caps::key_holder_has_what_counts_against_the_limits,
             caps::largest_cap_is_enforced,
             caps::new_limits_count_what_was_accepted,
             caps::new_window_starts_at_zero,

@@ -108,6 +108,22 @@ pub struct BalanceAlert {
 }
 
 impl BalanceAlert {
+    /// The level of a balance of which so much is unspent, after a request for `required` was refused, if one was.
+    pub(crate) fn level(&self, unspent: Credits, required: Option<Credits>) -> AlertLevel {
+        let level = AlertLevel::of(unspent, self.threshold);
+        match required {
+            Some(required) if unspent < required => level.union(AlertLevel::Short),
+            // What is held for other requests would cover it.
+            _ => level,
+        }
+    }
+
+    /// Whether refusing a request for `required` sends an event.
+    pub(crate) fn is_raised_by(&self, unspent: Credits, required: Credits) -> bool {
+        let mut raised = self.raised;
+        !raised.raise(self.level(unspent, Some(required)), self.threshold).is_empty()
+    }
+
     /// This alert with another threshold. A level that no longer applies to what the account has
     /// not spent ([`Totals::unspent`](crate::access::Totals::unspent)) is lowered.
     #[must_use]

@@ -3,6 +3,7 @@
 mod found;
 mod max_cost;
 mod no_match;
+mod precheck;
 mod proxied;
 
 use std::net::IpAddr;
@@ -208,22 +209,30 @@ impl Service {
         let in_flight = charge.in_flight.or_else(|| Some(self.in_flight.clone()));
         match self.meter.charge(Charge { in_flight, ..charge }).await? {
             Decision::Accepted(receipt) => Ok(receipt),
-            Decision::Refused(Refusal::UnknownKey) => Err(Error::KeyRefused(KeyFault::NotLive)),
-            Decision::Refused(Refusal::Key(refusal)) => Err(refusal.into()),
-            Decision::Refused(Refusal::TooManyInFlight) => Err(Error::TooManyInFlight),
-            Decision::Refused(Refusal::KeyBudget { exhausted, rate }) => {
-                Err(Error::KeyBudget(Box::new(KeyBudget { exhausted, rate })))
+            Decision::Refused(refusal) => Err(self.refused(refusal).await),
+        }
+    }
+
+    /// The error of a refused charge.
+    async fn refused(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::UnknownKey => Error::KeyRefused(KeyFault::NotLive),
+            Refusal::Key(refusal) => refusal.into(),
+            Refusal::TooManyInFlight => Error::TooManyInFlight,
+            Refusal::KeyBudget { exhausted, rate } => Error::KeyBudget(Box::new(KeyBudget { exhausted, rate })),
+            Refusal::Repeated(repetition) => Error::Repeated(repetition),
+            Refusal::RateLimited { window, rate } => Error::RateLimited { window, rate },
+            Refusal::MaxCostExceeded { price, max_cost } => {
+                Error::MaxCostExceeded { price, max_cost, is_maximum: false }
             }
-            Decision::Refused(Refusal::Repeated(repetition)) => Err(Error::Repeated(repetition)),
-            Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
-            Decision::Refused(Refusal::MaxCostExceeded { price, max_cost }) => {
-                Err(Error::MaxCostExceeded { price, max_cost, is_maximum: false })
-            }
-            Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {
-                let plans = self.plans().await?;
+            Refusal::InsufficientCredits { balance, required, rate } => {
+                let plans = match self.plans().await {
+                    Ok(plans) => plans,
+                    Err(error) => return error,
+                };
                 let Links { plans: plans_url, top_up: topup_url, .. } = self.config.links.clone();
                 let payment_required = PaymentRequired { balance, required, rate, plans_url, topup_url, plans };
-                Err(Error::InsufficientCredits(Box::new(payment_required)))
+                Error::InsufficientCredits(Box::new(payment_required))
             }
         }
     }

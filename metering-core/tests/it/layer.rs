@@ -3,5 +3,6 @@
 mod delivery;
 mod gate;
 mod other_routes;
+mod precheck;
 mod scene;
 mod shapes;

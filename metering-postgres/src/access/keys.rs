@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 
 use metering_core::access::{Budget, Key, KeyHash, KeyHolder, KeyNumber, KeyTerms};
+use metering_core::charging::{KeyMeter, RateWindows};
 use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Credits, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::rows::{
-    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, all, amount, bytes, exists, key_number, optional_timestamp, parsed,
-    timestamp, unsigned,
+    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMN_COUNT, KEY_METER_COLUMNS, WINDOW_COLUMN_COUNT,
+    WINDOW_COLUMNS, account, all, amount, bytes, exists, key_number, optional_key_meter, optional_timestamp, parsed,
+    timestamp, unsigned, windows,
 };
 
 /// The columns that [`key`] reads from `api_key k`.
@@ -73,18 +75,26 @@ pub(crate) async fn holder<C: GenericClient>(client: &C, secret: &KeyHash) -> Re
     let sql = format!(
         "WITH RECURSIVE chain (account, number, expires_at, place) AS ( \
            SELECT s.account, s.key, s.expires_at, 0 FROM key_secret s WHERE s.hash = $1 AND s.revoked_at IS NULL \
-           UNION ALL SELECT c.account, k.parent, c.expires_at, c.place + 1 FROM chain c \
-             JOIN api_key k ON k.account = c.account AND k.number = c.number WHERE k.parent IS NOT NULL) \
-         SELECT {ACCOUNT_COLUMNS}, c.expires_at, {KEY_COLUMNS} \
-         FROM chain c JOIN api_key k ON k.account = c.account AND k.number = c.number \
-         JOIN account a ON a.id = c.account JOIN meter m ON m.account = c.account \
-         WHERE a.revoked_at IS NULL ORDER BY c.place"
+           UNION ALL SELECT h.account, k.parent, h.expires_at, h.place + 1 FROM chain h \
+             JOIN api_key k ON k.account = h.account AND k.number = h.number WHERE k.parent IS NOT NULL) \
+         SELECT {ACCOUNT_COLUMNS}, h.expires_at, {WINDOW_COLUMNS}, {KEY_METER_COLUMNS}, {KEY_COLUMNS} \
+         FROM chain h JOIN api_key k ON k.account = h.account AND k.number = h.number \
+         JOIN account a ON a.id = h.account JOIN meter m ON m.account = h.account \
+         LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number \
+         WHERE a.revoked_at IS NULL ORDER BY h.place"
     );
     let rows = all(client, &sql, &[&secret.as_bytes().as_slice()]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (_, account) = account(first)?;
-    let chain = rows.iter().map(|row| key(row, ACCOUNT_COLUMN_COUNT + 1, &account.id)).collect::<Result<_>>()?;
-    Ok(Some(KeyHolder { account, chain, secret_expires_at: optional_timestamp(first, ACCOUNT_COLUMN_COUNT)? }))
+    let (expiry, meter) = (ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMN_COUNT + 1 + WINDOW_COLUMN_COUNT);
+    let of_key = |row: &Row| {
+        let KeyMeter { minute, day, .. } = optional_key_meter(row, meter)?.unwrap_or_default();
+        Ok::<_, Failure>((key(row, meter + KEY_METER_COLUMN_COUNT, &account.id)?, RateWindows { minute, day }))
+    };
+    let keys = rows.iter().map(of_key).collect::<Result<Vec<_>>>()?;
+    let (chain, key_windows) = keys.into_iter().unzip();
+    let (secret_expires_at, windows) = (optional_timestamp(first, expiry)?, windows(first, expiry + 1)?);
+    Ok(Some(KeyHolder { account, chain, secret_expires_at, windows, key_windows }))
 }
 
 /// Which secrets work at `now`, in their order.

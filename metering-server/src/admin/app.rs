@@ -1,7 +1,6 @@
 //! The state that the operators' API shares.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use metering_core::administration::Administration;
 use metering_core::chains::Chain;
@@ -25,7 +24,6 @@ pub(crate) struct AdminApp {
     /// The chains by the names of their configuration sections.
     pub(super) chains: Vec<(String, Chain)>,
     pub(super) brand: String,
-    pub(super) body_timeout: Duration,
     /// Requests in progress. Each is finished, and logged, although its client hangs up or the server stops.
     pub(super) tasks: TaskTracker,
     /// One report and one scan of a chain at a time: both read a lot, for one person.
@@ -54,7 +52,6 @@ impl AdminApp {
             sessions: Arc::default(),
             chains: chains.collect(),
             brand: config.brand.name.as_str().to_owned(),
-            body_timeout: config.http.body_timeout.duration(),
             tasks: TaskTracker::new(),
             reports: Arc::new(Semaphore::new(1)),
             scans: Arc::new(Semaphore::new(1)),
@@ -74,7 +71,6 @@ impl AdminApp {
             sessions: Arc::clone(&self.sessions),
             chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),
-            body_timeout: self.body_timeout,
             tasks: self.tasks.clone(),
             reports: Arc::clone(&self.reports),
             scans: Arc::clone(&self.scans),

@@ -14,7 +14,7 @@ use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
 use crate::config::Secret;
 use crate::gateway::Gateway;
-use crate::http::{ClientAddress, Problem};
+use crate::http::{Bodies, ClientAddress, Problem};
 use crate::operations::clock_watch::ClockWatch;
 use crate::operations::readiness::Readiness;
 use crate::pages::Pages;
@@ -26,6 +26,8 @@ use crate::signups::bot::BotChallenge;
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     pub(crate) gateway: Arc<Gateway>,
+    /// Reads request bodies, within the budget of the process.
+    pub(crate) bodies: Bodies,
     pub(crate) meter: Arc<Meter>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Arc<Limits>,

@@ -22,6 +22,7 @@ pub(super) enum Failure {
     InvalidArgument = 3,
     PermissionDenied = 7,
     Unimplemented = 12,
+    Unavailable = 14,
 }
 
 /// The message of a request's body; `None` if there is not exactly one, or it is compressed.

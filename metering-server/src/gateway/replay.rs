@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::config::GatewayConfig;
-use crate::http::{Connection, Response};
+use crate::http::{BodyBudget, BodyShare, Connection, Response};
 use reader::Reader;
 use recording::{Head, Recording};
 use shelf::Shelf;
@@ -49,11 +49,13 @@ pub(super) struct Replayable {
     credentials: Credentials,
     address: Option<ClientAddress>,
     connection: Option<Connection>,
+    /// What its client may have kept of the response.
+    share: BodyShare,
 }
 
 impl Replayable {
     /// `None` for a request that is served as if there was no replay: of another route, without a key, or with a payment.
-    pub(super) fn read(service: &Service, head: &Parts, body: &[u8]) -> Option<Self> {
+    pub(super) fn read(service: &Service, head: &Parts, body: &[u8], budget: &BodyBudget) -> Option<Self> {
         let path = service.catalogue().path(head.uri.path()).ok()?;
         let route: &Route = service.catalogue().find(head.method.as_str(), &path).ok()?;
         if !route.replay || PAYMENTS.iter().any(|name| head.headers.contains_key(*name)) {
@@ -69,6 +71,7 @@ impl Replayable {
             credentials,
             address: head.extensions.get::<ClientAddress>().copied(),
             connection: head.extensions.get::<Connection>().cloned(),
+            share: budget.share(&head.extensions),
         })
     }
 }
@@ -113,21 +116,34 @@ impl Replays {
             unreachable!("nobody reads it yet")
         };
         self.shelf.add(&recording);
-        let recording = record(recording, Arc::clone(&self.shelf), self.time, self.closing.clone(), serving);
+        let served = Served { serving, share: request.share };
+        let recording = record(recording, Arc::clone(&self.shelf), self.time, self.closing.clone(), served);
         // Below the span of the request.
         tokio::spawn(recording.instrument(trace::current()));
         reader.response().await
     }
 }
 
+/// A request that is being served.
+struct Served<F> {
+    serving: F,
+    /// What its client may have kept of the response.
+    share: BodyShare,
+}
+
 /// Serves a request, records its response, and keeps that for a while.
-async fn record<F>(recording: Arc<Recording>, shelf: Arc<Shelf>, time: Duration, closing: CancellationToken, serving: F)
-where
+async fn record<F>(
+    recording: Arc<Recording>,
+    shelf: Arc<Shelf>,
+    time: Duration,
+    closing: CancellationToken,
+    served: Served<F>,
+) where
     F: Future<Output = Response> + Send,
 {
     let _ends = EndsAnyway(Arc::clone(&recording));
     let complete = tokio::select! {
-        complete = receive(&recording, &shelf, serving) => complete,
+        complete = receive(&recording, &shelf, served) => complete,
         () = recording.is_useless(time) => false,
         () = closing.cancelled() => false,
     };
@@ -139,7 +155,7 @@ where
             () = closing.cancelled() => {}
         }
     }
-    shelf.remove(&recording);
+    let _ = shelf.remove(&recording);
 }
 
 /// Ends the recording even if its task panics, so that its readers do not hang.
@@ -152,14 +168,15 @@ impl Drop for EndsAnyway {
 }
 
 /// Receives a response. Returns `false` if it broke off.
-async fn receive<F>(recording: &Arc<Recording>, shelf: &Shelf, serving: F) -> bool
+async fn receive<F>(recording: &Arc<Recording>, shelf: &Shelf, served: Served<F>) -> bool
 where
     F: Future<Output = Response> + Send,
 {
+    let Served { serving, share } = served;
     let (mut head, mut body) = serving.await.into_parts();
     announce_length(&mut head, body.size_hint().exact());
     if !is_kept(head.status.as_u16(), |name| head.headers.get(name)?.to_str().ok()) {
-        shelf.remove(recording);
+        let _ = shelf.remove(recording);
     }
     recording.begin(Head { status: head.status, headers: head.headers, extensions: head.extensions });
     loop {
@@ -173,10 +190,20 @@ where
         };
         match frame.into_data() {
             Ok(data) => {
-                if !shelf.grow(recording, data.len()) {
+                // A piece may be a small part of a large allocation, so it is copied.
+                let kept = share.keep(&data);
+                let fits = match &kept {
+                    Ok(_) => shelf.grow(recording, data.len()),
+                    Err(_) => !shelf.remove(recording),
+                };
+                if !fits {
                     counter!("metering_replays_dropped_total").increment(1);
                 }
-                recording.push(data);
+                if kept.is_err() {
+                    // Without memory for it, it is passed on as it arrives.
+                    recording.is_read().await;
+                }
+                recording.push(kept.unwrap_or(data));
                 recording.has_room().await;
             }
             Err(frame) => {

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::GatewayConfig;
-use crate::http::{Problem, Response};
+use crate::http::{BodyShare, Problem, Response};
 use request::{HeldRequest, Reply};
 use rest::{Bounds, Unattended};
 use settling::Settling;
@@ -58,6 +58,8 @@ pub(super) struct ByUsage {
     pub(super) hides: Option<Hides>,
     /// The length of its body in bytes.
     pub(super) request_bytes: u64,
+    /// What its client may have kept of the response.
+    pub(super) share: BodyShare,
 }
 
 impl Reports {
@@ -86,7 +88,7 @@ impl Reports {
     where
         F: Future<Output = Result<Response, Problem>> + Send + 'static,
     {
-        let ByUsage { charged, price, wants_trailers, hides, request_bytes } = request;
+        let ByUsage { charged, price, wants_trailers, hides, request_bytes, share } = request;
         let request = HeldRequest {
             settling: Settling {
                 charged,
@@ -100,6 +102,7 @@ impl Reports {
             stop: self.stop.clone(),
             bounds: self.bounds,
             silence: self.silence,
+            share,
             unattended: Arc::clone(&self.unattended),
             place: None,
         };

@@ -24,7 +24,7 @@ use crate::gateway::passed_headers::{HeaderSettings, PassedHeaders};
 use crate::gateway::policy::ResponsePolicy;
 use crate::gateway::reports::{ByUsage, Hides, Reports, are_wanted};
 use crate::gateway::streams::StreamRoute;
-use crate::http::{Connection, Problem, Response, bytes, into_response};
+use crate::http::{BodyBudget, Connection, Problem, Response, bytes, into_response};
 
 /// Where responses come from.
 #[derive(Debug)]
@@ -47,11 +47,18 @@ struct Shared {
     source: Source,
     policy: ResponsePolicy,
     reports: Arc<Reports>,
+    budget: BodyBudget,
 }
 
 impl Upstream {
-    pub(crate) fn new(source: Source, config: &GatewayConfig, headers: HeaderSettings, reports: Arc<Reports>) -> Self {
-        let shared = Shared { source, policy: ResponsePolicy::new(config), reports };
+    pub(crate) fn new(
+        source: Source,
+        config: &GatewayConfig,
+        headers: HeaderSettings,
+        reports: Arc<Reports>,
+        budget: BodyBudget,
+    ) -> Self {
+        let shared = Shared { source, policy: ResponsePolicy::new(config), reports, budget };
         Self { shared: Arc::new(shared), headers: Arc::new(headers) }
     }
 
@@ -107,6 +114,7 @@ impl Shared {
             wants_trailers: are_wanted(&head.headers),
             hides: hidden.map(|hidden| Hides::new(move |data| hidden.hides(data))),
             request_bytes: u64::try_from(body.len()).unwrap_or(u64::MAX),
+            share: self.budget.share(&head.extensions),
         };
         let (shared, streams, connection) = (Arc::clone(self), stream.is_some(), head.extensions.get().cloned());
         // It goes on in a task of its own, below the span of the request.

@@ -59,6 +59,12 @@ impl ClientAddress {
         self.peer_is_trusted
     }
 
+    /// Whether the client is a trusted proxy itself: nobody else is known.
+    #[must_use]
+    pub(crate) fn is_proxy(&self) -> bool {
+        self.peer_is_trusted && self.client == self.peer
+    }
+
     /// The `X-Forwarded-For` for the upstream: the list received from a trusted proxy, if the peer is one, followed by
     /// the peer.
     #[must_use]

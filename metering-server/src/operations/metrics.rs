@@ -111,6 +111,8 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("process_start_time_seconds", "When this process started, as a Unix time");
     describe_gauge!("metering_connections_open", "Open client connections on this node");
     describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
+    describe_gauge!("metering_bodies_kept_bytes", "Memory that request bodies and kept responses take on this node");
+    describe_counter!("metering_bodies_refused_total", "Requests refused for want of memory for their body, by reason");
     describe_counter!("metering_tls_handshakes_failed_total", "TLS handshakes that failed, by reason");
     describe_gauge!("metering_queue_length", "Charges waiting to be committed");
     describe_gauge!("metering_streams_open", "Open streams on this node");
@@ -254,6 +256,7 @@ pub(crate) fn render(
     recorder: &PrometheusHandle,
     meter: &Meter,
     streams_open: usize,
+    bodies_kept: usize,
     courier: Option<&CourierStats>,
 ) -> String {
     let stats = meter.stats();
@@ -279,6 +282,7 @@ pub(crate) fn render(
     counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
     gauge!("metering_queue_length").set(as_gauge(meter.queued()));
     gauge!("metering_streams_open").set(as_gauge(streams_open));
+    gauge!("metering_bodies_kept_bytes").set(as_gauge(bodies_kept));
     courier.into_iter().for_each(render_webhooks);
     recorder.run_upkeep();
     let mut text = recorder.render();

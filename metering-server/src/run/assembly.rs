@@ -19,6 +19,7 @@ use crate::chains::Readers;
 use crate::chains::progress::ChainProgress;
 use crate::config::Config;
 use crate::gateway::{Gateway, HeaderSettings, HttpUpstream, Source};
+use crate::http::Bodies;
 use crate::mail;
 use crate::operations::metrics;
 use crate::pages::Pages;
@@ -60,10 +61,12 @@ pub(super) fn assemble(
     let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup));
     let source = source(config, Arc::clone(&clock))?;
     let headers = HeaderSettings::new(&config.gateway)?;
-    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, headers, config.http.clone());
+    let bodies = Bodies::new(&config.http);
+    let gateway = Gateway::new(Arc::clone(&service), source, &config.gateway, headers, &config.http, bodies.clone());
     let app = App {
         service,
         gateway: Arc::new(gateway),
+        bodies,
         meter,
         store,
         limits,

@@ -2,13 +2,14 @@
 
 use metering_core::Timestamp;
 use metering_core::access::{Key, KeyHash, KeyHolder, KeyNumber};
+use metering_core::charging::{KeyMeter, MeterState, RateWindows};
 use rusqlite::Connection;
 
 use crate::access::accounts;
 use crate::access::keys::{self, Secret};
-use crate::error::{Result, store_error};
+use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
-use crate::rows::first;
+use crate::rows::{METER_COLUMNS, first, meter_state};
 
 /// The key that has, or ever had, this secret.
 pub(crate) fn owner_of_secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Key>> {
@@ -26,8 +27,23 @@ pub(crate) fn holder(snapshot: &Snapshot<'_>, hash: &KeyHash) -> Result<Option<K
     if account.revoked_at.is_some() {
         return Ok(None);
     }
-    let chain = keys::chain(snapshot, row, &account.id, key)?;
-    Ok(Some(KeyHolder { account, chain, secret_expires_at: expires_at }))
+    let (windows, chain) = (windows(snapshot, row)?, keys::metered_chain(snapshot, row, &account.id, key)?);
+    let of_key = |(key, meter): (Key, Option<KeyMeter>)| {
+        let KeyMeter { minute, day, .. } = meter.unwrap_or_default();
+        (key, RateWindows { minute, day })
+    };
+    let (chain, key_windows) = chain.into_iter().map(of_key).unzip();
+    Ok(Some(KeyHolder { account, chain, secret_expires_at: expires_at, windows, key_windows }))
+}
+
+/// What counts against the rate limits of the account with this row number.
+fn windows(snapshot: &Snapshot<'_>, row: i64) -> Result<RateWindows> {
+    let sql = format!("SELECT {METER_COLUMNS} FROM meter m WHERE m.account = ?1");
+    let mut statement = snapshot.prepare_cached(&sql).map_err(store_error)?;
+    let stored = first(&mut statement, [row], |row| meter_state(row, 0))?;
+    let stored = stored.ok_or_else(|| corrupt(format_args!("account {row} has no meter")))?;
+    let MeterState { minute, day, .. } = snapshot.unfolded()?.state(row, stored)?;
+    Ok(RateWindows { minute, day })
 }
 
 /// Whether each of these secrets works at `now`.

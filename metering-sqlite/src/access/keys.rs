@@ -100,12 +100,23 @@ fn select(condition: &str) -> String {
 
 /// A key and the keys above it, up to the account's first one.
 pub(crate) fn chain(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
+    let chain = metered_chain(connection, row, account, number)?;
+    Ok(chain.into_iter().map(|(key, _)| key).collect())
+}
+
+/// The same, with what counts against their terms.
+pub(crate) fn metered_chain(
+    connection: &Connection,
+    row: i64,
+    account: &AccountId,
+    number: KeyNumber,
+) -> Result<Vec<Metered>> {
     let (mut chain, mut next) = (Vec::new(), Some(number));
     while let Some(number) = next {
-        let (key, _) = by_number(connection, row, account, number)?;
+        let (key, meter) = by_number(connection, row, account, number)?;
         // A parent is always older, so this ends.
         next = key.parent.filter(|parent| *parent < key.number);
-        chain.push(key);
+        chain.push((key, meter));
     }
     Ok(chain)
 }

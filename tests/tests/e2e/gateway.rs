@@ -1,8 +1,10 @@
 //! The gateway: what it forwards to the upstream, and what comes back.
 
 mod bodies;
+mod body_budget;
 mod client_address;
 mod disconnects;
+mod early_refusals;
 mod forwarding;
 mod holds;
 mod paths;

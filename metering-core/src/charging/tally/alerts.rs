@@ -5,7 +5,6 @@ use std::hash::Hash;
 use super::Tally;
 use crate::charging::charge::Refusal;
 use crate::events::event::{EventData, NewEvent};
-use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
 impl<K, L> Tally<K, L>
@@ -30,11 +29,7 @@ where
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they change");
         let (totals, threshold) = (touched.state.totals, touched.state.alert.threshold);
         let (balance, unspent) = (totals.balance, totals.unspent());
-        let level = match required {
-            Some(required) if unspent < required => AlertLevel::of(unspent, threshold).union(AlertLevel::Short),
-            // What is held for other requests would cover it.
-            _ => AlertLevel::of(unspent, threshold),
-        };
+        let level = touched.state.alert.level(unspent, required);
         let raised = touched.state.alert.raised.raise(level, threshold);
         if raised.is_empty() {
             return;

@@ -6,6 +6,7 @@ use crate::access::account::AccountId;
 use crate::access::issued_key::{Key, KeyHolder, KeyStatus, KeyUsage};
 use crate::access::key::KeyHash;
 use crate::access::key_id::{KeyId, KeyNumber};
+use crate::charging::rate::RateWindows;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
     self, Decided, KeyChangeFacts, KeyChangeWrites, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets,
@@ -118,6 +119,12 @@ impl Record {
         std::iter::successors(stored(number), |key| key.parent.and_then(stored)).collect()
     }
 
+    /// What counts against the rate limits of a key.
+    fn windows(&self, number: KeyNumber) -> RateWindows {
+        let meter = self.stored(number).and_then(|stored| stored.meter).unwrap_or_default();
+        RateWindows { minute: meter.minute, day: meter.day }
+    }
+
     fn status(&self, stored: &StoredKey, today: Day) -> Result<KeyStatus, StoreError> {
         let key = stored.key.clone();
         let parents_are_live = self.chain(key.number).iter().skip(1).all(Key::is_live);
@@ -150,7 +157,9 @@ impl State {
             return None;
         }
         let (account, chain) = (record.account.clone(), record.chain(key));
-        Some(KeyHolder { account, chain, secret_expires_at: expires_at })
+        let windows = RateWindows { minute: record.minute, day: record.day };
+        let key_windows = chain.iter().map(|key| record.windows(key.number)).collect();
+        Some(KeyHolder { account, chain, secret_expires_at: expires_at, windows, key_windows })
     }
 
     /// The account and the key of a secret that is not revoked or expired, if the account is not revoked.

@@ -17,6 +17,9 @@ pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Outgoing = Full<Bytes>;
 
+/// The largest head of a response, and the most that is read ahead of a client that does not read, in bytes.
+const BUFFER_BYTES: usize = 128 << 10;
+
 /// A connection to the upstream.
 ///
 /// The task that waits for the response also drives the connection. So a response wakes one task, not two, and an idle
@@ -29,7 +32,7 @@ pub(super) struct UpstreamConnection {
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream) -> hyper::Result<Self> {
-        let (sender, driver) = http1::handshake(stream).await?;
+        let (sender, driver) = http1::Builder::new().max_buf_size(BUFFER_BYTES).handshake(stream).await?;
         Ok(Self { sender, driver: Some(driver) })
     }
 

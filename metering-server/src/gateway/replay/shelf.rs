@@ -64,17 +64,18 @@ impl Shelf {
             // `remove` subtracts what the recording has so far.
             kept.bytes -= bytes;
             drop(kept);
-            self.remove(recording);
+            let _ = self.remove(recording);
             return false;
         }
         // It is counted before it is recorded.
         self.fit_growing(kept, recording, bytes)
     }
 
-    /// Drops a recording.
-    pub(super) fn remove(&self, recording: &Arc<Recording>) {
-        self.lock().remove(recording);
+    /// Drops a recording. Returns whether it was kept until now.
+    pub(super) fn remove(&self, recording: &Arc<Recording>) -> bool {
+        let was_kept = self.lock().remove(recording);
         recording.drop_from_shelf();
+        was_kept
     }
 
     fn fit(&self, kept: MutexGuard<'_, Kept>, recording: &Arc<Recording>) {
@@ -115,14 +116,16 @@ impl Kept {
         same.is_some_and(|same| same.iter().any(|(_, kept)| Arc::ptr_eq(kept, recording)))
     }
 
-    fn remove(&mut self, recording: &Arc<Recording>) {
-        let Some(same) = self.by_key.get_mut(&recording.key) else { return };
-        let Some(place) = same.iter().position(|(_, kept)| Arc::ptr_eq(kept, recording)) else { return };
+    /// Returns whether it was there.
+    fn remove(&mut self, recording: &Arc<Recording>) -> bool {
+        let Some(same) = self.by_key.get_mut(&recording.key) else { return false };
+        let Some(place) = same.iter().position(|(_, kept)| Arc::ptr_eq(kept, recording)) else { return false };
         same.remove(place);
         self.bytes = self.bytes.saturating_sub(recording.bytes() + ENTRY_BYTES);
         if same.is_empty() {
             self.by_key.remove(&recording.key);
         }
+        true
     }
 
     fn oldest_delivered(&self) -> Option<Arc<Recording>> {

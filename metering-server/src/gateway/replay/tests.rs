@@ -21,6 +21,7 @@ struct Scene {
     service: Service,
     key: ApiKey,
     replays: Replays,
+    budget: BodyBudget,
     served: Arc<AtomicUsize>,
 }
 
@@ -32,7 +33,8 @@ impl Scene {
         let service = Service::with_defaults(Arc::new(MemoryStore::new()));
         let (_, key) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
         let config = GatewayConfig { replay_bytes: bytes, ..GatewayConfig::default() };
-        Self { service, key, replays: Replays::new(&config), served: Arc::default() }
+        let budget = BodyBudget::new(1 << 30, 1 << 30);
+        Self { service, key, replays: Replays::new(&config), budget, served: Arc::default() }
     }
 
     fn request(&self, number: u8, retry: Retry, key: &ApiKey) -> Replayable {
@@ -45,6 +47,7 @@ impl Scene {
             credentials: Credentials::read(header),
             address: None,
             connection: None,
+            share: self.budget.share(&http::Extensions::new()),
         }
     }
 

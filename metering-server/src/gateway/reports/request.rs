@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::hidden::Hides;
 use super::rest::{Bounds, Place, Unattended};
 use super::settling::Settling;
-use crate::http::{Problem, Response};
+use crate::http::{BodyShare, Problem, Response};
 
 /// What the task that serves a request knows about it.
 pub(super) struct HeldRequest {
@@ -22,6 +22,8 @@ pub(super) struct HeldRequest {
     pub(super) bounds: Bounds,
     /// How long the upstream may send nothing of a body that is read before it is passed on.
     pub(super) silence: Duration,
+    /// What its client may have kept of the response.
+    pub(super) share: BodyShare,
     pub(super) unattended: Arc<Unattended>,
     /// Taken when the client has gone.
     pub(super) place: Option<Place>,

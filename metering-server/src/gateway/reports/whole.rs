@@ -1,11 +1,10 @@
-//! JSON responses: a small body is read before the head is sent, so the head says what was charged. A large one, and an
-//! array, which may be a stream, is passed on as it arrives.
+//! JSON responses: a small body is read before the head is sent, so the head says what was charged. A large one, an
+//! array, which may be a stream, and one for which there is no memory, is passed on as it arrives. The report is read
+//! either way.
 
 use bytes::Bytes;
-use futures_util::stream;
 use http::{HeaderValue, header};
-use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Full};
 use metering_core::Error;
 use metering_core::catalogue::{BodyEnd, ReportReader};
 use tokio::time::timeout;
@@ -13,9 +12,9 @@ use tokio::time::timeout;
 use super::relay;
 use super::request::{HeldRequest, Reply};
 use super::rest::Rest;
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::ResponseBody;
 use crate::gateway::forward;
-use crate::http::{Problem, Response};
+use crate::http::{BodyBuffer, Kept, Problem, Response};
 
 /// The most that is kept of a body, in bytes. The longest texts of language models are about half of that; images and
 /// embeddings are larger, and would take memory for nothing but a header.
@@ -24,8 +23,8 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 /// How reading ended.
 enum End {
     Complete,
-    /// Not yet: the body is passed on as it arrives.
-    PassOn,
+    /// Not yet: the body is passed on as it arrives, from this piece on.
+    PassOn(Option<Bytes>),
     /// The client had disconnected, and the rest is not read.
     Abandoned,
     Broken(Problem),
@@ -35,20 +34,20 @@ enum End {
 /// Reads the body, settles the hold, and passes the response on.
 pub(super) async fn pass_on(mut request: HeldRequest, response: Response, mut reader: ReportReader, mut reply: Reply) {
     let (mut head, mut body) = response.into_parts();
-    let mut pieces = Vec::new();
-    let end = read(&mut request, &mut body, &mut reader, &mut pieces, &mut reply).await;
+    let mut kept = request.share.buffer(Kept::Response);
+    let end = read(&mut request, &mut body, &mut reader, &mut kept, &mut reply).await;
     match end {
         End::Complete => {
             let settlement = reader.settlement(&request.settling.ended(BodyEnd::Complete));
             drop(request.settling.settle_as(settlement, BodyEnd::Complete).await);
-            let length: usize = pieces.iter().map(Bytes::len).sum();
-            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-            let body = StreamBody::new(stream::iter(frames(pieces))).boxed_unsync();
+            head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(kept.len()));
+            let body = Full::new(kept.into_bytes()).map_err(|never| match never {}).boxed_unsync();
             let _ = reply.send(Ok(http::Response::from_parts(head, body)));
         }
-        End::PassOn => {
+        End::PassOn(last) => {
             let response = http::Response::from_parts(head, body);
-            relay::pass_on(request, response, Some(reader), pieces, reply).await;
+            let begun = [Some(kept.into_bytes()), last].into_iter().flatten().filter(|piece| !piece.is_empty());
+            relay::pass_on(request, response, Some(reader), begun.collect(), reply).await;
         }
         End::Abandoned => settle_part(&request, reader, BodyEnd::Abandoned).await,
         End::ShuttingDown if reply.is_closed() => settle_part(&request, reader, BodyEnd::ShuttingDown).await,
@@ -63,18 +62,14 @@ async fn settle_part(request: &HeldRequest, reader: ReportReader, end: BodyEnd) 
     drop(request.settling.settle_as(settlement, end).await);
 }
 
-fn frames(pieces: Vec<Bytes>) -> impl Iterator<Item = Result<Frame<Bytes>, BodyError>> {
-    pieces.into_iter().map(|piece| Ok(Frame::data(piece)))
-}
-
 async fn read(
     request: &mut HeldRequest,
     body: &mut ResponseBody,
     reader: &mut ReportReader,
-    pieces: &mut Vec<Bytes>,
+    kept: &mut BodyBuffer,
     reply: &mut Reply,
 ) -> End {
-    let (mut rest, mut length) = (Rest::new(request.bounds), 0);
+    let mut rest = Rest::new(request.bounds);
     let stop = request.stop.clone();
     loop {
         let frame = tokio::select! {
@@ -101,14 +96,16 @@ async fn read(
             return End::Abandoned;
         }
         if rest.has_begun() {
-            // Nobody will read them.
-            pieces.clear();
+            // Nobody will read it.
+            kept.clear();
             continue;
         }
-        length += data.len();
-        pieces.push(data);
-        if reader.reads_array() || length > KEPT_BYTES_MAX {
-            return End::PassOn;
+        // A piece may be a small part of a large allocation, so it is copied.
+        if kept.push(&data, KEPT_BYTES_MAX).is_err() {
+            return End::PassOn(Some(data));
+        }
+        if reader.reads_array() || kept.len() > KEPT_BYTES_MAX {
+            return End::PassOn(None);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Well-formed requests with bad bodies.
 
 use std::io::Write;
+use std::time::Duration;
 
 use metering_tests::client::{connect, read_all};
 use metering_tests::response::Response;
@@ -90,4 +91,33 @@ fn expect_continue_is_honoured() {
     stream.write_all(b"hello").unwrap();
     let response = Response::parse(&read_all(&mut stream).unwrap()).unwrap();
     assert_eq!((response.status, response.text().as_str()), (200, "hello"));
+}
+
+#[test]
+fn slow_but_steady_upload_is_served_and_a_trickle_is_not() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    let setup = setup.set("METERING_HTTP__BODY_TIMEOUT", "600ms").set("METERING_HTTP__BODY_MIN_RATE", "50");
+    let server = setup.start();
+    // bytes in each of 30 pieces, which are 100 ms apart, and the status
+    for (size, status) in [(40, 200), (1, 408)] {
+        let (mut stream, length) = (connect(server.address()).unwrap(), 30 * size);
+        let head = format!(
+            "POST /api/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n",
+            account.api_key
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        for _ in 0..30 {
+            std::thread::sleep(Duration::from_millis(100));
+            if stream.write_all(&vec![b'x'; size]).is_err() {
+                break;
+            }
+        }
+        let response = Response::parse(&read_all(&mut stream).unwrap()).unwrap();
+        assert_eq!(response.status, status, "{size}: {}", response.text());
+        assert!(status != 200 || response.body.len() == length);
+    }
+    assert_eq!(balance(&server.client_with(&account.api_key)), "0.9998611111", "only one was charged");
 }

@@ -1,0 +1,72 @@
+//! Refuses requests before their body is read.
+
+use http::Response;
+use http::request::Parts;
+
+use super::MeteringLayer;
+use super::head::{address, request_head, values};
+use super::outgoing::Outgoing;
+use crate::access::credentials::Credentials;
+use crate::charging::replay::Retry;
+use crate::service::ChallengeClient;
+
+impl MeteringLayer {
+    /// Refuses a request by its head alone, if the layer would refuse it whatever its body says: 401, 402, 403, 404, 405
+    /// or 429. For services that read bodies before the layer, for a [`RequestBody`](crate::RequestBody): nobody without a
+    /// key or credits then makes them read one, and a client that waits for `100 Continue` is not asked for its body (RFC
+    /// 9110, section 10.1.1).
+    ///
+    /// It reads the store at most once, and neither charges nor counts anything. The hook of [`on_match`](Self::on_match) is
+    /// not called. A request that passes may still be refused by the layer.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use http::{Request, StatusCode};
+    /// use metering_core::{Catalogue, MemoryStore, MeteringLayer, Service, ServiceConfig};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let catalogue = Catalogue::from_json(
+    /// #     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/chat", "method": "POST", "metered": true}]}"#,
+    /// # )?;
+    /// # let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+    /// let layer = MeteringLayer::new(service);
+    /// let (mut head, _unread) = Request::post("/chat").body("a large body")?.into_parts();
+    /// let Err(refusal) = layer.precheck::<String>(&mut head).await else { return Err("it has no key".into()) };
+    /// assert_eq!(refusal.status(), StatusCode::UNAUTHORIZED);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The response to a request that is refused.
+    pub async fn precheck<R: From<String>>(&self, head: &mut Parts) -> Result<(), Response<R>> {
+        let mut outgoing = Outgoing::new(&mut head.extensions);
+        let head = &*head;
+        let credentials = Credentials::read(|name| values(&head.headers, name));
+        let found =
+            self.service.find(request_head((&head.method, &head.uri), &credentials, address(&head.extensions), None));
+        if self.passes_others && found.is_uncovered() {
+            return Ok(());
+        }
+        outgoing.is_for(found.route(), || self.service.catalogue().errors_near(head.uri.path()));
+        let client = ChallengeClient::read(|name| values(&head.headers, name), credentials.key.as_ref());
+        let route = found.route();
+        let presented = match self.service.presented(|name| values(&head.headers, name)) {
+            Ok(presented) => presented,
+            Err(error) => return Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, None))),
+        };
+        // As in `admit`: somebody who sent a key wants that one to be used.
+        let is_sound = credentials.fault.is_none();
+        let found = found.paid_with(presented.as_ref().filter(|_| is_sound)).at_most(credentials.max_cost);
+        let found = found.signed_in_with(self.service.sign_in(|name| values(&head.headers, name)).filter(|_| is_sound));
+        match found.precheck(Retry::read(|name| values(&head.headers, name))).await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let error = credentials.explain(error);
+                Err(outgoing.finish(self.refusal(&head.uri, route, &error, client, presented.as_ref())))
+            }
+        }
+    }
+}
