@@ -36,9 +36,7 @@ use url::Url;
 
 use crate::config::Config;
 use crate::front::Front;
-use crate::http::{
-    Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response,
-};
+use crate::http::{Bodies, Connection, CrossOrigin, Problem, Response, Shutdown, accepts_json, bytes, into_response};
 use crate::run::{Current, RunError};
 
 pub(crate) use alone::run_alone;
@@ -118,7 +116,18 @@ impl Mcp {
         let guard = Guard::new(config, listen);
         let cross_origin = CrossOrigin::new(config.mcp_origins());
         let (cancelling, max_body_bytes) = (Cancelling::default(), config.http.max_body_bytes);
-        Ok(Self { guard, cross_origin, accounts, sessions, sse, cancelling, server, streamable, bodies, max_body_bytes })
+        Ok(Self {
+            guard,
+            cross_origin,
+            accounts,
+            sessions,
+            sse,
+            cancelling,
+            server,
+            streamable,
+            bodies,
+            max_body_bytes,
+        })
     }
 
     /// Serves other tools from now on, in open sessions too.
