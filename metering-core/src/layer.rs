@@ -2,8 +2,11 @@
 
 mod body;
 mod charged;
+mod incoming;
+mod money;
 mod outgoing;
 mod response;
+mod under_way;
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,35 +15,23 @@ use std::task::{Context, Poll};
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http::{Extensions, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
 use crate::access::credentials::{ClientAddress, Credentials};
 use crate::access::key::ApiKey;
-use crate::catalogue::body::CheckedBody;
-use crate::catalogue::override_headers::{is_same_header, overrides_request};
+use crate::catalogue::free_statuses::is_undelivered;
 use crate::catalogue::route::Route;
-use crate::charging::delivery::is_undelivered;
 use crate::error::Error;
 use crate::service::{
     Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, RequestHead, Service,
 };
 
 pub use body::RequestBody;
-pub use charged::{Charged, UnderWay};
+pub use charged::Charged;
+use incoming::{drop_overrides, forward_checked};
 use outgoing::Outgoing;
-
-/// Headers that describe the body as the client spelled it.
-const OF_BODY: [&str; 8] = [
-    "content-digest",
-    "content-encoding",
-    "content-language",
-    "content-length",
-    "content-md5",
-    "content-type",
-    "digest",
-    "repr-digest",
-];
+pub use under_way::UnderWay;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -69,8 +60,10 @@ const OF_BODY: [&str; 8] = [
 ///
 /// [`overrides_request`]: crate::catalogue::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. For anything
-/// else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client that
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. So it is for a
+/// response with one of the [free statuses](Route::free_statuses) of its route: 429 and 5xx, unless the catalogue says
+/// otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
+/// [`Charged::refund`]. A client that
 /// disconnects before the response is ready is still charged, because the work was done. A request whose handler
 /// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
@@ -250,8 +243,8 @@ impl MeteringLayer {
             forward_checked(head, body);
         }
         let charged = match kind {
-            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
-            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
+            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt, route)),
+            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
             AdmissionKind::Free => None,
         };
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
@@ -301,6 +294,7 @@ impl MeteringLayer {
             (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
                 charged.undelivered(response).await
             }
+            (Ok(response), Some(charged)) if charged.is_free(response.status()) => charged.free(response).await,
             (Ok(response), Some(charged)) => charged.delivered(response).await,
             (Err(error), charged) => {
                 if let Some(charged) = charged {
@@ -360,28 +354,6 @@ where
         let fresh = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
-    }
-}
-
-/// Has the checked body forwarded instead of what the client sent.
-fn forward_checked(head: &mut Parts, body: CheckedBody) {
-    drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
-    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(hidden) = body.hidden_events() {
-        head.extensions.insert(hidden.clone());
-    }
-    head.extensions.insert(body);
-}
-
-/// Removes headers that could make a service run a different request than the one that was priced or passed through.
-fn drop_overrides(headers: &mut HeaderMap) {
-    drop_headers(headers, overrides_request);
-}
-
-fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {
-    let names: Vec<_> = headers.keys().filter(|name| dropped(name.as_str())).cloned().collect();
-    for name in names {
-        headers.remove(name);
     }
 }
 
