@@ -5,6 +5,7 @@ mod charged;
 mod incoming;
 mod money;
 mod outgoing;
+mod privacy;
 mod response;
 mod under_way;
 
@@ -31,6 +32,7 @@ pub use body::RequestBody;
 pub use charged::Charged;
 use incoming::{drop_overrides, forward_checked};
 use outgoing::Outgoing;
+pub use privacy::Privacy;
 pub use under_way::UnderWay;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
@@ -54,6 +56,8 @@ pub use under_way::UnderWay;
 /// [`CheckedBody`]: crate::catalogue::CheckedBody
 ///
 /// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
+///
+/// Responses to requests with credentials, and those with a receipt, are kept out of shared caches ([`Privacy`]).
 ///
 /// Headers that make some frameworks run a different request than the one in the request line, such as
 /// `X-HTTP-Method-Override` and `X-Original-URL`, are removed from every request ([`overrides_request`]).
@@ -283,7 +287,7 @@ impl MeteringLayer {
     {
         let (mut head, body) = request.into_parts();
         drop_overrides(&mut head.headers);
-        let mut outgoing = Outgoing::new(&mut head.extensions);
+        let mut outgoing = Outgoing::new(&mut head);
         let charged = match self.admit(&mut head, &mut outgoing).await {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use metering_core::Service;
+use metering_core::{Privacy, Service};
 use tower_service::Service as _;
 use tracing::Instrument;
 
@@ -107,10 +107,12 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if let (Surface::Authorize, Some(authorizer)) = (surface, &self.authorizer) {
-            // A browser's request is the proxy's to answer: to say yes to its preflight would serve it.
             return authorizer.respond(request).await;
         }
-        self.cross_origin.respond(request, |request| self.serve(surface, request)).await
+        let privacy = Privacy::of(request.headers());
+        let mut response = self.cross_origin.respond(request, |request| self.serve(surface, request)).await;
+        privacy.protect(response.headers_mut());
+        response
     }
 
     async fn serve<B>(&self, surface: Surface, request: Request<B>) -> Response
