@@ -6,6 +6,8 @@ mod disconnects;
 mod forwarding;
 mod holds;
 mod paths;
+mod public_address;
 mod resold;
+mod responses;
 mod streams;
 mod tls;
