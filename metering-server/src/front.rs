@@ -58,12 +58,14 @@ impl Front {
                 }
             })
         };
-        let authorizer = config.serves(Surface::Authorize).then(|| Authorizer::new(Arc::clone(&app.service), config));
+        let cross_origin = CrossOrigin::new(&config.web_origins().collect::<Vec<_>>());
+        let authorizer = || Authorizer::new(Arc::clone(&app.service), cross_origin.clone(), config);
+        let authorizer = config.serves(Surface::Authorize).then(authorizer);
         Self {
             app,
             authorizer,
             api: Box::new(api),
-            cross_origin: CrossOrigin::new(&config.web_origins().collect::<Vec<_>>()),
+            cross_origin,
             limits: config.http.clone(),
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
