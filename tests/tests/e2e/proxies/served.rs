@@ -72,7 +72,10 @@ fn serves(kind: Kind, file: &str) {
     assert_eq!(fixture.upstream.last().target, "/api/echo?q=x");
     let large = vec![b'x'; 1_500_000];
     assert_eq!(client.send("POST", "/api/echo", Some(&large)).expect(200).body.len(), large.len());
-    let _ = client.get("/api/free").expect(200);
+    let free = client.get("/api/free").expect(200);
+    let own = ["x-bds-credit-charged", "x-bds-credit-balance", "payment-response", "access-control-allow-origin"];
+    assert_eq!(own.map(|name| free.header(name)), [None; 4], "metering said none of these");
+    assert_eq!(fixture.upstream.last().headers.get("x-metering-org-id"), None);
     let direct = fixture.server.client_with(&account.api_key);
     assert_eq!(balance(&direct), amount(CREDIT - 4 * BASE_CALL), "the free route costs nothing");
     fixture.site.verify();
