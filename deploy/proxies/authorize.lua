@@ -1,5 +1,6 @@
 -- Asks metering before a request is forwarded. HAProxy has no such directive of its own, so this uses its HTTP client.
--- Every answer but 200 is the response to the client, and without an answer the response is 503.
+-- Every answer but 200 is the response to the client: a refusal, or the answer to the preflight of a browser, a 204. Without
+-- an answer the response is 503.
 
 local URL = "http://127.0.0.1:8787/authorize"
 
@@ -17,6 +18,8 @@ local FOR_CLIENT = {
     ["txn.metering_balance"] = "x-bds-credit-balance",
     ["txn.metering_charged"] = "x-bds-credit-charged",
     ["txn.metering_payment"] = "payment-response",
+    ["txn.metering_allow_origin"] = "access-control-allow-origin",
+    ["txn.metering_expose_headers"] = "access-control-expose-headers",
 }
 
 -- The values of a header, as a list that starts at 1.
@@ -28,6 +31,11 @@ local function values(of)
     return list
 end
 
+-- Whether a status is one that metering means for the client.
+local function is_for_client(status)
+    return status ~= nil and (status == 204 or (status >= 400 and status < 500))
+end
+
 local function authorize(txn)
     local headers = {}
     for name, of in pairs(txn.http:req_get_headers()) do
@@ -36,7 +44,7 @@ local function authorize(txn)
     local answer = core.httpclient():get{ url = URL, headers = headers, timeout = 15000 }
     if answer == nil or answer.status ~= 200 then
         local reply = txn:reply()
-        if answer == nil or answer.status == nil or answer.status < 400 or answer.status >= 500 then
+        if answer == nil or not is_for_client(answer.status) then
             reply:set_status(503)
             txn:done(reply)
             return
@@ -47,7 +55,7 @@ local function authorize(txn)
                 for _, value in ipairs(values(of)) do reply:add_header(name, value) end
             end
         end
-        reply:set_body(answer.body)
+        if answer.body ~= nil then reply:set_body(answer.body) end
         txn:done(reply)
         return
     end

@@ -3,9 +3,13 @@
 mod body;
 mod charged;
 mod head;
+mod incoming;
+mod money;
 mod outgoing;
 mod precheck;
+mod privacy;
 mod response;
+mod under_way;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,34 +18,23 @@ use std::task::{Context, Poll};
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Uri, header};
+use http::{Extensions, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
 use crate::access::credentials::Credentials;
 use crate::access::key::ApiKey;
-use crate::catalogue::body::CheckedBody;
-use crate::catalogue::override_headers::{is_same_header, overrides_request};
+use crate::catalogue::free_statuses::is_undelivered;
 use crate::catalogue::route::Route;
-use crate::charging::delivery::is_undelivered;
 use crate::error::Error;
 use crate::service::{Admission, AdmissionKind, ChallengeClient, Presented, Proxied, RequestContent, Service};
 
 pub use body::RequestBody;
-pub use charged::{Charged, UnderWay};
+pub use charged::Charged;
 use head::{address, request_head};
+use incoming::{drop_overrides, forward_checked};
 use outgoing::Outgoing;
-
-/// Headers that describe the body as the client spelled it.
-const OF_BODY: [&str; 8] = [
-    "content-digest",
-    "content-encoding",
-    "content-language",
-    "content-length",
-    "content-md5",
-    "content-type",
-    "digest",
-    "repr-digest",
-];
+pub use privacy::Privacy;
+pub use under_way::UnderWay;
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -65,13 +58,17 @@ const OF_BODY: [&str; 8] = [
 ///
 /// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
 ///
+/// Responses to requests with credentials, and those with a receipt, are kept out of shared caches ([`Privacy`]).
+///
 /// Headers that make some frameworks run a different request than the one in the request line, such as
 /// `X-HTTP-Method-Override` and `X-Original-URL`, are removed from every request ([`overrides_request`]).
 ///
 /// [`overrides_request`]: crate::catalogue::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. For anything
-/// else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client that
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. So it is for a
+/// response with one of the [free statuses](Route::free_statuses) of its route: 429 and 5xx, unless the catalogue says
+/// otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
+/// [`Charged::refund`]. A client that
 /// disconnects before the response is ready is still charged, because the work was done. A request whose handler
 /// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
@@ -247,8 +244,8 @@ impl MeteringLayer {
             forward_checked(head, body);
         }
         let charged = match kind {
-            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt)),
-            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route.usage_price().cloned())),
+            AdmissionKind::Charged(receipt) => Some(Charged::new(&self.service, receipt, route)),
+            AdmissionKind::Held(guard) => Some(Charged::held(&self.service, guard, route)),
             AdmissionKind::Free => None,
         };
         if let (Some(charged), Some(presented), Some(paid)) = (&charged, presented, paid) {
@@ -287,7 +284,7 @@ impl MeteringLayer {
     {
         let (mut head, body) = request.into_parts();
         drop_overrides(&mut head.headers);
-        let mut outgoing = Outgoing::new(&mut head.extensions);
+        let mut outgoing = Outgoing::new(&mut head);
         let charged = match self.admit(&mut head, &mut outgoing).await {
             Ok(charged) => charged,
             Err(refusal) => return Ok(outgoing.finish(refusal)),
@@ -298,6 +295,7 @@ impl MeteringLayer {
             (Ok(response), Some(charged)) if is_undelivered(response.status().as_u16()) => {
                 charged.undelivered(response).await
             }
+            (Ok(response), Some(charged)) if charged.is_free(response.status()) => charged.free(response).await,
             (Ok(response), Some(charged)) => charged.delivered(response).await,
             (Err(error), charged) => {
                 if let Some(charged) = charged {
@@ -357,28 +355,6 @@ where
         let fresh = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
-    }
-}
-
-/// Has the checked body forwarded instead of what the client sent.
-fn forward_checked(head: &mut Parts, body: CheckedBody) {
-    drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
-    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(hidden) = body.hidden_events() {
-        head.extensions.insert(hidden.clone());
-    }
-    head.extensions.insert(body);
-}
-
-/// Removes headers that could make a service run a different request than the one that was priced or passed through.
-fn drop_overrides(headers: &mut HeaderMap) {
-    drop_headers(headers, overrides_request);
-}
-
-fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {
-    let names: Vec<_> = headers.keys().filter(|name| dropped(name.as_str())).cloned().collect();
-    for name in names {
-        headers.remove(name);
     }
 }
 

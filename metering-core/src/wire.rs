@@ -27,6 +27,7 @@ mod account;
 pub mod admin;
 mod arrivals;
 mod billing;
+mod cache_control;
 mod chain_id;
 mod credited;
 mod email;
@@ -61,6 +62,7 @@ pub use accepted::{Accepted, OfferMismatch};
 pub use account::BalanceDocument;
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
+pub use cache_control::{TARGETED_CACHE_HEADERS, TARGETED_SUFFIX, private_cache_control};
 pub use chain_id::ChainIdInput;
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};
 pub use email::{

@@ -1,7 +1,8 @@
 //! The endpoint that proxies ask before they forward a request: it charges the request, and says yes or no.
 //!
 //! It trusts what the headers say about the original request, so it answers only trusted proxies. A yes is a 200 with
-//! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on.
+//! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on. The
+//! preflight of a browser (CORS) is neither: its response, a 204, is for the proxy to pass on as well.
 
 mod document;
 mod ext_authz;
@@ -27,7 +28,7 @@ use tower_layer::Layer;
 
 use crate::config::{Config, TrustedProxies};
 use crate::gateway::ACCOUNT_HEADER;
-use crate::http::{Bodies, ClientAddress, Problem, Reply, Response, into_response};
+use crate::http::{Bodies, ClientAddress, CrossOrigin, Problem, Reply, Response, into_response};
 use crate::operations::spans;
 
 pub(crate) use document::describe;
@@ -47,6 +48,7 @@ pub(crate) struct Authorizer {
     request_id: Option<HeaderName>,
     hold: Option<Duration>,
     proxies: TrustedProxies,
+    cross_origin: CrossOrigin,
     /// The largest question over gRPC.
     message_max_bytes: usize,
     bodies: Bodies,
@@ -57,9 +59,9 @@ pub(crate) struct Authorizer {
 struct Decided(StatusCode);
 
 impl Authorizer {
-    /// An authorizer that charges with `service`.
+    /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the proxy.
     #[must_use]
-    pub(crate) fn new(service: Arc<Service>, config: &Config, bodies: Bodies) -> Self {
+    pub(crate) fn new(service: Arc<Service>, cross_origin: CrossOrigin, config: &Config, bodies: Bodies) -> Self {
         let (http, config) = (&config.http, &config.authorize);
         let layer = MeteringLayer::new(service).on_match(|_, route, _| {
             spans::name_route(&route.method, &route.template);
@@ -72,6 +74,7 @@ impl Authorizer {
             request_id: config.request_id_header(),
             hold,
             proxies: http.trusted_proxies.clone(),
+            cross_origin,
             message_max_bytes: http.max_header_bytes.saturating_add(http.max_body_bytes),
             bodies,
         }
@@ -142,10 +145,7 @@ impl Authorizer {
     async fn decide(&self, head: Parts, asking: Asking) -> Reply {
         let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
         let mut response = match self.asked(head, asking) {
-            Ok(request) => match self.metered.clone().oneshot(request).await {
-                Ok(response) => response.map(Bytes::from),
-                Err(never) => match never {},
-            },
+            Ok(request) => self.decide_original(request).await,
             Err(problem) => problem.into_reply(),
         };
         if in_header && !response.status().is_success() {
@@ -155,6 +155,23 @@ impl Authorizer {
             }
         }
         response
+    }
+
+    /// Decides on the original request. What a page gets of it, it may read.
+    async fn decide_original(&self, request: Request<()>) -> Reply {
+        let is_preflight = self.cross_origin.answers(&request);
+        let decided = self.cross_origin.respond(request, |request| async {
+            match self.metered.clone().oneshot(request).await {
+                Ok(response) => response.map(Bytes::from),
+                Err(never) => match never {},
+            }
+        });
+        let mut decided = decided.await;
+        if is_preflight {
+            // A 200 would be a yes: the service would get a request that nobody paid for.
+            *decided.status_mut() = StatusCode::NO_CONTENT;
+        }
+        decided
     }
 
     /// The request that the proxy asks about.

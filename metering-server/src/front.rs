@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
-use metering_core::Service;
+use metering_core::{Privacy, Service};
 use tower_service::Service as _;
 use tracing::Instrument;
 
@@ -58,13 +58,15 @@ impl Front {
                 }
             })
         };
-        let authorizer = || Authorizer::new(Arc::clone(&app.service), config, app.bodies.clone());
+        let cross_origin = CrossOrigin::new(&config.web_origins().collect::<Vec<_>>());
+        let authorizer =
+            || Authorizer::new(Arc::clone(&app.service), cross_origin.clone(), config, app.bodies.clone());
         let authorizer = config.serves(Surface::Authorize).then(authorizer);
         Self {
             app,
             authorizer,
             api: Box::new(api),
-            cross_origin: CrossOrigin::new(&config.web_origins().collect::<Vec<_>>()),
+            cross_origin,
             max_body_bytes: config.http.max_body_bytes,
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
@@ -108,10 +110,12 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if let (Surface::Authorize, Some(authorizer)) = (surface, &self.authorizer) {
-            // A browser's request is the proxy's to answer: to say yes to its preflight would serve it.
             return authorizer.respond(request).await;
         }
-        self.cross_origin.respond(request, |request| self.serve(surface, request)).await
+        let privacy = Privacy::of(request.headers());
+        let mut response = self.cross_origin.respond(request, |request| self.serve(surface, request)).await;
+        privacy.protect(response.headers_mut());
+        response
     }
 
     async fn serve<B>(&self, surface: Surface, request: Request<B>) -> Response

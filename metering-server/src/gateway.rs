@@ -7,10 +7,13 @@
 mod delivery;
 mod error_events;
 mod forward;
+mod forwarded_header;
 mod headers;
 mod passed_headers;
 mod policy;
+mod public_address;
 mod reachable;
+mod redirects;
 mod replay;
 mod reports;
 mod streams;

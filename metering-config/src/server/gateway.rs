@@ -37,6 +37,8 @@ pub struct GatewayConfig {
     pub replay_time: Span,
     /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
     pub replay_bytes: usize,
+    /// Whether the upstream gets the host that the client asked for as `Host`, instead of its own.
+    pub preserve_host: bool,
     /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
     /// none.
     pub content_security_policy: String,
@@ -73,6 +75,7 @@ impl Default for GatewayConfig {
             report_after_disconnect_requests_per_account: 64,
             replay_time: Span::seconds(600),
             replay_bytes: 64 << 20,
+            preserve_host: false,
             content_security_policy: "sandbox".to_owned(),
             nosniff: true,
             request_headers: HeaderRules::default(),

@@ -9,14 +9,15 @@ use serde_json::value::RawValue;
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
-use super::{body, removed_headers, schema, usage_file, volume_file};
+use super::{body, param_file, removed_headers, schema, usage_file, volume_file};
+use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
 use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
-const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 19] = [
+const FILE_KEYS: [&str; 5] = ["market", "version", "description", free_statuses::KEY, "endpoints"];
+const ROUTE_KEYS: [&str; 20] = [
     "path",
     "method",
     "metered",
@@ -36,8 +37,8 @@ const ROUTE_KEYS: [&str; 19] = [
     "encoded_slash",
     "request_headers",
     "response_headers",
+    free_statuses::KEY,
 ];
-const PARAM_KEYS: [&str; 7] = ["name", "in", "type", "array", "required", "description", "example"];
 const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
 const TIER_KEYS: [&str; 2] = ["max_seconds", "multiplier"];
@@ -60,14 +61,15 @@ impl CatalogueFile {
             problems.keep(file.only(&FILE_KEYS, unknown));
             let market = problems.keep(file.require("market"));
             let version = problems.keep(file.require("version"));
+            let free = problems.keep(documentation(FreeStatuses::read(file), unknown)).flatten().unwrap_or_default();
             let endpoints: Option<Vec<&RawValue>> = problems.keep(file.require("endpoints"));
-            Some((market, version, endpoints?))
+            Some((market, version, free, endpoints?))
         });
         let mut found: Vec<_> = problems.into_texts().into_iter().map(CatalogueProblem::of_file).collect();
-        let (market, version, endpoints) = top.unwrap_or_default();
+        let (market, version, free, endpoints) = top.unwrap_or_default();
         let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
         for (index, endpoint) in endpoints.into_iter().enumerate() {
-            let problems = match read_endpoint(endpoint, unknown) {
+            let problems = match read_endpoint(endpoint, &free, unknown) {
                 Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
                     routes.push(route);
                     continue;
@@ -91,13 +93,14 @@ fn route_name(endpoint: &RawValue) -> Option<String> {
     Some(format!("{} {}", text("method")?, text("path")?))
 }
 
-fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Problems> {
+/// Reads a route. `free` are the free statuses of a route that does not say its own.
+fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys) -> Result<Route, Problems> {
     let endpoint = &Object::read(endpoint.get(), "")?;
     let mut problems = Problems::default();
     problems.keep(endpoint.only(&ROUTE_KEYS, unknown));
     let path = problems.keep(endpoint.require::<String>("path"));
     let method = problems.keep(read_method(endpoint));
-    let params = problems.keep(read_params(endpoint, unknown));
+    let params = problems.keep(param_file::read(endpoint, unknown));
     if let (Some(path), Some(params)) = (&path, &params) {
         problems.keep(check_template(path, params));
     }
@@ -114,6 +117,10 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
         problems.add("replay has no effect on a route with metered false");
     }
+    let free_statuses = problems.keep(documentation(FreeStatuses::read(endpoint), unknown));
+    if let (Some(Some(_)), Some(false), UnknownKeys::Refuse) = (&free_statuses, metered, unknown) {
+        problems.add("free_statuses has no effect on a route with metered false");
+    }
     let description = problems.keep(documentation(endpoint.get("description"), unknown));
     let group = problems.keep(documentation(endpoint.get::<String>("group"), unknown));
     problems.or(|| {
@@ -129,6 +136,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             sse: sse?.unwrap_or_default(),
             errors: errors?.unwrap_or_default(),
             replay: replay?,
+            free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
             pricing: pricing?,
             removed_headers: removed_headers?,
             group: group?.filter(|group| !group.trim().is_empty()),
@@ -145,12 +153,6 @@ fn read_method(endpoint: &Object<'_>) -> Result<String, String> {
         return Err("the method must be an upper-case HTTP method".to_owned());
     }
     Ok(method)
-}
-
-fn read_params(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Vec<Param>, Problems> {
-    let mut problems = Problems::default();
-    let params = problems.all(endpoint.list("params")?.iter().map(|param| read_param(param, unknown)));
-    problems.or(|| params)
 }
 
 /// Whether the path parameters of a route may have encoded slashes.
@@ -182,43 +184,6 @@ fn documented_response(
         schema::check_example(schema, example, "example", &mut problems);
     }
     problems.or(|| Some((response, example)))
-}
-
-fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problems> {
-    let mut problems = Problems::default();
-    problems.keep(param.only(&PARAM_KEYS, unknown));
-    let name = problems.keep(param.require("name"));
-    let location: Option<ParamLocation> = problems.keep(param.require("in"));
-    let kind: Option<ParamType> = problems.keep(param.require("type"));
-    let array = problems.keep(param.get("array"));
-    if let (Some(Some(true)), Some(ParamLocation::Path)) = (array, location) {
-        problems.add(format!("{}: a parameter of the path does not repeat", param.location_of("array")));
-    }
-    let required = problems.keep(param.get("required"));
-    let description = problems.keep(documentation(param.get("description"), unknown));
-    let example = kind.and_then(|kind| problems.keep(documentation(param_example(param, kind), unknown)));
-    problems.or(|| {
-        Some(Param {
-            name: name?,
-            location: location?,
-            kind: kind?,
-            array: array?.unwrap_or_default(),
-            required: required?.unwrap_or_default(),
-            description: description?.unwrap_or_default(),
-            example: example?,
-        })
-    })
-}
-
-/// The example of a parameter, as it is written in a request: the text of a JSON string, or a number or boolean as the
-/// file has it.
-fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, String> {
-    let Some(value) = param.get::<&RawValue>("example")?.filter(|value| value.get() != "null") else { return Ok(None) };
-    let text = read::<String>(value).unwrap_or_else(|| value.get().to_owned());
-    match kind.problem_with(&text) {
-        Some(problem) => Err(format!("{}: {problem}", param.location_of("example"))),
-        None => Ok(Some(text)),
-    }
 }
 
 fn pricing(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: UnknownKeys) -> Result<Pricing, Problems> {

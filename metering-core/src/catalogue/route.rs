@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::catalogue::body::BodyRules;
 use crate::catalogue::error_shape::ErrorShape;
+use crate::catalogue::free_statuses::FreeStatuses;
 use crate::catalogue::price::{MAX_PRICE, Pricing};
 use crate::catalogue::removed_headers::RemovedHeaders;
 use crate::catalogue::usage_price::UsagePrice;
@@ -149,6 +150,8 @@ pub struct Route {
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
     pub replay: bool,
+    /// Which responses cost nothing although they are passed on.
+    pub free_statuses: FreeStatuses,
     /// How its requests are priced.
     pub pricing: Pricing,
     /// The headers of its requests and responses that do not pass the gateway.

@@ -17,13 +17,6 @@ use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
-/// Whether a response with this status means that the request was not served, and costs nothing. Only 502, 503 and 504
-/// do; every other response counts as delivered.
-#[must_use]
-pub(crate) const fn is_undelivered(status: u16) -> bool {
-    matches!(status, 502..=504)
-}
-
 /// How many attempts one charge pays for, including the first. Each may cost the upstream work.
 const MAX_ATTEMPTS: u32 = 3;
 

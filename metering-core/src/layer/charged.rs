@@ -9,9 +9,11 @@ use http::{Response, StatusCode};
 use tokio::sync::Mutex;
 use tracing::{Instrument, Span};
 
+use super::money::Money;
 use super::response::set_headers;
+use super::under_way::UnderWay;
 use crate::access::account::AccountId;
-use crate::catalogue::{Counts, ReportError, UsagePrice};
+use crate::catalogue::{Counts, FreeStatuses, ReportError, Route, UsagePrice};
 use crate::charging::charge::{Receipt, Settlement};
 use crate::charging::hold::HoldUpdated;
 use crate::charging::in_flight::Slot;
@@ -40,6 +42,7 @@ pub struct Charged {
     pub route_template: Arc<str>,
     service: Arc<Service>,
     usage_price: Option<Arc<UsagePrice>>,
+    free_statuses: FreeStatuses,
     /// The span of the request, for what is settled when its response has begun.
     span: Span,
     state: Arc<Mutex<State>>,
@@ -60,38 +63,21 @@ struct State {
     slot: Option<Slot>,
 }
 
-/// What can still be refunded or settled. It is taken by the first that does so.
-enum Money {
-    Charged(Receipt),
-    Held(HoldGuard),
-    Captured,
-    Refunded,
-}
-
 /// How long a response waits until its hold is settled. Settling goes on without it.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
-/// Counts a request as under way, for a key with a limit on that.
-///
-/// [`MeteringLayer`](crate::MeteringLayer) puts it into the extensions of the response. If the response has a body that
-/// takes time, such as a stream, keep it with the body until that has ended. Otherwise the request ends with its head.
-#[derive(Debug, Clone)]
-pub struct UnderWay {
-    _slot: Arc<Slot>,
-}
-
 impl Charged {
-    pub(super) fn new(service: &Arc<Service>, mut receipt: Receipt) -> Self {
+    pub(super) fn new(service: &Arc<Service>, mut receipt: Receipt, route: &Route) -> Self {
         let slot = receipt.slot.take();
-        Self::of(service, slot, None, Money::Charged(receipt))
+        Self::of(service, slot, route, Money::Charged(receipt))
     }
 
-    pub(super) fn held(service: &Arc<Service>, mut guard: HoldGuard, price: Option<Arc<UsagePrice>>) -> Self {
+    pub(super) fn held(service: &Arc<Service>, mut guard: HoldGuard, route: &Route) -> Self {
         let slot = guard.take_slot();
-        Self::of(service, slot, price, Money::Held(guard))
+        Self::of(service, slot, route, Money::Held(guard))
     }
 
-    fn of(service: &Arc<Service>, slot: Option<Slot>, usage_price: Option<Arc<UsagePrice>>, money: Money) -> Self {
+    fn of(service: &Arc<Service>, slot: Option<Slot>, route: &Route, money: Money) -> Self {
         let Some(receipt) = money.receipt() else { unreachable!("nothing is settled yet") };
         Self {
             account: receipt.account.clone(),
@@ -99,7 +85,8 @@ impl Charged {
             balance: receipt.balance,
             route_template: Arc::clone(&receipt.line.route_template),
             service: Arc::clone(service),
-            usage_price,
+            usage_price: route.usage_price().filter(|_| matches!(money, Money::Held(_))).cloned(),
+            free_statuses: route.free_statuses.clone(),
             span: trace::current(),
             state: Arc::new(Mutex::new(State {
                 rate: receipt.rate,
@@ -122,6 +109,13 @@ impl Charged {
     #[must_use]
     pub const fn usage_price(&self) -> Option<&Arc<UsagePrice>> {
         self.usage_price.as_ref()
+    }
+
+    /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route. The
+    /// layer refunds such a response, or releases what is held, and passes it on.
+    #[must_use]
+    pub fn is_free(&self, status: StatusCode) -> bool {
+        self.free_statuses.contains(status.as_u16())
     }
 
     /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
@@ -219,8 +213,8 @@ impl Charged {
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
     /// captured stays.
     ///
-    /// The layer does this by itself when the inner service fails or responds with 502, 503 or 504. Call it for any
-    /// other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
+    /// The layer does this by itself when the inner service fails, or responds with a [free status](Charged::is_free).
+    /// Call it for any other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
     /// that breaks before its first byte. The refund is made even if the returned future is dropped.
     ///
     /// ```
@@ -302,9 +296,7 @@ impl Charged {
         if let Some(settlement) = state.settlement.take() {
             self.service.record_delivery(settlement);
         }
-        if let Some(slot) = state.slot.take() {
-            response.extensions_mut().insert(UnderWay { _slot: Arc::new(slot) });
-        }
+        UnderWay::pass(state.slot.take(), &mut response);
         let headers = state.take_headers(response.status());
         set_headers(response, headers)
     }
@@ -346,6 +338,19 @@ impl Charged {
         tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
     }
 
+    /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
+    /// captured stays.
+    pub(super) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
+        if !matches!(self.state.lock().await.money, Money::Charged(_)) {
+            // What cannot be recorded is logged, and the headers say what is held.
+            drop(self.release().await);
+            return self.delivered(response).await;
+        }
+        let mut response = self.undelivered(response).await;
+        UnderWay::pass(self.state.lock().await.slot.take(), &mut response);
+        response
+    }
+
     /// Refunds a request that was not served, and returns its response.
     pub(super) async fn undelivered<R: From<String>>(&self, response: Response<R>) -> Response<R> {
         let response = match self.refund().await {
@@ -354,16 +359,6 @@ impl Charged {
         };
         let headers = self.state.lock().await.take_headers(response.status());
         set_headers(response, headers)
-    }
-}
-
-impl Money {
-    const fn receipt(&self) -> Option<&Receipt> {
-        match self {
-            Self::Charged(receipt) => Some(receipt),
-            Self::Held(guard) => Some(guard.receipt()),
-            Self::Captured | Self::Refunded => None,
-        }
     }
 }
 

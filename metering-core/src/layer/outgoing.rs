@@ -1,7 +1,10 @@
-//! What every response of a route gets at its end: an id to ask about, and its error in the shape of its route.
+//! What every response of a route gets at its end: an id to ask about, its error in the shape of its route, and a
+//! `Cache-Control` that keeps it from other clients.
 
+use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, header};
 
+use super::privacy::Privacy;
 use crate::catalogue::{ErrorShape, Route};
 use crate::charging::HoldId;
 use crate::random::SystemRandomness;
@@ -16,13 +19,14 @@ pub(super) struct Outgoing {
     pub(super) id: HoldId,
     /// `None` if the response is passed on as it is.
     shape: Option<ErrorShape>,
+    privacy: Privacy,
 }
 
 impl Outgoing {
     /// Uses the id that the request was given, and makes one if there is none.
-    pub(super) fn new(extensions: &mut http::Extensions) -> Self {
-        let id = *extensions.get_or_insert_with(|| HoldId::generate(&SystemRandomness));
-        Self { id, shape: Some(ErrorShape::Own) }
+    pub(super) fn new(head: &mut Parts) -> Self {
+        let id = *head.extensions.get_or_insert_with(|| HoldId::generate(&SystemRandomness));
+        Self { id, shape: Some(ErrorShape::Own), privacy: Privacy::of(&head.headers) }
     }
 
     /// The request matches this route, or none with `near` as the shape of its errors.
@@ -39,6 +43,7 @@ impl Outgoing {
         match self.shape {
             Some(shape) => {
                 let mut response = shape.finish(response, self.id);
+                self.privacy.protect(response.headers_mut());
                 // For what comes after the head: a stream may break off.
                 response.extensions_mut().insert(shape);
                 response.extensions_mut().insert(self.id);

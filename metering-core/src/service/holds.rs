@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
-use crate::catalogue::{MAX_PRICE, Route};
+use crate::catalogue::{FreeStatuses, MAX_PRICE, Route};
 use crate::charging::HoldGuard;
 use crate::charging::charge::Charge;
-use crate::charging::delivery::is_undelivered;
 use crate::charging::hold::{Hold, HoldAction, HoldId, HoldTerms, HoldUpdate};
 use crate::error::Error;
 use crate::money::credits::Credits;
@@ -149,8 +148,8 @@ impl Service {
         self.update_hold(hold, HoldAction::Release).await
     }
 
-    /// Settles the request that a proxy asked about, by the status of its response: 502, 503 and 504 release what is
-    /// held, any other one charges it.
+    /// Settles the request that a proxy asked about, by the status of its response: one of the route's
+    /// [free statuses](Route::free_statuses) releases what is held, any other one charges it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -187,7 +186,9 @@ impl Service {
             return Err(Error::field("status", "must be an HTTP status, 100 to 599"));
         }
         let hold = self.find_hold(&ended.request_id).await?;
-        let action = if is_undelivered(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
+        let route = self.route_of_template(&hold.line.route_template, &hold.line.http_method);
+        let free = route.map_or_else(FreeStatuses::default, |route| route.free_statuses.clone());
+        let action = if free.contains(ended.status) { HoldAction::Release } else { HoldAction::CaptureFallback };
         self.update_hold(hold, action).await
     }
 

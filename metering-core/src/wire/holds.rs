@@ -245,7 +245,8 @@ pub struct ReleaseRequest {
 pub struct SettleRequest {
     /// The id of the request, from the header `X-BDS-Request-Id` of the response that admitted it.
     pub request_id: String,
-    /// The status of the response, 100 to 599. With 502, 503 or 504 the request costs nothing.
+    /// The status of the response, 100 to 599. With one of the route's free statuses, by default
+    /// 429 and 5xx, the request costs nothing.
     pub status: u16,
 }
 

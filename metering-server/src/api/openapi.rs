@@ -2,6 +2,7 @@
 
 mod body;
 mod bounds;
+mod free;
 mod metered;
 mod offers;
 mod operation_id;

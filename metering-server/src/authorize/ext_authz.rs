@@ -3,7 +3,7 @@
 mod messages;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HOST, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HOST, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri};
 use metering_core::Error;
@@ -27,7 +27,11 @@ const FOR_SERVICE: [HeaderName; 2] = [ACCOUNT_HEADER, REQUEST_ID];
 /// Headers of our response that say nothing about the original request.
 const OWN: [HeaderName; 3] = [CACHE_CONTROL, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS];
 
-/// `OVERWRITE_IF_EXISTS_OR_ADD`
+/// Headers of which a response may have several lines, or which the service has, too.
+const SEVERAL: [HeaderName; 2] = [VARY, WWW_AUTHENTICATE];
+
+/// `APPEND_IF_EXISTS_OR_ADD`, `OVERWRITE_IF_EXISTS_OR_ADD`
+const APPEND: i32 = 0;
 const OVERWRITE: i32 = 2;
 /// `OK`, `PERMISSION_DENIED`: Envoy only distinguishes these.
 const ALLOWED: i32 = 0;
@@ -86,7 +90,7 @@ fn headers(http: &HttpRequest) -> Result<HeaderMap, Error> {
 /// Our response as a `CheckResponse`.
 pub(super) fn answer(response: &http::Response<Bytes>) -> Vec<u8> {
     let (status, headers) = (response.status(), response.headers());
-    let (code, http_response) = if status.is_success() {
+    let (code, http_response) = if status == StatusCode::OK {
         (ALLOWED, HttpResponse::Ok(yes(headers)))
     } else {
         (DENIED, HttpResponse::Denied(no(status, headers, response.body())))
@@ -120,7 +124,7 @@ fn passed(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValu
 fn set((name, value): (&HeaderName, &HeaderValue)) -> HeaderValueOption {
     let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
     let header = messages::HeaderValue { key: name.to_string(), value, raw_value: Vec::new() };
-    HeaderValueOption { header: Some(header), append_action: OVERWRITE }
+    HeaderValueOption { header: Some(header), append_action: if SEVERAL.contains(name) { APPEND } else { OVERWRITE } }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod body;
 mod connection;
+mod failure;
 mod pool;
 
 use std::sync::{Arc, Weak};
@@ -24,6 +25,8 @@ use url::Url;
 use crate::config::GatewayConfig;
 use crate::gateway::delivery::BodyError;
 use crate::gateway::passed_headers::PassedHeaders;
+use crate::gateway::public_address::PublicAddress;
+use crate::gateway::redirects::Redirects;
 use crate::gateway::reports::DeclaredTrailers;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Connection, Problem, Response};
@@ -46,6 +49,10 @@ pub(crate) struct HttpUpstream {
     host: HeaderValue,
     /// Prepended to the path of every request; empty or without a trailing slash.
     prefix: String,
+    redirects: Redirects,
+    public_url: Option<Url>,
+    /// Whether the upstream gets the host that the client asked for, instead of its own.
+    preserve_host: bool,
     response_timeout: Duration,
 }
 
@@ -63,12 +70,12 @@ enum UpstreamError {
 }
 
 impl HttpUpstream {
-    /// An upstream at `base`, an http or https URL whose path is prepended to every request's. Must be called on a
-    /// Tokio runtime.
+    /// An upstream at `base`, an http or https URL whose path is prepended to every request's. `public_url` is where
+    /// clients reach the gateway. Must be called on a Tokio runtime.
     ///
     /// # Errors
     /// When the URL has no host, or the system's certificates cannot be read.
-    pub(crate) fn new(base: &Url, config: &GatewayConfig) -> std::io::Result<Self> {
+    pub(crate) fn new(base: &Url, public_url: Option<Url>, config: &GatewayConfig) -> std::io::Result<Self> {
         let host = &base[url::Position::BeforeHost..url::Position::AfterPort];
         let upstream = Uri::builder().scheme(base.scheme()).authority(host).path_and_query("/").build();
         let host = HeaderValue::try_from(host).map_err(std::io::Error::other)?;
@@ -76,7 +83,9 @@ impl HttpUpstream {
         let pool = Arc::new(Pool::new(upstream, config.connect_timeout.duration(), config.max_idle_connections.get())?);
         tokio::spawn(expire(Arc::downgrade(&pool)));
         let prefix = base.path().trim_end_matches('/').to_owned();
-        Ok(Self { pool, host, prefix, response_timeout: config.upstream_timeout.duration() })
+        let (redirects, preserve_host) = (Redirects::of(base), config.preserve_host);
+        let response_timeout = config.upstream_timeout.duration();
+        Ok(Self { pool, host, prefix, redirects, public_url, preserve_host, response_timeout })
     }
 
     /// Forwards a request. The response of a stream route (`streams`) may be silent for long.
@@ -90,6 +99,7 @@ impl HttpUpstream {
         spans::upstream_responded(&span, exchanged.as_ref().ok().map(|(response, _)| response.status()));
         drop(span);
         let (response, connection) = exchanged.map_err(|error| broken(&error))?;
+        let request = head;
         let (mut head, incoming) = response.into_parts();
         let silence = (!streams).then_some(self.response_timeout);
         let streams = streams || delivery::is_stream(&head.headers);
@@ -102,6 +112,7 @@ impl HttpUpstream {
             head.extensions.insert(DeclaredTrailers::of(&head.headers));
         }
         head.headers = headers::returned(&head.headers);
+        self.redirects.rewrite(&mut head.headers, || self.public_address(request));
         // The HTTP version of the upstream connection does not matter to the client.
         head.version = http::Version::HTTP_11;
         if streams || body.is_end_stream() {
@@ -134,6 +145,12 @@ impl HttpUpstream {
         Ok((response.map_err(hyper::client::conn::TrySendError::into_error)?, connection))
     }
 
+    /// Where the client sent the request.
+    fn public_address(&self, head: &Parts) -> PublicAddress {
+        let scheme = head.extensions.get::<Connection>().map_or("http", Connection::scheme);
+        PublicAddress::find(&head.headers, head.extensions.get(), scheme, self.public_url.as_ref())
+    }
+
     fn request(&self, head: &Parts, body: Bytes) -> Result<Request<Full<Bytes>>, InvalidUri> {
         let target = head.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         let target = match self.prefix.as_str() {
@@ -143,9 +160,11 @@ impl HttpUpstream {
         let address = head.extensions.get::<ClientAddress>();
         let charged = head.extensions.get::<Charged>();
         let account = charged.map(|charged| &charged.account);
-        let scheme = head.extensions.get::<Connection>().map_or("http", Connection::scheme);
+        let public = self.public_address(head);
+        let asked_for = || HeaderValue::try_from(public.authority()?).ok();
+        let host = self.preserve_host.then(asked_for).flatten().unwrap_or_else(|| self.host.clone());
         let passed = head.extensions.get::<PassedHeaders>().cloned().unwrap_or_default();
-        let mut headers = headers::forwarded(&head.headers, self.host.clone(), scheme, address, account, &passed);
+        let mut headers = headers::forwarded(&head.headers, host, &public, address, account, &passed);
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
         }
@@ -189,7 +208,7 @@ fn is_closed(error: &hyper::Error) -> bool {
 
 /// The response broke off while its body was read, before any of it was passed on.
 pub(crate) fn broken_body(error: &BodyError) -> Problem {
-    error.downcast_ref().map_or_else(unreachable_upstream, broken)
+    error.downcast_ref().map_or_else(|| not_served("broke off its response"), broken)
 }
 
 /// The response took too long.
@@ -205,23 +224,33 @@ fn broken(error: &UpstreamError) -> Problem {
     }
     let cause = std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last();
     let cause = cause.map(ToString::to_string).unwrap_or_default();
-    tracing::warn!(%error, cause, "the upstream could not be reached or broke off its response");
-    unreachable_upstream()
+    match error {
+        UpstreamError::Http(error) if failure::is_unreadable(error) => {
+            tracing::warn!(%error, cause, "the upstream sent a response that cannot be read");
+        }
+        _ => tracing::warn!(%error, cause, "the upstream could not be reached or broke off its response"),
+    }
+    not_served(&match error {
+        UpstreamError::Http(error) => failure::what_happened(error),
+        UpstreamError::TooLong(_) => "cannot be asked for a path that is this long".to_owned(),
+        UpstreamError::Connect(_) | UpstreamError::TimedOut => "could not be reached".to_owned(),
+    })
 }
 
-fn unreachable_upstream() -> Problem {
-    let message = "The service behind this route could not be reached. Nothing was charged; try again.";
+/// The response to a request that was not served. `what` is what the upstream did.
+fn not_served(what: &str) -> Problem {
+    let message = format!("The service behind this route {what}. Nothing was charged; try again.");
     Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS)
 }
 
 /// A 502, 503, 504 or an unsolicited 1xx means that the upstream did not serve the request. Any other response counts
-/// as delivered, unless it breaks before the first byte of its body.
+/// as delivered, although its status may be free, unless it breaks before the first byte of its body.
 fn undelivered(status: StatusCode, headers: &HeaderMap) -> Option<Problem> {
     let code = match status {
         status if status.is_informational() => {
             // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
             tracing::warn!(%status, "the upstream sent an informational (1xx) status as its final response");
-            return Some(unreachable_upstream());
+            return Some(not_served(&format!("ended its response with status {}", status.as_u16())));
         }
         StatusCode::BAD_GATEWAY => ErrorCode::UpstreamUnreachable,
         StatusCode::SERVICE_UNAVAILABLE => ErrorCode::UpstreamUnavailable,

@@ -5,7 +5,9 @@ use metering_core::AccountId;
 use metering_core::access::KEY_HEADERS;
 use metering_core::catalogue::{Report, is_hop_by_hop, is_of_gateway, is_same_header, starts_like_header};
 
+use crate::gateway::forwarded_header;
 use crate::gateway::passed_headers::PassedHeaders;
+use crate::gateway::public_address::PublicAddress;
 use crate::http::ClientAddress;
 
 /// Tells the upstream which account pays.
@@ -77,13 +79,13 @@ const NOT_RETURNED: [&str; 20] = [
 ];
 
 /// How many headers the gateway adds, at most.
-const ADDED: usize = 8;
+const ADDED: usize = 10;
 
-/// The headers to send to the upstream; `host` is its `Host` header, and `scheme` that of the client's URL.
+/// The headers to send to the upstream; `host` is its `Host` header, and `public` where the client sent the request.
 pub(crate) fn forwarded(
     incoming: &HeaderMap,
     host: HeaderValue,
-    scheme: &'static str,
+    public: &PublicAddress,
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
     passed: &PassedHeaders,
@@ -101,10 +103,13 @@ pub(crate) fn forwarded(
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
         headers.insert("x-forwarded-for", chain);
     }
-    if let Some(host) = incoming.get(header::HOST) {
-        headers.insert("x-forwarded-host", host.clone());
+    public.announce(&mut headers);
+    let host = public.authority();
+    let forwarded =
+        client.and_then(|client| forwarded_header::extended(incoming, client, public.scheme(), host.as_deref()));
+    if let Some(forwarded) = forwarded {
+        headers.insert(header::FORWARDED, forwarded);
     }
-    headers.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     if let Some(account) = account.and_then(|account| HeaderValue::from_str(account.as_str()).ok()) {
         headers.insert(ACCOUNT_HEADER, account);
     }
@@ -192,6 +197,11 @@ mod tests {
         headers
     }
 
+    /// Where a client without a proxy sent these headers.
+    fn public(incoming: &HeaderMap, scheme: &str) -> PublicAddress {
+        PublicAddress::find(incoming, None, scheme, None)
+    }
+
     /// Lets all headers pass that the gateway does not drop itself.
     fn all() -> PassedHeaders {
         PassedHeaders::default()
@@ -247,7 +257,7 @@ mod tests {
         let headers = forwarded(
             &incoming,
             HeaderValue::from_static("upstream:1"),
-            "https",
+            &public(&incoming, "https"),
             Some(&client),
             Some(&account),
             &all(),
@@ -256,10 +266,12 @@ mod tests {
         names.sort_unstable();
         let expected = [
             "accept",
+            "forwarded",
             "host",
             "x-custom",
             "x-forwarded-for",
             "x-forwarded-host",
+            "x-forwarded-port",
             "x-forwarded-proto",
             "x-metering-org-id",
         ];
@@ -291,7 +303,8 @@ mod tests {
             ("accept", "*/*"),
             ("x_custom", "1"),
         ]);
-        let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None, &all());
+        let headers =
+            forwarded(&incoming, HeaderValue::from_static("upstream"), &public(&incoming, "http"), None, None, &all());
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "host", "x-forwarded-proto", "x_custom"]);
@@ -310,7 +323,14 @@ mod tests {
         ];
         for name in names {
             let incoming = map(&[(name, "/v1/export")]);
-            let headers = forwarded(&incoming, HeaderValue::from_static("upstream"), "http", None, None, &all());
+            let headers = forwarded(
+                &incoming,
+                HeaderValue::from_static("upstream"),
+                &public(&incoming, "http"),
+                None,
+                None,
+                &all(),
+            );
             assert_eq!(
                 headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(),
                 ["host", "x-forwarded-proto"],

@@ -162,6 +162,11 @@ async fn pass_on(mut request: HeldRequest, response: Response, reply: Reply) {
     let status = response.status();
     request.settling.is_error = status.is_client_error() || status.is_server_error();
     let settling = &request.settling;
+    if settling.charged.is_free(status) {
+        drop(settling.settle_as(Settlement::Nothing, BodyEnd::Complete).await);
+        let _ = reply.send(Ok(response));
+        return;
+    }
     let in_head = settling.cost_from(response.headers());
     let reader = settling.price.body_reader(content_type(response.headers()));
     let ends_here = response.body().is_end_stream();

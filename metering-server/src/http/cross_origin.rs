@@ -6,14 +6,13 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use http::{HeaderValue, Request, header};
+use http::{HeaderMap, HeaderValue, Method, Request, header};
 use tower::service_fn;
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer, ExposeHeaders};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::config::WebOrigin;
-use crate::http::Response;
 
 /// How long a browser may cache a preflight response.
 const RETENTION: Duration = Duration::from_hours(1);
@@ -40,17 +39,39 @@ impl CrossOrigin {
         Self { origins, layer }
     }
 
+    /// Whether a request comes from a page of an allowed origin.
+    fn allows(&self, headers: &HeaderMap) -> bool {
+        headers.get(header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
+    }
+
+    /// Whether a request is the preflight of a page that may call: its browser asks for itself, without credentials.
+    pub(crate) fn answers<B>(&self, request: &Request<B>) -> bool {
+        self.allows(request.headers()) && is_preflight(request)
+    }
+
     /// Responds to preflight requests from allowed origins, and lets their pages read responses. Other requests are
     /// passed on unchanged.
-    pub(crate) async fn respond<B, F>(&self, request: Request<B>, mut handler: impl FnMut(Request<B>) -> F) -> Response
+    pub(crate) async fn respond<B, R, F>(
+        &self,
+        mut request: Request<B>,
+        mut handler: impl FnMut(Request<B>) -> F,
+    ) -> http::Response<R>
     where
-        F: Future<Output = Response>,
+        R: Default,
+        F: Future<Output = http::Response<R>>,
     {
-        let origin = request.headers().get(header::ORIGIN);
-        if origin.is_none_or(|origin| !self.origins.contains(origin)) {
+        if !self.allows(request.headers()) {
             return handler(request).await;
         }
-        let inner = service_fn(|request| {
+        // To the layer, every `OPTIONS` is a preflight, but a page may call a route that has this method.
+        let calls_options = request.method() == Method::OPTIONS && !is_preflight(&request);
+        if calls_options {
+            *request.method_mut() = Method::POST;
+        }
+        let inner = service_fn(|mut request: Request<B>| {
+            if calls_options {
+                *request.method_mut() = Method::OPTIONS;
+            }
             let response = handler(request);
             async { Ok::<_, Infallible>(response.await) }
         });
@@ -61,10 +82,14 @@ impl CrossOrigin {
     }
 }
 
+/// Whether a browser asks if a page may send a request (the Fetch standard, section "CORS-preflight request").
+fn is_preflight<B>(request: &Request<B>) -> bool {
+    request.method() == Method::OPTIONS && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::Method;
     use http_body_util::Full;
     use metering_core::wire::{PAYMENT_REQUEST_HEADERS, PAYMENT_REQUIRED_HEADER};
 
@@ -96,6 +121,14 @@ mod tests {
         let preflight = cross_origin.respond(request(Method::OPTIONS), refused).await;
         assert_eq!(preflight.status(), 200, "it is not the request itself");
         assert_eq!(preflight.headers()["access-control-allow-headers"], sent.as_str());
+        // Without the method that the page wants to use, it is a call with this method.
+        let mut call = request(Method::OPTIONS);
+        call.headers_mut().remove("access-control-request-method");
+        let called = cross_origin.respond(call, |request| {
+            assert_eq!(request.method(), Method::OPTIONS);
+            refused(request)
+        });
+        assert_eq!(called.await.status(), http::StatusCode::PAYMENT_REQUIRED);
         // A page without credentials (cookies) reads all headers if this is a star.
         let response = cross_origin.respond(request(Method::GET), refused).await;
         assert_eq!(

@@ -8,6 +8,8 @@ mod early_refusals;
 mod forwarding;
 mod holds;
 mod paths;
+mod public_address;
 mod resold;
+mod responses;
 mod streams;
 mod tls;

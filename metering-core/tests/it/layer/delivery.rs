@@ -14,13 +14,25 @@ use tower::{Layer, Service as _, ServiceExt, service_fn};
 use super::scene::{Broken, Outcome, PRICE, START, Scene, header, json};
 
 #[tokio::test]
-async fn undelivered_response_is_refunded() {
-    // the inner service's status, whether the charge is refunded
-    let table =
-        [(200, false), (404, false), (429, false), (500, false), (501, false), (502, true), (503, true), (504, true)];
-    for (status, refunded) in table {
+async fn response_with_a_free_status_is_refunded() {
+    let (listed, default) = ("/lookup", "/price/42");
+    // the route, the inner service's status, whether the charge is refunded
+    let table = [
+        (default, 200, false),
+        (default, 404, false),
+        (default, 429, true),
+        (default, 500, true),
+        (default, 501, true),
+        (default, 502, true),
+        (default, 503, true),
+        (default, 504, true),
+        (listed, 404, true),
+        (listed, 500, false),
+        (listed, 502, true),
+    ];
+    for (path, status, refunded) in table {
         let scene = Scene::new().await;
-        let response = scene.ask(scene.get("/price/42"), StatusCode::from_u16(status).unwrap()).await;
+        let response = scene.ask(scene.get(path), StatusCode::from_u16(status).unwrap()).await;
         assert_eq!(
             (response.status().as_u16(), response.body().as_str()),
             (status, "inner"),
@@ -30,6 +42,37 @@ async fn undelivered_response_is_refunded() {
         assert_eq!(scene.balance().await, balance, "{status}");
         assert_eq!(header(&response, "x-bds-credit-balance"), Some(shown), "{status}");
         assert_eq!(header(&response, "x-bds-credit-charged") == Some("0"), refunded, "{status}");
+        // A refund forgets the idempotency key, so a retry is charged and served.
+        let again = |scene: &Scene| {
+            let mut request = scene.get(path);
+            request.headers_mut().insert("idempotency-key", http::HeaderValue::from_static("k1"));
+            request
+        };
+        let _ = scene.ask(again(&scene), StatusCode::from_u16(status).unwrap()).await;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let retried = scene.ask(again(&scene), StatusCode::OK).await;
+        assert_eq!(retried.status(), if refunded { 200 } else { 409 }, "{path} {status}");
+    }
+}
+
+#[tokio::test]
+async fn free_status_releases_a_hold_whatever_the_response_reports() {
+    // the inner service's status, what it captures itself, what the request costs
+    for (status, captured, cost) in [(404, None, "0.1"), (500, None, "0"), (429, None, "0"), (500, Some("0.2"), "0.2")]
+    {
+        let scene = Scene::new().await;
+        let inner = service_fn(move |request: Request<String>| async move {
+            if let (Some(charged), Some(cost)) = (request.extensions().get::<Charged>(), captured) {
+                let _ = charged.capture(cost.parse().unwrap()).await.unwrap();
+            }
+            let response = Response::builder().status(status).header("x-cost", "0.1").body("inner".to_owned());
+            Ok::<_, Infallible>(response.unwrap())
+        });
+        let response = scene.layer().layer(inner).oneshot(scene.get("/report")).await.unwrap();
+        assert_eq!((response.status().as_u16(), response.body().as_str()), (status, "inner"));
+        assert_eq!(header(&response, "x-bds-credit-charged"), Some(cost), "{status} {captured:?}");
+        let cost: metering_core::Credits = cost.parse().unwrap();
+        assert_eq!(scene.balance().await, START - cost.atoms(), "{status} {captured:?}");
     }
 }
 

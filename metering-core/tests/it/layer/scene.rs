@@ -19,6 +19,8 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
         {"name": "unit", "in": "query", "type": "string"}]},
     {"path": "/chat", "method": "GET", "metered": true, "errors": "openai"},
     {"path": "/messages", "method": "GET", "metered": true, "errors": "anthropic"},
+    {"path": "/lookup", "method": "GET", "metered": true, "credit_weight": 10, "free_statuses": ["4xx"]},
+    {"path": "/report", "method": "GET", "metered": true, "price": {"max": "0.5", "report": {"header": "x-cost"}}},
     {"path": "/price/status", "method": "GET", "metered": false}]}"#;
 
 /// The price of `/price/{block}`, in atoms.

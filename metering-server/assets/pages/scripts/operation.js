@@ -58,7 +58,7 @@ function request(api, operation) {
   const parameters = new Parameters(api, operation, update);
   const priced = priceInFull(operation);
   const parts = [];
-  if (priced) parts.push(part("Price", priced));
+  if (priced) parts.push(part("Price", priced, free(operation)));
   else if (operation.description) parts.push(h("div", { class: "stack-gap" }, ...prose(operation.description)));
   if (parameters.elements.length > 0) parts.push(part("Parameters", ...parameters.elements));
   const headers = [...authorization(api, operation), ...parameters.headers];
@@ -66,6 +66,12 @@ function request(api, operation) {
   const content = operation.requestBody?.content;
   if (content) parts.push(part("Body", ...Object.entries(content).map(([type, { schema }]) => h("div", {}, h("p", { class: "soft" }, h("code", {}, type)), schemaOf(api, schema)))));
   return { facts: h("div", { class: "operation-facts" }, ...parts), parameters, update };
+}
+
+/** Which responses of the upstream cost nothing. */
+function free(operation) {
+  const statuses = operation["x-free-statuses"] ?? [];
+  return statuses.length > 0 && h("p", { class: "soft" }, `Responses with status ${statuses.join(", ")} cost nothing.`);
 }
 
 function authorization(api, operation) {

@@ -14,6 +14,7 @@ use utoipa::openapi::{Content, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Re
 
 use super::body;
 use super::bounds;
+use super::free;
 use super::offers;
 use super::operation_id::operation_id;
 use super::price;
@@ -118,7 +119,11 @@ fn operation(route: &Route, id: String) -> Operation {
             ("409", "`request_in_progress`, `idempotency_key_used`, `payment_credited`; not charged again"),
             ("412", "`max_cost_exceeded`; nothing was charged or paid"),
             ("422", "`idempotency_key_reused`; nothing was charged"),
-            ("429", "`rate_limited`, `too_many_requests_in_flight`, `too_many_streams`; nothing was charged"),
+            (
+                "429",
+                "`rate_limited`, `too_many_requests_in_flight`, `too_many_streams`; nothing was charged. Without one of \
+                 these codes, it is the upstream's",
+            ),
             ("502", "`upstream_unreachable`; refunded"),
             (
                 "503",
@@ -150,7 +155,7 @@ fn operation(route: &Route, id: String) -> Operation {
         }
         operation = operation.response(*status, refusal.build());
     }
-    let upstream = ResponseBuilder::new().description("Any other response of the upstream, such as 404; it is charged");
+    let upstream = ResponseBuilder::new().description(free::sentence(route));
     operation = operation.response("default", upstream.build());
     operation.build()
 }
@@ -176,7 +181,8 @@ fn shortage() -> RefOr<Schema> {
 fn extensions(route: &Route) -> Option<Extensions> {
     let price = route.metered.then(|| ("x-price", price::document(route)));
     let group = route.group.as_ref().map(|group| ("x-group", Value::from(group.as_str())));
-    let members: Vec<_> = [price, group].into_iter().flatten().collect();
+    let free = route.metered.then(|| ("x-free-statuses", free::document(route)));
+    let members: Vec<_> = [price, free, group].into_iter().flatten().collect();
     (!members.is_empty()).then(|| members.into_iter().collect())
 }
 

@@ -14,6 +14,9 @@ use tokio::net::TcpStream;
 /// How a connection is made: over TCP, with TLS for `https`.
 pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
+/// The most headers that a response may have; hyper's own limit is 100. More would need more memory for each response.
+pub(super) const MAX_HEADERS: usize = 1_000;
+
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Outgoing = Full<Bytes>;
 
@@ -32,7 +35,8 @@ pub(super) struct UpstreamConnection {
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream) -> hyper::Result<Self> {
-        let (sender, driver) = http1::Builder::new().max_buf_size(BUFFER_BYTES).handshake(stream).await?;
+        let mut builder = http1::Builder::new();
+        let (sender, driver) = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS).handshake(stream).await?;
         Ok(Self { sender, driver: Some(driver) })
     }
 

@@ -51,7 +51,7 @@ impl Upstream {
             }
         });
         let config = GatewayConfig { upstream_timeout: timeout.parse().unwrap(), ..GatewayConfig::default() };
-        Self { http: HttpUpstream::new(&url, &config).unwrap(), requests }
+        Self { http: HttpUpstream::new(&url, None, &config).unwrap(), requests }
     }
 
     async fn call(&self, method: Method, body: &'static str) -> Result<String, ErrorCode> {

@@ -170,6 +170,25 @@ fn interim_response_is_skipped() {
 }
 
 #[test]
+fn stream_that_gets_a_free_status_costs_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    let upstream = sending(&[
+        "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 9\r\nContent-Length: 4\r\n\r\nbusy",
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone",
+    ]);
+    let server = site.server().args(["--upstream", &upstream]).start();
+    let client = server.client_with(&account.api_key);
+    for (status, text, wait, charged) in [(429, "busy", Some("9"), "0"), (404, "gone", None, "0.01")] {
+        let response = client.get("/mpp/stream/allTrades").expect(status);
+        assert_eq!((response.text().as_str(), response.header("retry-after")), (text, wait));
+        assert_eq!(response.header("x-bds-credit-charged"), Some(charged), "{status}");
+    }
+    assert_eq!(balance(&client), "0.99");
+    site.verify();
+}
+
+#[test]
 fn response_broken_before_its_first_byte_costs_nothing() {
     let site = Site::new();
     let account = site.account("1");

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use metering_tests::client::Client;
 use metering_tests::load::{Stop, request, run};
 use metering_tests::proxies::{Kind, Proxy};
+use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::Value;
@@ -12,6 +13,10 @@ use serde_json::Value;
 use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_timeout, usage_events};
+
+/// A page that may call, and one that may not.
+const PAGE: &str = "https://app.example";
+const ELSEWHERE: &str = "https://evil.example";
 
 /// How many connections ask at once.
 const CONNECTIONS: usize = 64;
@@ -36,7 +41,8 @@ fn fixture(kind: Kind, file: &str) -> Option<Fixture> {
     }
     let (site, upstream) = (Site::new(), Upstream::start());
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);
-    let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").start();
+    let setup = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1").set("METERING_HTTP__ALLOWED_ORIGINS", PAGE);
+    let server = setup.start();
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
     let proxy = start(kind, file, server.address(), service);
     Some(Fixture { site, upstream, server, proxy })
@@ -64,9 +70,14 @@ fn serves(kind: Kind, file: &str) {
     let response = client.send("POST", "/api/echo?q=x", Some(body)).expect(200);
     assert_eq!(response.body, body);
     assert_eq!(fixture.upstream.last().target, "/api/echo?q=x");
-    let _ = client.get("/api/free").expect(200);
+    let large = vec![b'x'; 1_500_000];
+    assert_eq!(client.send("POST", "/api/echo", Some(&large)).expect(200).body.len(), large.len());
+    let free = client.get("/api/free").expect(200);
+    let own = ["x-bds-credit-charged", "x-bds-credit-balance", "payment-response", "access-control-allow-origin"];
+    assert_eq!(own.map(|name| free.header(name)), [None; 4], "metering said none of these");
+    assert_eq!(fixture.upstream.last().headers.get("x-metering-org-id"), None);
     let direct = fixture.server.client_with(&account.api_key);
-    assert_eq!(balance(&direct), amount(CREDIT - 3 * BASE_CALL), "the free route costs nothing");
+    assert_eq!(balance(&direct), amount(CREDIT - 4 * BASE_CALL), "the free route costs nothing");
     fixture.site.verify();
 }
 
@@ -100,12 +111,53 @@ fn refuses(kind: Kind, file: &str) {
     }
     assert!(poor.get("/api/echo/word").json()["plans"].is_array(), "a 402 has its body");
     assert!(capped.get("/api/echo/word").header("retry-after").is_some());
-    assert_eq!(strangers.get("/api/echo/word").json()["error"], Value::from("unauthorized"));
+    let stranger = strangers.get("/api/echo/word");
+    assert_eq!(stranger.json()["error"], Value::from("unauthorized"));
+    assert_eq!(values(&stranger, "www-authenticate"), ["Bearer"], "once");
     assert_eq!(fixture.upstream.seen().len(), seen, "nothing reached the service");
     // A client that says what the proxy should say is refused, or what it says is ignored.
     let response = contradicting.get("/api/echo/word");
     let charged = response.header("x-bds-credit-charged").map(str::to_owned);
     assert!(response.status == 400 || charged == Some(amount(BASE_CALL)), "{}", response.text());
+    fixture.site.verify();
+}
+
+/// The values of a header, one for each line.
+fn values<'r>(response: &'r Response, name: &str) -> Vec<&'r str> {
+    let lines = response.headers.iter().filter(|(found, _)| found.eq_ignore_ascii_case(name));
+    lines.map(|(_, value)| value.as_str()).collect()
+}
+
+/// A page of an allowed origin calls the service, and reads what it gets; its preflight reaches no service.
+fn lets_pages_call(kind: Kind, file: &str) {
+    let Some(fixture) = fixture(kind, file) else { return };
+    let account = fixture.site.account("1");
+    let asks = |origin: &str| {
+        let client = Client::new(fixture.proxy.address()).with_header("Origin", origin);
+        let client = client.with_header("Access-Control-Request-Method", "POST");
+        client.with_header("Access-Control-Request-Headers", "x-api-key").send("OPTIONS", "/api/echo?q=x", None)
+    };
+    let preflight = asks(PAGE);
+    assert!((200..300).contains(&preflight.status), "{} {}", preflight.status, fixture.proxy.log());
+    assert_eq!(values(&preflight, "access-control-allow-origin"), [PAGE]);
+    assert_eq!(values(&preflight, "access-control-allow-methods"), ["POST"]);
+    assert_eq!(values(&preflight, "access-control-allow-headers"), ["x-api-key"]);
+    let refused = asks(ELSEWHERE);
+    assert!(refused.status >= 400 && values(&refused, "access-control-allow-origin").is_empty(), "{refused:?}");
+    assert_eq!(fixture.upstream.seen().len(), 0, "nothing reached the service");
+    let page = fixture.client(&account.api_key).with_header("Origin", PAGE);
+    let responses = [
+        page.send("POST", "/api/echo?q=x", Some(b"{}")).expect(200),
+        page.get("/api/unheard-of").expect(404),
+        Client::new(fixture.proxy.address()).with_header("Origin", PAGE).get("/api/echo/word").expect(401),
+    ];
+    for response in responses {
+        assert_eq!(values(&response, "access-control-allow-origin"), [PAGE], "{response:?}");
+        assert_eq!(values(&response, "access-control-expose-headers"), ["*"], "{response:?}");
+        assert!(values(&response, "vary").join(",").to_ascii_lowercase().contains("origin"), "{response:?}");
+    }
+    let other = fixture.client(&account.api_key).with_header("Origin", ELSEWHERE).get("/api/echo/word").expect(200);
+    assert!(values(&other, "access-control-allow-origin").is_empty(), "{other:?}");
     fixture.site.verify();
 }
 
@@ -152,6 +204,11 @@ macro_rules! behind {
             #[test]
             fn refusals_reach_the_client_with_their_body() {
                 refuses($kind, $file);
+            }
+
+            #[test]
+            fn pages_of_allowed_origins_call() {
+                lets_pages_call($kind, $file);
             }
 
             #[test]

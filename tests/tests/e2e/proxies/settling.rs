@@ -44,7 +44,7 @@ fn a_request_is_settled_once_on_any_node() {
     let (first, second) = (server(&site, "5m"), server(&site, "5m"));
     let client = first.client_with(&account.api_key);
     // status, whether it is charged
-    let table = [(200, true), (500, true), (404, true), (502, false), (503, false), (504, false)];
+    let table = [(200, true), (404, true), (429, false), (500, false), (502, false), (503, false), (504, false)];
     let mut left = CREDIT;
     for (status, is_charged) in table {
         let id = ask(&client);
@@ -111,7 +111,7 @@ fn nginx_settles_after_each_response() {
     let client = Client::new(proxy.address()).with_key(&account.api_key);
     let direct = server.client_with(&account.api_key);
     let _ = client.get("/api/echo/word").expect(200);
-    for status in [502, 503, 504, 500] {
+    for status in [502, 503, 504, 500, 404] {
         let _ = client.get(&format!("/api/status/{status}")).expect(status);
     }
     // The last word comes after the response.
@@ -120,6 +120,6 @@ fn nginx_settles_after_each_response() {
         assert!(started.elapsed() < Duration::from_secs(20), "not settled: {}", proxy.log());
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(balance(&direct), amount(CREDIT - 2 * BASE_CALL), "502, 503 and 504 cost nothing");
+    assert_eq!(balance(&direct), amount(CREDIT - 2 * BASE_CALL), "only 404 and 200 cost something");
     site.verify();
 }

@@ -31,6 +31,7 @@ fn head_says_what_was_charged() {
         ("/v1/chat", with_length("429 Too Many Requests", "", r#"{"error": "slow down"}"#), "0"),
         ("/v1/missing/hold", with_length("400 Bad Request", "", r#"{"error": "no such model"}"#), "0"),
         ("/v1/chat", with_length("400 Bad Request", "", r#"{"usage": {"total_tokens": 12}}"#), "0.012"),
+        ("/v1/chat", with_length("500 Oops", "", r#"{"usage": {"total_tokens": 12}}"#), "0"),
         ("/v1/missing/hold", json_response("{}"), MAX),
         ("/v1/missing/release", json_response("{}"), "0"),
         ("/v1/header", with_length("200 OK", "X-Cost: 0.2\r\n", "served"), "0.2"),

@@ -1,0 +1,41 @@
+//! What of a request does not reach the inner service as the client sent it.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, header};
+
+use crate::catalogue::body::CheckedBody;
+use crate::catalogue::override_headers::{is_same_header, overrides_request};
+
+/// Headers that describe the body as the client spelled it.
+const OF_BODY: [&str; 8] = [
+    "content-digest",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-md5",
+    "content-type",
+    "digest",
+    "repr-digest",
+];
+
+/// Has the checked body forwarded instead of what the client sent.
+pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
+    drop_headers(&mut head.headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
+    head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(hidden) = body.hidden_events() {
+        head.extensions.insert(hidden.clone());
+    }
+    head.extensions.insert(body);
+}
+
+/// Removes headers that could make a service run a different request than the one that was priced or passed through.
+pub(super) fn drop_overrides(headers: &mut HeaderMap) {
+    drop_headers(headers, overrides_request);
+}
+
+fn drop_headers(headers: &mut HeaderMap, dropped: impl Fn(&str) -> bool) {
+    let names: Vec<_> = headers.keys().filter(|name| dropped(name.as_str())).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}

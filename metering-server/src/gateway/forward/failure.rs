@@ -1,0 +1,22 @@
+//! What an upstream did instead of responding, in words for the client.
+
+use super::connection::MAX_HEADERS;
+
+/// Whether the upstream responded, but what it sent is not a response.
+pub(super) fn is_unreadable(error: &hyper::Error) -> bool {
+    error.is_parse()
+}
+
+/// What happened on a connection to the upstream. Nothing of the response was passed on.
+pub(super) fn what_happened(error: &hyper::Error) -> String {
+    if error.is_parse_too_large() {
+        return format!("sent a response with more than {MAX_HEADERS} headers, or more than 400 KiB of them");
+    }
+    if error.is_parse() {
+        return "sent something that is not a response of HTTP/1.1".to_owned();
+    }
+    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        return "closed the connection before it responded".to_owned();
+    }
+    "broke off its response".to_owned()
+}
