@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
-use super::{body, removed_headers, schema, usage_file, volume_file};
+use super::{body, removed_headers, schema, usage_file, volume_file, websocket};
 use crate::catalogue::nearest::nearest;
 use crate::catalogue::path::{RequestPath, TargetError};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
@@ -19,11 +19,12 @@ use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
-const ROUTE_KEYS: [&str; 19] = [
+const ROUTE_KEYS: [&str; 20] = [
     "path",
     "method",
     "metered",
     "sse",
+    "websocket",
     "errors",
     "replay",
     "description",
@@ -112,6 +113,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
+    let websocket = problems.keep(websocket::read(endpoint, unknown));
     let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
     let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
@@ -130,6 +132,7 @@ fn read_endpoint(endpoint: &RawValue, unknown: UnknownKeys) -> Result<Route, Pro
             encoded_slash: encoded_slash?,
             metered: metered?,
             sse: sse?.unwrap_or_default(),
+            websocket: websocket?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
             pricing: pricing?,
@@ -217,7 +220,7 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problem
 /// file has it.
 fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, String> {
     let Some(value) = param.get::<&RawValue>("example")?.filter(|value| value.get() != "null") else { return Ok(None) };
-    let text = read::<String>(value).unwrap_or_else(|| value.get().to_owned());
+    let text: String = serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().to_owned());
     match kind.problem_with(&text) {
         Some(problem) => Err(format!("{}: {problem}", param.location_of("example"))),
         None => Ok(Some(text)),
@@ -330,16 +333,12 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     }
     let wrong = |problem: String| format!("price: {problem}; write credits as a string, such as \"0.01\"");
     // A string, or a number whose digits are read exactly as written.
-    let digits = read::<String>(text).unwrap_or_else(|| text.get().to_owned());
+    let digits: String = serde_json::from_str(text.get()).unwrap_or_else(|_| text.get().to_owned());
     let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits}: {error}")))?;
     if price.is_negative() || price > MAX_PRICE {
         return Err(wrong(format!("must be 0 to {MAX_PRICE}, not {price}")));
     }
     Ok(price)
-}
-
-fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
-    serde_json::from_str(value.get()).ok()
 }
 
 fn lookback(

@@ -7,5 +7,6 @@ mod forwarding;
 mod holds;
 mod paths;
 mod resold;
+mod sockets;
 mod streams;
 mod tls;
