@@ -44,6 +44,7 @@ mod usage_file;
 pub(crate) mod usage_price;
 mod volume_file;
 pub(crate) mod volume_tiers;
+mod websocket;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

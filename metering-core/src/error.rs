@@ -100,6 +100,18 @@ pub enum Error {
         /// How many streams are open.
         open: usize,
     },
+    /// A WebSocket handshake came to a route that has none.
+    #[error(
+        "This route does not take WebSocket connections; nothing was charged. Send an ordinary request, or see the list \
+         of routes for one that does."
+    )]
+    WebSocketNotSupported,
+    /// The route takes WebSocket connections only, and the request is no handshake for one.
+    #[error(
+        "This route takes WebSocket connections only; nothing was charged. Open one with GET over HTTP/1.1 (RFC 6455); \
+         a proxy on the way has to pass Upgrade and Connection on."
+    )]
+    UpgradeRequired,
     /// The balance is not above zero, or does not cover what is to be held.
     #[error("{}", .0.advice())]
     InsufficientCredits(Box<PaymentRequired>),

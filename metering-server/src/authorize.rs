@@ -28,6 +28,7 @@ use tower_layer::Layer;
 
 use crate::config::{Config, TrustedProxies};
 use crate::gateway::ACCOUNT_HEADER;
+use crate::gateway::websocket::handshake::{self, Asked};
 use crate::http::{Bodies, ClientAddress, CrossOrigin, Problem, Reply, Response, into_response};
 use crate::operations::spans;
 
@@ -63,9 +64,9 @@ impl Authorizer {
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, cross_origin: CrossOrigin, config: &Config, bodies: Bodies) -> Self {
         let (http, config) = (&config.http, &config.authorize);
-        let layer = MeteringLayer::new(service).on_match(|_, route, _| {
+        let layer = MeteringLayer::new(service).on_match(|_, route, extensions| {
             spans::name_route(&route.method, &route.template);
-            Ok(())
+            handshake::check_proxied(extensions.get().copied().unwrap_or(Asked::Nothing), route)
         });
         let layer = if config.pass_others { layer.pass_others() } else { layer };
         let hold = config.settle.then(|| config.settle_within.duration());
@@ -183,10 +184,12 @@ impl Authorizer {
         let (method, target) = original(&head, asking)?;
         let proxied = Proxied { request_id: self.request_id(&head)?, hold: self.hold };
         let mut request = Request::new(());
+        let handshake = handshake::asked(&method, head.version, &head.headers);
         *request.method_mut() = method;
         *request.uri_mut() = target;
         *request.headers_mut() = head.headers;
         *request.extensions_mut() = head.extensions;
+        request.extensions_mut().insert(handshake);
         request.extensions_mut().insert(proxied);
         Ok(request)
     }

@@ -19,6 +19,7 @@ mod reports;
 mod streams;
 mod under_way;
 mod upstream;
+pub(crate) mod websocket;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::charging::HoldId;
-use metering_core::{Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
+use metering_core::{ApiKey, Metered, MeteringLayer, RequestBody, Service, SystemRandomness};
 use tower::ServiceExt;
 use tower_layer::Layer;
 
@@ -111,6 +112,7 @@ impl Gateway {
         let layer = MeteringLayer::new(Arc::clone(&service)).on_match(move |key, route, extensions| {
             spans::name_route(&route.method, &route.template);
             extensions.insert(route.removed_headers.clone());
+            websocket::admit(key.map(ApiKey::hash), route, extensions, &reserving)?;
             if route.sse {
                 let permit = key.map(|key| reserving.reserve(key.hash())).transpose()?;
                 extensions.insert(StreamRoute::new(permit));
@@ -168,6 +170,7 @@ impl Gateway {
         let id = HoldId::generate(&SystemRandomness);
         head.extensions.insert(id);
         spans::name_request(id);
+        websocket::read(&mut head);
         if !body.is_end_stream()
             && let Err(refusal) = self.layer.precheck::<UpstreamBody>(&mut head).await
         {
@@ -189,7 +192,7 @@ impl Gateway {
         let metered = self.metered.clone();
         let serving = async move {
             match metered.oneshot(Request::from_parts(head, body)).await {
-                Ok(response) => until_sent(response.map(Into::into)),
+                Ok(response) => until_sent(websocket::open(response.map(Into::into))),
                 Err(never) => match never {},
             }
         };

@@ -82,7 +82,9 @@ impl Toolbox {
         for (tool, purpose) in &own {
             toolbox.by_name.insert(tool.name.clone().into_owned(), *purpose);
         }
-        let metered: Vec<_> = routes.iter().enumerate().filter(|(_, route)| route.metered).collect();
+        // A tool call is a request and a response, which a WebSocket connection is not.
+        let is_tool = |route: &Route| route.metered && !route.websocket;
+        let metered: Vec<_> = routes.iter().enumerate().filter(|(_, route)| is_tool(route)).collect();
         let full_names: Vec<_> = metered.iter().map(|(_, route)| toolbox.full_name(route)).collect();
         for ((index, route), name) in metered.iter().zip(&full_names) {
             toolbox.claim(name, *index, route)?;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::{CatalogueError, CatalogueProblem, Problems};
 use super::template_file::check_template;
-use super::{body, param_file, removed_headers, schema, usage_file, volume_file};
+use super::{body, param_file, removed_headers, schema, usage_file, volume_file, websocket};
 use crate::catalogue::free_statuses::{self, FreeStatuses};
 use crate::catalogue::price::{LookbackTiers, MAX_PRICE, Multiplier, Pricing, Weight};
 use crate::catalogue::route::{Param, ParamLocation, ParamType, QueryRule, Route};
@@ -17,11 +17,12 @@ use crate::catalogue::trie::Trie;
 use crate::money::credits::Credits;
 
 const FILE_KEYS: [&str; 5] = ["market", "version", "description", free_statuses::KEY, "endpoints"];
-const ROUTE_KEYS: [&str; 20] = [
+const ROUTE_KEYS: [&str; 21] = [
     "path",
     "method",
     "metered",
     "sse",
+    "websocket",
     "errors",
     "replay",
     "description",
@@ -112,6 +113,7 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
     let documented = problems.keep(documented_response(endpoint, unknown));
     let metered = problems.keep(endpoint.require("metered"));
     let sse = problems.keep(endpoint.get("sse"));
+    let websocket = problems.keep(websocket::read(endpoint, unknown));
     let errors = problems.keep(documentation(endpoint.get("errors"), unknown));
     let replay = problems.keep(endpoint.get::<bool>("replay")).map(Option::unwrap_or_default);
     if replay == Some(true) && metered == Some(false) && unknown == UnknownKeys::Refuse {
@@ -134,6 +136,7 @@ fn read_endpoint(endpoint: &RawValue, free: &FreeStatuses, unknown: UnknownKeys)
             encoded_slash: encoded_slash?,
             metered: metered?,
             sse: sse?.unwrap_or_default(),
+            websocket: websocket?,
             errors: errors?.unwrap_or_default(),
             replay: replay?,
             free_statuses: free_statuses?.unwrap_or_else(|| free.clone()),
@@ -257,16 +260,12 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     }
     let wrong = |problem: String| format!("price: {problem}; write credits as a string, such as \"0.01\"");
     // A string, or a number whose digits are read exactly as written.
-    let digits = read::<String>(text).unwrap_or_else(|| text.get().to_owned());
+    let digits: String = serde_json::from_str(text.get()).unwrap_or_else(|_| text.get().to_owned());
     let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits}: {error}")))?;
     if price.is_negative() || price > MAX_PRICE {
         return Err(wrong(format!("must be 0 to {MAX_PRICE}, not {price}")));
     }
     Ok(price)
-}
-
-fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
-    serde_json::from_str(value.get()).ok()
 }
 
 fn lookback(

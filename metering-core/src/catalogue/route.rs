@@ -146,6 +146,8 @@ pub struct Route {
     pub metered: bool,
     /// Whether its responses are server-sent events.
     pub sse: bool,
+    /// Whether its requests open WebSocket connections (RFC 6455), and no others are served.
+    pub websocket: bool,
     /// How its errors look.
     pub errors: ErrorShape,
     /// Whether a retry of a request whose client was cut off gets the response of the first attempt.

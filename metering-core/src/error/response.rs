@@ -44,6 +44,8 @@ impl Error {
             Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::TooManyStreams { .. } => ErrorCode::TooManyStreams,
+            Self::WebSocketNotSupported => ErrorCode::WebSocketNotSupported,
+            Self::UpgradeRequired => ErrorCode::UpgradeRequired,
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
             Self::PaymentRequired { .. } | Self::CreditsForSale | Self::SignIn { price: Some(_), .. } => {
@@ -156,6 +158,10 @@ impl Error {
                 vec![("www-authenticate", "Bearer".to_owned())]
             }
             Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
+            // RFC 9110, section 15.5.22.
+            Self::UpgradeRequired => {
+                vec![("upgrade", "websocket".to_owned()), ("connection", "upgrade".to_owned())]
+            }
             Self::RateLimited { rate, .. } => rate_headers(rate),
             Self::KeyBudget(budget) => rate_headers(&budget.rate),
             Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),

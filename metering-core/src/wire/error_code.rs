@@ -16,6 +16,8 @@ pub enum ErrorCode {
     InvalidParameter,
     /// The path could be read in more than one way.
     InvalidPath,
+    /// The route takes no WebSocket connections.
+    WebSocketNotSupported,
     /// No plan is paid on this chain.
     UnsupportedChain,
     /// No plan on sale has this name on this chain.
@@ -126,6 +128,8 @@ pub enum ErrorCode {
     UnsupportedMediaType,
     /// The idempotency key was used for another request.
     IdempotencyKeyReused,
+    /// The route takes WebSocket connections only.
+    UpgradeRequired,
     /// A rate limit is reached.
     RateLimited,
     /// The key has its maximum number of requests under way.
@@ -172,11 +176,12 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 80] = [
+    pub const ALL: [Self; 82] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
         Self::InvalidPath,
+        Self::WebSocketNotSupported,
         Self::UnsupportedChain,
         Self::UnknownPlan,
         Self::UnsupportedToken,
@@ -232,6 +237,7 @@ impl ErrorCode {
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyKeyReused,
+        Self::UpgradeRequired,
         Self::RateLimited,
         Self::TooManyRequestsInFlight,
         Self::TooManyStreams,
@@ -262,6 +268,7 @@ impl ErrorCode {
             Self::ValidationFailed => ("validation_failed", 400),
             Self::InvalidParameter => ("invalid_parameter", 400),
             Self::InvalidPath => ("invalid_path", 400),
+            Self::WebSocketNotSupported => ("websocket_not_supported", 400),
             Self::UnsupportedChain => ("unsupported_chain", 400),
             Self::UnknownPlan => ("unknown_plan", 400),
             Self::UnsupportedToken => ("unsupported_token", 400),
@@ -317,6 +324,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => ("payload_too_large", 413),
             Self::UnsupportedMediaType => ("unsupported_media_type", 415),
             Self::IdempotencyKeyReused => ("idempotency_key_reused", 422),
+            Self::UpgradeRequired => ("upgrade_required", 426),
             Self::RateLimited => ("rate_limited", 429),
             Self::TooManyRequestsInFlight => ("too_many_requests_in_flight", 429),
             Self::TooManyStreams => ("too_many_streams", 429),

@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::uri::{InvalidUri, PathAndQuery};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body::Body;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use metering_core::Charged;
 use metering_core::wire::ErrorCode;
@@ -28,6 +28,7 @@ use crate::gateway::passed_headers::PassedHeaders;
 use crate::gateway::public_address::PublicAddress;
 use crate::gateway::redirects::Redirects;
 use crate::gateway::reports::DeclaredTrailers;
+use crate::gateway::websocket::{Accepted, Handshake, handshake};
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Connection, Problem, Response};
 use crate::operations::spans;
@@ -99,6 +100,9 @@ impl HttpUpstream {
         spans::upstream_responded(&span, exchanged.as_ref().ok().map(|(response, _)| response.status()));
         drop(span);
         let (response, connection) = exchanged.map_err(|error| broken(&error))?;
+        if let (StatusCode::SWITCHING_PROTOCOLS, Some(handshake)) = (response.status(), head.extensions.get()) {
+            return self.switched(handshake, head.extensions.get(), response, connection).await;
+        }
         let request = head;
         let (mut head, incoming) = response.into_parts();
         let silence = (!streams).then_some(self.response_timeout);
@@ -121,6 +125,28 @@ impl HttpUpstream {
         // Pass a stream on at once, anything else once the first byte of its body has arrived.
         let body = delivery::with_first_piece(body).await.map_err(|error| broken(&error))?;
         Ok(http::Response::from_parts(head, body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// Takes over the connection of an upstream that has switched to WebSocket.
+    async fn switched(
+        &self,
+        handshake: &Handshake,
+        charged: Option<&Charged>,
+        mut response: http::Response<Incoming>,
+        connection: UpstreamConnection,
+    ) -> Result<Response, Problem> {
+        if !handshake::is_accepted(response.headers()) {
+            tracing::warn!("the upstream switched to another protocol than WebSocket");
+            return Err(unreachable_upstream());
+        }
+        let switched = timeout(self.response_timeout, connection.switched(&mut response)).await;
+        let switched = switched.map_err(|_| UpstreamError::TimedOut).and_then(|switched| Ok(switched?));
+        let accepted = Accepted::new(handshake, switched.map_err(|error| broken(&error))?, charged);
+        let (mut head, _) = response.into_parts();
+        head.headers = headers::returned(&head.headers);
+        handshake::switch(&mut head.headers);
+        head.extensions.insert(accepted);
+        Ok(http::Response::from_parts(head, Empty::new().map_err(|never| match never {}).boxed_unsync()))
     }
 
     /// Sends the request, and receives the head of the response.
@@ -167,6 +193,9 @@ impl HttpUpstream {
         let mut headers = headers::forwarded(&head.headers, host, &public, address, account, &passed);
         if let Some(price) = charged.and_then(Charged::usage_price) {
             headers::ask_for_report(&mut headers, price.report());
+        }
+        if head.extensions.get::<Handshake>().is_some() {
+            handshake::switch(&mut headers);
         }
         spans::propagate(&mut headers);
         if body.is_empty() && announces_length(head) {
@@ -248,7 +277,7 @@ fn not_served(what: &str) -> Problem {
 fn undelivered(status: StatusCode, headers: &HeaderMap) -> Option<Problem> {
     let code = match status {
         status if status.is_informational() => {
-            // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
+            // Only handshakes have an `Upgrade`, so the connection cannot have switched to anything.
             tracing::warn!(%status, "the upstream sent an informational (1xx) status as its final response");
             return Some(not_served(&format!("ended its response with status {}", status.as_u16())));
         }

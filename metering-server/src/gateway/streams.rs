@@ -1,8 +1,9 @@
 //! Limits the open streams of each key, and ends them when the key is no longer live.
 
+pub(crate) mod sockets;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use metering_core::access::KeyHash;
 use metering_core::wire::ErrorCode;
-use metering_core::{Clock, Error, Store};
+use metering_core::{Clock, Credits, Error, Store};
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
@@ -25,18 +26,25 @@ use crate::http::{Connection, EventStream, Response, Shutdown};
 /// forever.
 const END_GRACE: Duration = Duration::from_secs(1);
 
+/// Balances are checked once in this many checks of the keys, because each is a read of its own.
+const CHECKS_PER_BALANCE: u64 = 5;
+
 /// The open streams of this node.
 #[derive(Debug)]
 pub(crate) struct Streams {
     max_per_key: usize,
     open: Mutex<HashMap<KeyHash, OpenStreams>>,
-    is_stopping: AtomicBool,
+    stopping: CancellationToken,
 }
 
 #[derive(Debug)]
 struct OpenStreams {
     count: usize,
     end: CancellationToken,
+    /// Ends with `end`, and when the balance is used up.
+    sockets_end: CancellationToken,
+    /// The balance after the charge of the WebSocket connection that was opened last.
+    paid_sockets: Option<Credits>,
     /// The connections of streams being sent, by slot number.
     connections: HashMap<u64, Connection>,
     next: u64,
@@ -49,6 +57,7 @@ pub(crate) struct StreamPermit {
     key: KeyHash,
     number: u64,
     end: CancellationToken,
+    sockets_end: CancellationToken,
 }
 
 /// Marks a request whose response is a stream, and brings its slot from before the charge to the response.
@@ -57,7 +66,7 @@ pub(crate) struct StreamRoute(Option<Arc<StreamPermit>>);
 
 impl Streams {
     pub(crate) fn new(max_per_key: usize) -> Self {
-        Self { max_per_key, open: Mutex::default(), is_stopping: AtomicBool::new(false) }
+        Self { max_per_key, open: Mutex::default(), stopping: CancellationToken::new() }
     }
 
     /// Reserves a slot for one more stream of a key.
@@ -72,7 +81,8 @@ impl Streams {
         }
         streams.count += 1;
         streams.next += 1;
-        Ok(StreamPermit { streams: Arc::clone(self), key, number: streams.next, end: streams.end.clone() })
+        let (number, end, sockets_end) = (streams.next, streams.end.clone(), streams.sockets_end.clone());
+        Ok(StreamPermit { streams: Arc::clone(self), key, number, end, sockets_end })
     }
 
     /// The number of open streams.
@@ -81,8 +91,8 @@ impl Streams {
         self.lock().values().map(|streams| streams.count).sum()
     }
 
-    /// Checks the keys of open streams every `interval` and ends the streams of keys that are no longer live. On
-    /// shutdown, ends all streams.
+    /// Checks the keys of open streams every `interval` and ends the streams of keys that are no longer live, and less
+    /// often the balances behind WebSocket connections. On shutdown, ends all streams.
     pub(crate) async fn watch(
         self: &Arc<Self>,
         store: &dyn Store,
@@ -90,7 +100,7 @@ impl Streams {
         interval: Duration,
         shutdown: Shutdown,
     ) {
-        loop {
+        for check in 1_u64.. {
             tokio::select! {
                 () = tokio::time::sleep(interval) => {}
                 () = shutdown.cancelled() => break,
@@ -107,15 +117,18 @@ impl Streams {
                 }
                 Err(error) => tracing::warn!(%error, "could not check the keys of open streams"),
             }
+            if check.is_multiple_of(CHECKS_PER_BALANCE) {
+                self.end_unpaid_sockets(store).await;
+            }
         }
-        self.is_stopping.store(true, Ordering::Release);
+        self.stopping.cancel();
         let keys = self.lock().iter().map(|(key, streams)| (*key, streams.end.cancel())).map(|(key, ())| key).collect();
         self.cut_later(keys);
     }
 
     /// Why the server ended a stream.
     fn why_ended(&self) -> ErrorCode {
-        if self.is_stopping.load(Ordering::Acquire) { ErrorCode::ShuttingDown } else { ErrorCode::Unauthorized }
+        if self.stopping.is_cancelled() { ErrorCode::ShuttingDown } else { ErrorCode::Unauthorized }
     }
 
     /// Ends the streams of a key that is no longer live. Returns `false` if they were ended before.
@@ -152,7 +165,9 @@ impl Streams {
 
 impl OpenStreams {
     fn none() -> Self {
-        Self { count: 0, end: CancellationToken::new(), connections: HashMap::new(), next: 0 }
+        let end = CancellationToken::new();
+        let sockets_end = end.child_token();
+        Self { count: 0, end, sockets_end, paid_sockets: None, connections: HashMap::new(), next: 0 }
     }
 }
 

@@ -4,12 +4,14 @@
 //! updates the state here. The connection limits use it to make room, and ended streams and MCP sessions use it to cut
 //! clients that do not read.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A connection whose client has read nothing for this long may be closed to make room. Short hiccups are tolerated.
 const STALL_TOLERANCE: Duration = Duration::from_secs(2);
@@ -37,10 +39,18 @@ struct Shared {
     stalled_since: AtomicU64,
     /// Whether it is encrypted.
     secure: AtomicBool,
-    /// Whether requests share it (HTTP/2). What is read then says nothing about its state.
+    /// Whether requests share it (HTTP/2), or it no longer speaks HTTP. What is read then says nothing about its state.
     shared: AtomicBool,
     half_closed: CancellationToken,
     cut: CancellationToken,
+    /// What the connection has switched to, if it no longer speaks HTTP.
+    switched: OnceLock<TaskTracker>,
+}
+
+/// A connection that switched to another protocol. It counts as open until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Switched {
+    _open: TaskTrackerToken,
 }
 
 impl Connection {
@@ -62,7 +72,24 @@ impl Connection {
             shared: AtomicBool::new(false),
             half_closed,
             cut: CancellationToken::new(),
+            switched: OnceLock::new(),
         }))
+    }
+
+    /// The connection switches to another protocol. It may be silent for long from then on, but it is in use: it is not
+    /// closed to make room, unless its client does not read. Call it before the response that says so is returned.
+    pub(crate) fn switches(&self) -> Switched {
+        self.begins();
+        self.is_shared();
+        Switched { _open: self.0.switched.get_or_init(TaskTracker::new).token() }
+    }
+
+    /// Resolves when what the connection switched to has ended; at once if it did not switch.
+    pub(super) async fn until_switched_ends(&self) {
+        if let Some(switched) = self.0.switched.get() {
+            switched.close();
+            switched.wait().await;
+        }
     }
 
     /// Records that the connection is encrypted.
@@ -90,8 +117,8 @@ impl Connection {
         self.0.cut.cancel();
     }
 
-    /// Runs the connection until it ends or is [cut](Self::cut).
-    pub(super) async fn run<F: Future>(&self, connection: F) -> Option<F::Output> {
+    /// Runs what uses the connection until it ends or is [cut](Self::cut).
+    pub(crate) async fn run<F: Future>(&self, connection: F) -> Option<F::Output> {
         self.0.cut.run_until_cancelled(connection).await
     }
 
@@ -199,6 +226,22 @@ mod tests {
         assert!(connection.cut_if_unproductive() && is_cut(&connection));
         assert!(!connection.cut_if_unproductive(), "it is cut only once");
         assert!(!connection.received(), "a request that arrives too late does not start");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_that_switched_is_kept_while_it_is_silent_and_counted_until_it_ends() {
+        let connection = Connection::new();
+        assert!(connection.received());
+        let switched = connection.switches();
+        connection.waits();
+        assert!(!connection.cut_if_unproductive(), "it waits for a message, not for a request");
+        connection.stalls();
+        tokio::time::advance(STALL_TOLERANCE).await;
+        let ending = tokio::time::timeout(STALL_TOLERANCE, connection.until_switched_ends());
+        assert!(ending.await.is_err(), "it is still open");
+        drop(switched);
+        connection.until_switched_ends().await;
+        assert!(connection.cut_if_unproductive(), "its client does not read");
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
 
 use crate::config::{HttpConfig, TrustedProxies};
 use crate::http::client_stream::ClientStream;
@@ -38,6 +39,9 @@ const HTTP2_PREFACE: [u8; 3] = *b"PRI";
 /// nothing would go unnoticed, and a slow client would free buffer space in steps further apart than the write timeout.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_MAX_BYTES: u32 = 64 * 1024;
+
+/// Tells a connection to finish. The listener waits until every connection has dropped its own.
+type Watcher = watch::Receiver<()>;
 
 /// A bound address with its limits and timeouts.
 #[derive(Debug)]
@@ -104,7 +108,7 @@ impl Listener {
         H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
         F: Future<Output = Response> + Send + 'static,
     {
-        let connections = GracefulShutdown::new();
+        let (connections, _) = watch::channel(());
         loop {
             let accepted = tokio::select! {
                 accepted = self.accept() => accepted,
@@ -122,13 +126,15 @@ impl Listener {
             // Otherwise the last packet of each response waits until the client acknowledges the one before.
             let _ = stream.set_nodelay(true);
             let stream = ClientStream::new(stream, permit.connection.clone(), self.write_timeout);
-            let watcher = connections.watcher();
+            let watcher = connections.subscribe();
             let protocols = Protocols { is_from_proxy: self.proxies.contains(peer.ip()), ..self.protocols.clone() };
             let serving = protocols.serve(stream, permit.connection.clone(), handler, watcher, shutdown.clone());
             tokio::spawn(run(serving, peer, permit));
         }
         drop(self.socket);
-        if tokio::time::timeout(self.grace, connections.shutdown()).await.is_err() {
+        // Nobody receives it when there are no connections.
+        let _ = connections.send(());
+        if tokio::time::timeout(self.grace, connections.closed()).await.is_err() {
             tracing::warn!("some requests did not finish within http.shutdown_grace and were aborted");
         }
     }
@@ -248,18 +254,34 @@ fn serve_http1<S, H, F>(
     stream: S,
     connection: Connection,
     handler: H,
-    watcher: Watcher,
+    mut watcher: Watcher,
 ) -> BoxFuture<'static, hyper::Result<()>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Fn(Request<Incoming>, Connection) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
+    let switching = connection.clone();
     let service = service_fn(move |request| {
         let reply = handler(request, connection.clone());
         async move { Ok::<_, Infallible>(reply.await) }
     });
-    Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)))
+    let serving = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    Box::pin(async move {
+        let mut serving = pin!(serving);
+        let served = tokio::select! {
+            biased;
+            served = serving.as_mut() => served,
+            _ = watcher.changed() => {
+                serving.as_mut().graceful_shutdown();
+                serving.await
+            }
+        };
+        // What it switched to has the socket now, and counts as this connection until it ends.
+        switching.until_switched_ends().await;
+        drop(watcher);
+        served
+    })
 }
 
 /// Runs a connection until it ends or is cut.

@@ -93,7 +93,7 @@ fn api_url(config: &Config) -> String {
 fn sample_path(catalogue: &Catalogue) -> String {
     let callable = catalogue.routes().iter().find(|route| {
         let plain = route.params.iter().all(|param| !param.required && param.location != ParamLocation::Path);
-        route.metered && !route.sse && &*route.method == "GET" && plain
+        route.metered && !route.sse && !route.websocket && &*route.method == "GET" && plain
     });
     callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
 }

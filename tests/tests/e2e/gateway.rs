@@ -11,5 +11,6 @@ mod paths;
 mod public_address;
 mod resold;
 mod responses;
+mod sockets;
 mod streams;
 mod tls;

@@ -7,3 +7,4 @@ mod paying;
 mod proxy;
 mod served;
 mod settling;
+mod sockets;

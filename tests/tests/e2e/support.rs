@@ -6,6 +6,7 @@ pub(crate) mod collector;
 pub(crate) mod https;
 pub(crate) mod script;
 pub(crate) mod shop;
+pub(crate) mod sockets;
 pub(crate) mod upstream;
 pub(crate) mod wait;
 pub(crate) mod wire;

@@ -98,6 +98,10 @@ async fn check_stream(client: &Client, target: &str) -> Result<(), Failure> {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let route = catalogue.path(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
     match route {
+        Some(route) if route.websocket => Err(Failure::Usage(format!(
+            "{} takes WebSocket connections: use a client for those, with the key in the header Authorization",
+            route.template
+        ))),
         Some(route) if !route.sse => {
             Err(Failure::Usage(format!("{} is not a stream; use `metering call`", route.template)))
         }

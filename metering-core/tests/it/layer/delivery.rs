@@ -253,3 +253,21 @@ async fn idempotency_key_buys_one_response() {
     assert_eq!(scene.balance().await, START - PRICE);
     assert_eq!(scene.seen.lock().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn a_response_that_switches_protocols_is_charged_and_passes_with_its_request_as_it_was() {
+    let scene = Scene::new().await;
+    let mut request = scene.get("/price/42");
+    for (name, value) in [("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-key", "a2V5")] {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    request.extensions_mut().insert("what the framework needs");
+    let response = scene.ask(request, StatusCode::SWITCHING_PROTOCOLS).await;
+    assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
+    assert_eq!(scene.balance().await, START - PRICE);
+    let seen = scene.seen_once();
+    assert_eq!(seen.headers()["upgrade"], "websocket");
+    assert_eq!(seen.headers()["connection"], "Upgrade");
+    assert_eq!(seen.extensions().get(), Some(&"what the framework needs"));
+}

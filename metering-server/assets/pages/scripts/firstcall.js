@@ -7,7 +7,8 @@ const VALUES = { integer: "42", number: "1.5", boolean: "true", string: "example
 /** The example: method, template, the target to call, what it is, and its parameters in words. */
 export async function exampleCall() {
   const { endpoints } = await callApi("/endpoints.json");
-  const callable = endpoints.filter((route) => route.metered && !route.sse && (route.method ?? "GET") === "GET");
+  const isPlainGet = (route) => !route.sse && !route.websocket && (route.method ?? "GET") === "GET";
+  const callable = endpoints.filter((route) => route.metered && isPlainGet(route));
   const needed = (route) => (route.params ?? []).filter((param) => param.required || param.in === "path");
   const isPlain = (param) => param.example !== undefined || ["integer", "boolean"].includes(param.type);
   const best =

@@ -95,12 +95,11 @@ fn operation(route: &Route, id: String) -> Operation {
     for param in &route.params {
         operation = operation.parameter(parameter(param, &route.pricing));
     }
-    let media = if route.sse { "text/event-stream" } else { "application/json" };
-    let mut served = ResponseBuilder::new().description("The upstream's response").content(media, content(route));
+    let (status, mut served) = served(route);
     if route.metered {
         served = served.header("PAYMENT-RESPONSE", offers::receipt_header());
     }
-    operation = operation.response("200", served.build());
+    operation = operation.response(status, served.build());
     let refusals: &[(&str, &str)] = if route.metered {
         operation = operation.parameter(idempotency_key()).parameter(max_cost());
         for scheme in ["bearer", "api_key", "api_key_azure", "api_key_google"] {
@@ -140,24 +139,36 @@ fn operation(route: &Route, id: String) -> Operation {
             ("504", "`upstream_timeout`"),
         ]
     };
-    for (status, description) in refusals {
-        let schema = match (route.errors, *status) {
+    let upgrade = route.websocket.then_some(("426", "`upgrade_required`: no WebSocket handshake; nothing was charged"));
+    for (status, description) in refusals.iter().copied().chain(upgrade) {
+        let schema = match (route.errors, status) {
             (ErrorShape::Own, "402") => shortage(),
             (ErrorShape::Own, _) => error_body(),
             _ => shaped_error(),
         };
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        let more = if *status == "400" { body::refusal(route) } else { "" };
+        let more = if status == "400" { body::refusal(route) } else { "" };
         let description = format!("{description}{more}");
         let mut refusal = ResponseBuilder::new().description(description).content(route.errors.content_type(), content);
-        if *status == "402" {
+        if status == "402" {
             refusal = refusal.header("PAYMENT-REQUIRED", offers::offers_header());
         }
-        operation = operation.response(*status, refusal.build());
+        operation = operation.response(status, refusal.build());
     }
     let upstream = ResponseBuilder::new().description(free::sentence(route));
     operation = operation.response("default", upstream.build());
     operation.build()
+}
+
+/// The response to a request that was served, and its status.
+fn served(route: &Route) -> (&'static str, ResponseBuilder) {
+    let response = ResponseBuilder::new();
+    if route.websocket {
+        let description = "The connection is open: a WebSocket connection (RFC 6455), over HTTP/1.1";
+        return ("101", response.description(description));
+    }
+    let media = if route.sse { "text/event-stream" } else { "application/json" };
+    ("200", response.description("The upstream's response").content(media, content(route)))
 }
 
 fn error_body() -> RefOr<Schema> {
@@ -182,7 +193,8 @@ fn extensions(route: &Route) -> Option<Extensions> {
     let price = route.metered.then(|| ("x-price", price::document(route)));
     let group = route.group.as_ref().map(|group| ("x-group", Value::from(group.as_str())));
     let free = route.metered.then(|| ("x-free-statuses", free::document(route)));
-    let members: Vec<_> = [price, free, group].into_iter().flatten().collect();
+    let websocket = route.websocket.then_some(("x-websocket", Value::Bool(true)));
+    let members: Vec<_> = [price, free, group, websocket].into_iter().flatten().collect();
     (!members.is_empty()).then(|| members.into_iter().collect())
 }
 
@@ -290,6 +302,14 @@ mod tests {
         let operation = described(route);
         let content = &operation["responses"]["200"]["content"]["text/event-stream"];
         assert_eq!((&content["x-event-schema"], &content["schema"]), (&json!({"type": "object"}), &Value::Null));
+    }
+
+    #[test]
+    fn a_websocket_route_responds_with_101_or_426() {
+        let operation = described(r#"{"path": "/x", "method": "GET", "metered": true, "websocket": true}"#);
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key("101") && responses.contains_key("426") && !responses.contains_key("200"));
+        assert_eq!(operation["x-websocket"], true);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1};
+use hyper::upgrade::Upgraded;
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
@@ -30,14 +31,17 @@ const BUFFER_BYTES: usize = 128 << 10;
 pub(super) struct UpstreamConnection {
     sender: http1::SendRequest<Outgoing>,
     /// Reads and writes the socket; `None` once the connection has ended.
-    driver: Option<http1::Connection<Stream, Outgoing>>,
+    driver: Option<Driver>,
 }
+
+/// Boxed, because hyper's type for a connection that can switch to another protocol has no name.
+type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream) -> hyper::Result<Self> {
         let mut builder = http1::Builder::new();
         let (sender, driver) = builder.max_buf_size(BUFFER_BYTES).max_headers(MAX_HEADERS).handshake(stream).await?;
-        Ok(Self { sender, driver: Some(driver) })
+        Ok(Self { sender, driver: Some(Box::pin(driver.with_upgrades())) })
     }
 
     /// Sends a request and waits for the head of the response.
@@ -49,6 +53,16 @@ impl UpstreamConnection {
         std::future::poll_fn(|context| {
             drive(&mut self.driver, context);
             response.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// The connection after it has switched to another protocol, as its last response says.
+    pub(super) async fn switched(mut self, response: &mut Response<Incoming>) -> hyper::Result<Upgraded> {
+        let mut upgraded = pin!(hyper::upgrade::on(response));
+        std::future::poll_fn(|context| {
+            drive(&mut self.driver, context);
+            upgraded.as_mut().poll(context)
         })
         .await
     }
@@ -65,9 +79,9 @@ impl UpstreamConnection {
     }
 }
 
-fn drive(driver: &mut Option<http1::Connection<Stream, Outgoing>>, context: &mut Context<'_>) {
+fn drive(driver: &mut Option<Driver>, context: &mut Context<'_>) {
     // Its error, if it has one, is also that of the response.
-    if driver.as_mut().is_some_and(|driver| Pin::new(driver).poll(context).is_ready()) {
+    if driver.as_mut().is_some_and(|driver| driver.as_mut().poll(context).is_ready()) {
         *driver = None;
     }
 }

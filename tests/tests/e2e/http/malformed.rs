@@ -177,7 +177,7 @@ fn unusual_http_requests_work_or_are_rejected() {
         ),
         (
             format!("GET {BASE} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade, close\r\n{auth}\r\n"),
-            vec![200],
+            vec![400],
         ),
         (format!("GET {BASE} HTTP/1.1\r\nConnection: close\r\n{auth}\r\n"), vec![200, 400]),
         (format!("GET {BASE} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: image/png\r\n{auth}\r\n"), vec![200]),
