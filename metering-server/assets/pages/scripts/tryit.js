@@ -21,7 +21,8 @@ const READ_ONLY = ["account", "plans", "descriptions"];
 /** Whether an operation can be sent from the page. */
 export function isTriable(operation) {
   const tag = operation.tags?.[0];
-  if (tag === "metered") return !["options", "trace"].includes(operation.method);
+  // A panel that shows one response is no use for a WebSocket connection.
+  if (tag === "metered") return !operation["x-websocket"] && !["options", "trace"].includes(operation.method);
   return operation.method === "get" && READ_ONLY.includes(tag);
 }
 
