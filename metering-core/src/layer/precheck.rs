@@ -42,7 +42,7 @@ impl MeteringLayer {
     /// # Errors
     /// The response to a request that is refused.
     pub async fn precheck<R: From<String>>(&self, head: &mut Parts) -> Result<(), Response<R>> {
-        let mut outgoing = Outgoing::new(&mut head.extensions);
+        let mut outgoing = Outgoing::new(head);
         let head = &*head;
         let credentials = Credentials::read(|name| values(&head.headers, name));
         let found =
