@@ -177,6 +177,16 @@ async fn what_does_not_fit_reaches_its_client_and_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_budget_has_no_room_for_reaches_its_client_and_is_not_kept() {
+    // Responses may take half of it.
+    let scene = Scene { budget: BodyBudget::new(200, 200), ..Scene::new(1 << 20).await };
+    let piece: &'static str = Box::leak("x".repeat(150).into_boxed_str());
+    let (_, _, body) = read(scene.ask(1, Retry::Keyed, &[piece; 5]).await).await;
+    assert_eq!((body.len(), scene.budget.taken()), (5 * piece.len(), 0));
+    assert_eq!(read(scene.ask(1, Retry::Keyed, &["b"]).await).await, (2, false, "b".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_delivered_gives_way_to_what_was_not() {
     // Each takes its body and 4 KiB. Sixteen of these fit.
     let scene = Scene::new(16 * (5 << 10) + 100).await;

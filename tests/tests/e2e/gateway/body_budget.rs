@@ -102,7 +102,11 @@ fn clients_that_do_not_read_json_stay_within_the_budget() {
     let (site, upstream) = (Site::new(), Script::start());
     let account = site.account("100");
     let by_usage = json!({"max": "0.5", "units": {"tokens": "0.001"}, "report": {"json": {"tokens": "/usage/total"}}});
-    let route = |path: &str, replay: bool| json!({"path": path, "method": "POST", "metered": true, "price": by_usage, "replay": replay});
+    let route = |path: &str, replay: bool| {
+        let mut route = json!({"path": path, "method": "POST", "metered": true, "replay": replay});
+        route["price"] = by_usage.clone();
+        route
+    };
     let catalogue = json!({"market": "T", "version": 1, "endpoints": [route("/whole", false), route("/kept", true)]});
     let catalogue = site.write("json.json", &catalogue.to_string()).display().to_string();
     let setup = site.server().args(["--upstream", &upstream.url(), "--catalogue", &catalogue]);
