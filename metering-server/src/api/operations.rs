@@ -112,7 +112,6 @@ pub(crate) fn readiness_parts(app: &App) -> Parts<'_> {
     Parts {
         meter: &app.meter,
         store: &*app.store,
-        clock: &*app.clock,
         clock_watch: &app.clock_watch,
         readers: &app.readers,
         progress: &app.progress,
