@@ -17,7 +17,8 @@ use crate::store::{Cursor, Page, Store, StoreError};
 /// Every method that changes an account writes the events of that change in the same transaction: those that
 /// [`Tally`](crate::charging::Tally) and the functions of [`decision`](crate::store::backend::decision) return. With an
 /// event goes a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the operator's.
-/// Events are kept for [`Event::RETENTION`]; [`Store::forget_expired`] deletes them with their deliveries.
+/// Events are kept for [`Event::RETENTION`], and at most [`Event::MAX_PER_ACCOUNT`] of an account;
+/// [`Store::forget_expired`] deletes the others with their deliveries.
 #[async_trait]
 pub trait EventStore: Store {
     /// Sets the threshold of an account's [`BalanceAlert`](crate::money::BalanceAlert); `None` for never. `None` when
