@@ -8,6 +8,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::Event;
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, Store, StoreError};
@@ -96,6 +97,19 @@ pub trait EventStore: Store {
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+    ) -> Result<Vec<DueDelivery>, StoreError> {
+        self.claim_shared(now, lease, limit, owner, DeliveryShares::unlimited()).await
+    }
+
+    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the others
+    /// stay as they are, for the next call. May leave out what is behind 20,000 deliveries without room.
+    async fn claim_shared(
+        &self,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+        owner: WebhookOwner,
+        shares: DeliveryShares,
     ) -> Result<Vec<DueDelivery>, StoreError>;
 
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook

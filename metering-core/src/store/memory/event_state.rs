@@ -9,6 +9,7 @@ use crate::events::delivery::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
 use crate::events::event::{Event, NewEvent};
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{Webhook, WebhookId, WebhookOwner, WebhookState};
 
 /// The event state of a store.
@@ -150,9 +151,11 @@ impl EventState {
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+        shares: &mut DeliveryShares,
     ) -> Vec<DueDelivery> {
         let theirs = self.due(now).into_iter().filter(|(_, webhook)| owner.owns(webhook.account.as_ref()));
-        let claimed = theirs.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(mut delivery, webhook)| {
+        let claimed = theirs.filter(|(_, webhook)| shares.take_for(webhook));
+        let claimed = claimed.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(mut delivery, webhook)| {
             delivery.progress = delivery.progress.claimed(now, lease);
             DueDelivery { delivery, webhook }
         });
@@ -190,9 +193,6 @@ impl EventState {
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let before = self.events.len();
         self.events.retain(|_, event| now < event.created_at.saturating_add(Event::RETENTION));
-        self.deliveries.retain(|_, sending| self.events.contains_key(&sending.event));
-        u64::try_from(before - self.events.len()).unwrap_or(u64::MAX)
-    }
         let mut newer: HashMap<AccountId, usize> = HashMap::new();
         let excess: Vec<i64> = self
             .events
@@ -205,6 +205,9 @@ impl EventState {
             })
             .collect();
         excess.iter().for_each(|number| drop(self.events.remove(number)));
+        self.deliveries.retain(|_, sending| self.events.contains_key(&sending.event));
+        u64::try_from(before - self.events.len()).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]
