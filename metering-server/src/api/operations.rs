@@ -168,7 +168,7 @@ impl Documents {
         catalogue: &Catalogue,
         tool_prefix: &ToolPrefix,
     ) -> serde_json::Result<Self> {
-        let openapi = Document::new("application/json", description.to_json()?);
+        let openapi = Document::new("application/json", description.to_json(catalogue)?);
         let catalogue = Document::new("application/json", catalogue.json().to_owned());
         let (tool_prefix, selling) = (tool_prefix.clone(), OnceLock::new());
         Ok(Self { description, openapi, catalogue, tool_prefix, selling })
