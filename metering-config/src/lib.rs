@@ -35,6 +35,7 @@
 
 mod database;
 mod error;
+mod regular_file;
 mod secret_file;
 pub mod server;
 mod service_links;

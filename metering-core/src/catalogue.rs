@@ -75,7 +75,7 @@ pub use units::{Count, Counts, UnitPrice};
 pub use usage_price::{CostError, UsagePrice};
 pub use volume_tiers::{VolumeTier, VolumeTiers};
 
-/// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
+/// The routes that a gateway serves, read from a file in the format of `endpoints.json`. Clones share them.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -95,9 +95,9 @@ pub use volume_tiers::{VolumeTier, VolumeTiers};
 pub struct Catalogue {
     market: String,
     version: u64,
-    routes: Vec<Route>,
-    trie: Trie,
-    stream_prefixes: Vec<StreamPrefix>,
+    routes: Arc<[Route]>,
+    trie: Arc<Trie>,
+    stream_prefixes: Arc<[StreamPrefix]>,
     json: Arc<str>,
 }
 
@@ -134,9 +134,9 @@ impl Default for Catalogue {
         Self {
             market: String::new(),
             version: 0,
-            routes: Vec::new(),
-            trie: Trie::default(),
-            stream_prefixes: Vec::new(),
+            routes: Arc::default(),
+            trie: Arc::default(),
+            stream_prefixes: Arc::default(),
             json: r#"{"market":"","version":0,"endpoints":[]}"#.into(),
         }
     }
@@ -181,8 +181,8 @@ impl Catalogue {
 
     fn read(text: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
         let CatalogueFile { market, version, routes, trie } = CatalogueFile::read(text, unknown)?;
-        let stream_prefixes = StreamPrefix::of(&routes);
-        Ok(Self { market, version, routes, trie, stream_prefixes, json: text.into() })
+        let stream_prefixes = StreamPrefix::of(&routes).into();
+        Ok(Self { market, version, routes: routes.into(), trie: Arc::new(trie), stream_prefixes, json: text.into() })
     }
 
     /// The JSON text it was read from.

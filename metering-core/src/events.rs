@@ -16,6 +16,7 @@ pub(crate) mod event;
 pub(crate) mod event_kind;
 pub(crate) mod kinds;
 pub(crate) mod secret;
+pub(crate) mod shares;
 pub(crate) mod signature;
 pub(crate) mod url;
 pub(crate) mod webhook;
@@ -30,6 +31,7 @@ pub use event::{BudgetEvent, Event, EventData, EventId, KeyEvent, NewEvent, Paym
 pub use event_kind::{EventKind, EventKindError};
 pub use kinds::EventKinds;
 pub use secret::{MalformedWebhookSecret, WebhookSecret};
+pub use shares::DeliveryShares;
 pub use signature::signature;
 pub use url::{WebhookUrl, WebhookUrlError};
 pub use webhook::{

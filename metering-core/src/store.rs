@@ -22,6 +22,7 @@ mod payments;
 mod prices;
 mod refills;
 mod signups;
+mod store_clock;
 
 use std::num::NonZeroUsize;
 
@@ -55,6 +56,7 @@ pub use payments::{
     QuotePrecedence, SettlementChange,
 };
 pub use prices::PriceStore;
+pub use store_clock::StoreClock;
 
 /// Stores accounts, keys, money and usage.
 ///
@@ -198,8 +200,8 @@ pub trait Store: KeyStore + HoldStore {
     /// clock lags.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// The time of the store's own clock, if that is not this machine's clock. The clocks of nodes that share a store
-    /// must agree with it.
+    /// The time of the store's own clock, if that is not this machine's clock. Nodes that share a store go by it
+    /// ([`StoreClock`]).
     async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
@@ -376,6 +378,9 @@ pub struct Verification {
     pub accounts: u64,
     /// Every amount that differs from the sum of ledger and usage.
     pub discrepancies: Vec<Discrepancy>,
+    /// Budgets of keys (`key_spent`) from which less was taken than what is booked since their period began. That is no
+    /// discrepancy: when a clock is set back by more than a day, the period begins again, and the budget with it.
+    pub restarted_budgets: Vec<Discrepancy>,
 }
 
 /// An amount that differs from the sum of ledger and usage.

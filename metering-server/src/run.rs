@@ -19,7 +19,8 @@ use http::Request;
 use hyper::body::Incoming;
 use metering_core::charging::MeterEnd;
 use metering_core::events::Wake;
-use metering_core::{Clock, FullStore, SystemClock};
+use metering_core::store::StoreClock;
+use metering_core::{Clock, FullStore, Store, SystemClock};
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
 
@@ -98,7 +99,7 @@ async fn run_until(
         Some(address) => Some(bind("admin_listen", address, &config, connections, None).await?),
         None => None,
     };
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let clock = follow_clock(&store).await;
     let wake = Wake::default();
     let delivering = Delivering::prepare(&config.webhooks, Arc::clone(&store), Arc::clone(&clock), wake.clone());
     let delivering = delivering.await.map_err(RunError::Setup)?;
@@ -244,9 +245,20 @@ fn checks(app: &Arc<App>) -> service_manager::Checks {
     }
 }
 
+/// The clock of everything that this server does: the database's, if it has one.
+async fn follow_clock(store: &Arc<dyn FullStore>) -> Arc<dyn Clock> {
+    let clock = Arc::new(StoreClock::new(Arc::new(SystemClock)));
+    if let Err(error) = clock.sync(&**store).await {
+        tracing::warn!(%error, "could not read the database's clock; going by this machine's until it can be read");
+    }
+    let store: Arc<dyn Store> = Arc::clone(store) as _;
+    tokio::spawn(Arc::clone(&clock).follow(Arc::downgrade(&store)));
+    clock
+}
+
 /// Logs at startup if this machine's clock differs from the database's.
 async fn check_clock(app: &App) {
-    if let Err(error) = app.clock_watch.skew(&*app.clock, &*app.store).await {
+    if let Err(error) = app.clock_watch.skew(&*app.store).await {
         tracing::warn!(%error, "could not read the database's clock");
     }
 }

@@ -55,10 +55,24 @@ fn write(out: &mut dyn Write, json: bool, found: &VerificationDocument) -> Resul
         return json_line(out, found);
     }
     if found.discrepancies.is_empty() {
-        return Ok(writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?);
+        writeln!(out, "Accounts verified: {}. Everything adds up exactly.", found.accounts)?;
+    } else {
+        table(out, &found.discrepancies)?;
     }
+    if found.restarted_budgets.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nA clock was set back by more than a day, and the periods of these budgets began again. No money is missing; \
+         the keys could spend the budget of the period again:"
+    )?;
+    table(out, &found.restarted_budgets)
+}
+
+fn table(out: &mut dyn Write, rows: &[DiscrepancyDocument]) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
-    for DiscrepancyDocument { org_id, amount, recorded, computed } in &found.discrepancies {
+    for DiscrepancyDocument { org_id, amount, recorded, computed } in rows {
         table.row([org_id, amount, recorded, computed]);
     }
     table.write(out)

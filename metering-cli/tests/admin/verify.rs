@@ -84,6 +84,25 @@ fn every_tampered_amount_is_found_to_the_atom() {
     }
 }
 
+/// Only a clock that was set back leaves a budget with less than what is booked.
+#[test]
+fn a_budget_that_began_again_is_listed_and_is_no_discrepancy() {
+    let (fixture, org) = fixture_with_usage();
+    let made = ["key", "create", &org, "--name", "batch", "--limit", "3", "--limit-reset", "daily"];
+    let made: Value = fixture.json(&made);
+    let secret = made["key"].as_str().unwrap();
+    block_on(charge(fixture.store().as_ref(), secret, "/a", Credits::BASE_CALL, now()));
+    fixture.tamper("UPDATE key_meter SET spent = spent - 1000000");
+    let text = fixture.admin(&["verify"]).success().stdout;
+    assert!(text.starts_with("Accounts verified: 2. Everything adds up exactly.\n\nA clock was set back"), "{text}");
+    assert!(text.contains("key_spent"), "{text}");
+    let found: Value = fixture.json(&["verify"]);
+    assert_eq!(
+        (found["discrepancies"].as_array().map(Vec::len), &found["restarted_budgets"][0]["org_id"]),
+        (Some(0), &Value::from(org))
+    );
+}
+
 #[test]
 fn discrepancy_sets_the_exit_code_even_if_stdout_is_closed() {
     let (fixture, org) = fixture_with_usage();

@@ -85,7 +85,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
 
 /// The hold after an update; `None` if nothing changed.
 async fn update(store: &dyn Store, holder: &AccountId, number: u8, action: HoldAction, now: Timestamp) -> Option<Hold> {
-    let update = HoldUpdate { account: holder.clone(), id: id(number), action, delivery: None };
+    let update = HoldUpdate { account: holder.clone(), id: id(number), action, delivery: None, counted_in: None };
     match store.commit(vec![Posting::Hold(update)], now).await.unwrap().remove(0) {
         Outcome::Hold(Some(updated)) => updated.changed.then_some(updated.hold),
         other => panic!("{other:?}"),

@@ -12,6 +12,7 @@ use sha3::{Digest, Sha3_256};
 use zeroize::Zeroizing;
 
 use crate::ConfigError;
+use crate::regular_file;
 use crate::server::TlsConfig;
 
 /// A certificate's file and its key's, as they were read.
@@ -22,14 +23,14 @@ pub struct CertificateFiles {
 }
 
 impl CertificateFiles {
-    /// Reads both files.
+    /// Reads both files. Blocks for as long as the file system does.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// When one cannot be read, or is not a regular file: a pipe would block until somebody writes to it.
     pub fn read(files: &TlsConfig) -> Result<Self, ConfigError> {
         let read = |key: &str, file: &Path| {
             let cannot = |error: io::Error| ConfigError::key(key, format_args!("{}: {error}", file.display()));
-            std::fs::read(file).map_err(cannot)
+            regular_file::read(file).map_err(cannot)
         };
         let certificate = read("tls.certificate", &files.certificate)?;
         Ok(Self { files: files.clone(), certificate, key: Zeroizing::new(read("tls.key", &files.key)?) })

@@ -46,6 +46,8 @@ pub struct LimitsConfig {
     pub leak_reports_per_ip: Quota,
     /// Keys created, changed, rotated and deleted by each key, from all clients together.
     pub key_changes_per_key: Quota,
+    /// Keys created, changed, rotated and deleted by all keys of an account together, except its first one.
+    pub key_changes_per_account: Quota,
     /// Tests of webhooks and resent deliveries, per account, from all clients together.
     pub webhook_tests_per_account: Quota,
     /// New payments that come with requests, per client address.
@@ -90,6 +92,8 @@ impl Default for LimitsConfig {
             leak_reports_per_ip: quota(60, minute),
             // Deleted keys stay in the database, so this bounds how fast an account can fill it.
             key_changes_per_key: quota(300, minute),
+            // Each change may be an event to every webhook of the account, so more keys must not mean more changes.
+            key_changes_per_account: quota(600, ten_minutes),
             webhook_tests_per_account: quota(10, minute),
             // A client without a key pays for each request. Each new payment costs about four calls of the chain's
             // node.

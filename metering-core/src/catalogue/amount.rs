@@ -46,13 +46,19 @@ impl<T> Measures<T> {
     /// Parses a value: credits in atoms, a count in billionths.
     pub(super) fn parse(&self, text: &str) -> Result<u128, DecimalError> {
         match self {
-            Self::Credits(_) => {
-                let atoms = Credits::parse_rounding_up(text)?.atoms();
-                u128::try_from(atoms).map_err(|_| DecimalError::OutOfRange)
-            }
+            Self::Credits(_) => u128::try_from(reported_credits(text)?.atoms()).map_err(|_| DecimalError::OutOfRange),
             Self::Counts(_) => Ok(text.parse::<Count>()?.billionths()),
         }
     }
+}
+
+/// Parses reported credits.
+///
+/// # Errors
+/// When there are more than [`Credits`] can hold: then nobody knows how many, and they are no cost to charge.
+pub(super) fn reported_credits(text: &str) -> Result<Credits, DecimalError> {
+    let credits = Credits::parse_rounding_up(text)?;
+    if credits == Credits::MAX { Err(DecimalError::OutOfRange) } else { Ok(credits) }
 }
 
 impl<P> Amount<P> {

@@ -5,6 +5,7 @@
 
 use crate::catalogue::pointer::{self, Lookup, Pointer};
 use crate::catalogue::units::{Count, ExactCost, UnitPrice};
+use crate::money::decimal;
 
 /// How to estimate the units that a request will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +81,9 @@ impl<'e, 'j> Found<'e, 'j> {
     }
 }
 
-/// A whole number of at least 1.
+/// A whole number of at least 1, exactly: a fraction that would be rounded to one is none.
 fn number(found: Lookup<'_>) -> Option<Count> {
     let Lookup::Value(value) = found else { return None };
-    let count: Count = value.get().parse().ok()?;
-    (count.is_whole() && !count.is_zero()).then_some(count)
+    let whole = decimal::parse_units(value.get(), 1).ok().and_then(|whole| u64::try_from(whole).ok());
+    whole.filter(|whole| *whole > 0).map(Count::from)
 }

@@ -57,6 +57,15 @@ pub enum ReportError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A value is a larger number than can be charged, or a longer one than is read. What is held is captured: it is the
+    /// most that the request could cost.
+    #[error("the response reports a cost that is too large: {location} is {value}")]
+    TooLarge {
+        /// The header or the JSON pointer.
+        location: String,
+        /// The value, cut after 64 characters.
+        value: String,
+    },
     /// A name on the way to a value is in its object more than once.
     #[error("the response does not report its cost: a name in {location} appears more than once in its object")]
     Ambiguous {
@@ -73,11 +82,14 @@ impl ReportError {
     pub(super) fn unreadable(location: &str, value: &str, problem: DecimalError) -> Self {
         let mut excerpt: String = value.chars().take(EXCERPT_CHARS).collect();
         excerpt = excerpt.escape_debug().to_string().chars().take(EXCERPT_CHARS).collect();
-        let problem = match problem {
-            DecimalError::Malformed => "not a number of zero or more",
-            _ => "negative, too large or too long",
-        };
-        Self::Unreadable { location: location.to_owned(), value: excerpt, problem }
+        let location = location.to_owned();
+        match problem {
+            DecimalError::Malformed => {
+                Self::Unreadable { location, value: excerpt, problem: "not a number of zero or more" }
+            }
+            _ if value.starts_with('-') => Self::Unreadable { location, value: excerpt, problem: "negative" },
+            _ => Self::TooLarge { location, value: excerpt },
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the cost that a response's headers or trailers report.
 
-use crate::catalogue::amount::Measures;
+use crate::catalogue::amount::{Measures, reported_credits};
 use crate::catalogue::report::{ReportError, Source};
 use crate::catalogue::units::{Count, Counts};
 use crate::catalogue::usage_price::UsagePrice;
@@ -35,8 +35,7 @@ impl UsagePrice {
         let values = match measures {
             Measures::Credits(name) => {
                 let Some(value) = header(name) else { return Ok(None) };
-                return parse_header(name, value, Credits::parse_rounding_up)
-                    .map(|cost| Some(self.cost_of_credits(cost)));
+                return parse_header(name, value, reported_credits).map(|cost| Some(self.cost_of_credits(cost)));
             }
             Measures::Counts(names) => names,
         };

@@ -131,11 +131,6 @@ impl Count {
     pub(super) const fn minus(self, other: Self) -> Self {
         Self { billionths: self.billionths.saturating_sub(other.billionths) }
     }
-
-    /// Whether it has no fraction.
-    pub(super) const fn is_whole(self) -> bool {
-        self.billionths.is_multiple_of(BILLION)
-    }
 }
 
 impl From<u64> for Count {
@@ -148,8 +143,7 @@ impl FromStr for Count {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        let billionths = decimal::round_up(decimal::parse_exact(text)?, 1_000_000_000)?;
-        Ok(Self { billionths })
+        Ok(Self { billionths: decimal::parse_rounding_up(text, 1_000_000_000)? })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::charging::max_cost::MaxCost;
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
 use crate::charging::volume::{CountedRoute, Volume, VolumeTerms};
-use crate::clock::{Day, Timestamp};
+use crate::clock::{Day, Month, Timestamp};
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::prices::number::PriceNumber;
@@ -249,15 +249,16 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
-    /// Whether the charge was counted for its route's volume tiers. The refund gives back its place in the count.
-    pub by_volume: bool,
+    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives the
+    /// place back. Just after a month begins, that may be the month after [`day`](Self::day).
+    pub counted_in: Option<Month>,
 }
 
 impl Refund {
     /// The route in whose count the refund gives a place back.
     #[must_use]
     pub fn counted_route(&self) -> Option<CountedRoute> {
-        self.by_volume.then(|| CountedRoute::of(&self.line))
+        self.counted_in.map(|_| CountedRoute::of(&self.line))
     }
 }
 
@@ -269,11 +270,11 @@ impl Receipt {
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
-        let Self { account, key, charged, line, day, request_path, repeated, delivery, hold, volume, .. } = self;
-        let by_volume = volume.is_some();
-        let owed = delivery.is_some() || ((charged.is_positive() || by_volume) && !repeated);
+        let counted_in = self.counted_in();
+        let Self { account, key, charged, line, day, request_path, repeated, delivery, hold, .. } = self;
+        let owed = delivery.is_some() || ((charged.is_positive() || counted_in.is_some()) && !repeated);
         let owed = owed && hold.is_none();
-        owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery, by_volume })
+        owed.then_some(Refund { account, key, amount: charged, line, day, request_path, delivery, counted_in })
     }
 
     /// The posting that settles the hold, or renews its lease; `None` when the charge is not a hold.
@@ -281,7 +282,13 @@ impl Receipt {
     pub fn hold_update(&self, action: HoldAction) -> Option<HoldUpdate> {
         let gives_up = matches!(action, HoldAction::Release | HoldAction::CaptureFallback);
         let delivery = self.delivery.clone().filter(|_| gives_up);
-        self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery })
+        let counted_in = self.counted_in();
+        self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery, counted_in })
+    }
+
+    /// The month whose count has the request. A repeated result shows a later count; its own was by its day.
+    fn counted_in(&self) -> Option<Month> {
+        self.volume.map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
 
     /// What to record once a response has been passed on; `None` without an idempotency key.

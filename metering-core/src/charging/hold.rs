@@ -13,7 +13,7 @@ use crate::access::key_id::KeyNumber;
 use crate::charging::delivery::Attempt;
 use crate::charging::request_id::RequestId;
 use crate::charging::volume::CountedRoute;
-use crate::clock::Timestamp;
+use crate::clock::{Month, Timestamp};
 use crate::money::credits::Credits;
 use crate::random::Randomness;
 use crate::random_id::random_id;
@@ -181,6 +181,9 @@ pub struct HoldUpdate {
     /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold is now that
     /// attempt's, and nothing changes.
     pub delivery: Option<Attempt>,
+    /// For a release of a hold of a route with volume tiers: the month whose count has the request, if that is known.
+    /// Otherwise it is the month in which the hold was opened.
+    pub counted_in: Option<Month>,
 }
 
 impl HoldUpdate {

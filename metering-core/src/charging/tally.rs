@@ -231,8 +231,8 @@ where
         let balance = touched.state.totals.balance;
         self.refund_keys(account, refund);
         self.forget(account, delivery, known);
-        if let Some(route) = refund.counted_route() {
-            self.return_volume(account, route, refund.day.month());
+        if let Some((route, month)) = refund.counted_route().zip(refund.counted_in) {
+            self.return_volume(account, route, month);
         }
         if refund.amount.is_positive() {
             self.book(

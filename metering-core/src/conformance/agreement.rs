@@ -287,7 +287,7 @@ impl Pair {
                 HoldAction::Renew { until: Timestamp::from_unix_millis(self.now.unix_millis() + millis) }
             }
         };
-        Some(HoldUpdate { account, id, action, delivery: None })
+        Some(HoldUpdate { account, id, action, delivery: None, counted_in: None })
     }
 
     /// Takes a receipt and turns it into its refund.

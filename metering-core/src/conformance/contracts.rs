@@ -180,6 +180,7 @@ macro_rules! charging_conformance {
             volumes::a_free_allowance_needs_no_balance,
             volumes::a_hold_is_counted_until_it_is_released,
             volumes::a_new_month_begins_with_the_first_tier,
+            volumes::a_refund_at_the_months_border_gives_back_its_place,
             volumes::a_refund_gives_back_its_place,
             volumes::a_refused_request_is_not_counted,
             volumes::a_repeated_request_is_counted_once,

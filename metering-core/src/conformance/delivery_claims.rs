@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use crate::events::address::AddressPolicy;
 use crate::events::delivery::{AttemptOutcome, AttemptResult, DeliveryState, Progress};
 use crate::events::kinds::EventKinds;
+use crate::events::shares::DeliveryShares;
 use crate::events::url::WebhookUrl;
 use crate::events::webhook::{Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState};
 use crate::store::EventStore;
@@ -26,6 +27,28 @@ fn disabled(disabled: bool) -> WebhookChange {
 async fn state_of(store: &dyn EventStore, webhook: &Webhook) -> WebhookState {
     let all = store.webhooks(webhook.account.as_ref()).await.unwrap();
     all.iter().find(|found| found.id == webhook.id).expect("the webhook exists").state
+}
+
+/// Deliveries of an account or to a host that has its share stay as they are, and those behind them are claimed.
+pub async fn shares_leave_slots_for_others(store: Arc<dyn EventStore>) {
+    let mut accounts = Vec::new();
+    for _ in 0..3 {
+        let owner = customer(&*store, 1).await;
+        for _ in 0..2 {
+            let webhook = hook(&*store, &owner.id, &[]).await;
+            send_tests(&*store, &webhook, 1).await;
+        }
+        accounts.push(owner.id);
+    }
+    let claim = async |shares: DeliveryShares| {
+        let due = store.claim_shared(at(1), LEASE, 9, WebhookOwner::Customers, shares).await.unwrap();
+        due.into_iter().map(|due| due.webhook.account.expect("it is a customer's")).collect::<Vec<_>>()
+    };
+    let mut taken = DeliveryShares::new(1, u32::MAX);
+    assert!(taken.take(accounts[0].as_str(), "https://other.example/"));
+    assert_eq!(claim(taken).await, accounts[1..], "one each, and none of the first");
+    assert_eq!(claim(DeliveryShares::new(u32::MAX, 1)).await, accounts[..1], "all go to one host");
+    assert_eq!(claim(DeliveryShares::unlimited()).await, accounts, "the others were left as they were");
 }
 
 /// A claim has the delivery with its webhook, counts the attempt, and lasts as long as its lease.

@@ -140,10 +140,10 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
 
 /// The same refund, posted again.
 fn same(refund: &Refund) -> Refund {
-    let Refund { account, key, amount, line, day, request_path, delivery, by_volume } = refund;
+    let Refund { account, key, amount, line, day, request_path, delivery, counted_in } = refund;
     let (account, line, request_path) = (account.clone(), line.clone(), Arc::clone(request_path));
     let delivery = delivery.clone();
-    Refund { account, key: *key, amount: *amount, line, day: *day, request_path, delivery, by_volume: *by_volume }
+    Refund { account, key: *key, amount: *amount, line, day: *day, request_path, delivery, counted_in: *counted_in }
 }
 
 /// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that

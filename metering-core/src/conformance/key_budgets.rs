@@ -156,6 +156,24 @@ pub async fn lagging_clock_gets_no_second_budget(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
+/// A clock that was set back by more than a day begins the period of its day again, and its budget. The books still add
+/// up: that is no discrepancy, however often the clock changes.
+pub async fn clock_set_back_begins_the_period_again(store: Arc<dyn Store>) {
+    let customer = customer(&*store, PLENTY).await;
+    let key = issue(&*store, &customer.id, None, terms(50, Some(BudgetReset::Daily))).await;
+    let ahead = NOON.saturating_add(3 * DAY);
+    for (price, now) in [(40, NOON), (30, ahead), (45, NOON)] {
+        accepted(&*store, charge(key.secret, price), now).await;
+    }
+    assert_eq!(exhausted(&*store, &key, 6, NOON).await, (50, 45, 5), "the budget of the day, a second time");
+    let found = store.verify().await.unwrap();
+    assert_eq!(found.discrepancies, []);
+    let budgets: Vec<_> = found.restarted_budgets.iter().map(|found| (found.recorded, found.computed)).collect();
+    assert_eq!(budgets, [(atoms(45), atoms(115))]);
+    accepted(&*store, charge(key.secret, 50), ahead).await;
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
 /// After a clock was set back, a refund of a charge from before gives the budget no more than its limit.
 pub async fn refund_takes_no_budget_below_zero(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;

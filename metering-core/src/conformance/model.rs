@@ -162,8 +162,8 @@ impl Model {
         if owner.all_fit() {
             owner.refund_keys(refund.key, i128::from(refund.amount.atoms()), refund.day);
             owner.raise_keys(refund.key, now);
-            if refund.by_volume {
-                owner.uncount(&CountedRoute::of(&refund.line), refund.day.month());
+            if let Some(month) = refund.counted_in {
+                owner.uncount(&CountedRoute::of(&refund.line), month);
             }
             return Some(credits(owner.balance()));
         }

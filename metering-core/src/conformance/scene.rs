@@ -205,4 +205,5 @@ pub(super) async fn all_daily_totals(store: &dyn Store) -> Vec<DailyTotal> {
 pub(super) async fn assert_verified(store: &dyn Store) {
     let verification = store.verify().await.unwrap();
     assert_eq!(verification.discrepancies, [], "all totals add up");
+    assert_eq!(verification.restarted_budgets, [], "no clock was set back");
 }

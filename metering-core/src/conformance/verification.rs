@@ -9,7 +9,10 @@ use super::scene::{DAY, NOON, accepted, adjustment, charge, commit_refund, custo
 
 /// An empty store has no discrepancies.
 pub async fn an_empty_store_is_verified(store: Arc<dyn Store>) {
-    assert_eq!(store.verify().await.unwrap(), Verification { accounts: 0, discrepancies: Vec::new() });
+    assert_eq!(
+        store.verify().await.unwrap(),
+        Verification { accounts: 0, discrepancies: Vec::new(), restarted_budgets: Vec::new() }
+    );
 }
 
 /// Every account is recomputed, including revoked and unused ones, and all add up.
@@ -28,7 +31,10 @@ pub async fn verify_recomputes_every_account(store: Arc<dyn Store>) {
         }
     }
     customer(&*store, 0).await;
-    assert_eq!(store.verify().await.unwrap(), Verification { accounts: 8, discrepancies: Vec::new() });
+    assert_eq!(
+        store.verify().await.unwrap(),
+        Verification { accounts: 8, discrepancies: Vec::new(), restarted_budgets: Vec::new() }
+    );
 }
 
 /// A working store passes its check.

@@ -18,8 +18,8 @@ use super::hold_scene::{act, amounts, capture, held, open, terms};
 use super::idempotency_keys::keyed;
 use super::races::all_at_once;
 use super::scene::{
-    ALWAYS, NOON, accepted, account, assert_verified, atoms, balance, charge, charge_named, commit, commit_refund,
-    customer, line, new_id, refused, report,
+    ALWAYS, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, charge_named, commit,
+    commit_refund, customer, line, new_id, refused, report,
 };
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
@@ -178,6 +178,24 @@ pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(5, NOON))]);
     assert_eq!(amounts(&*store, &customer.id).await, (89, 0, 11));
     assert_verified(&*store).await;
+}
+
+/// A clock that lags at a month's beginning counts in the new month; its refund, and the release of its hold, give that
+/// place back.
+pub async fn a_refund_at_the_months_border_gives_back_its_place(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    let begins = NOON.day().month().next().start();
+    let lagging = begins.saturating_sub(MINUTE);
+    accepted(&*store, request(customer.key), begins).await;
+    let free = accepted(&*store, request(customer.key), lagging).await;
+    assert_eq!(free.charged, atoms(0));
+    commit_refund(&*store, refund_of(free), begins).await;
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(1, begins))]);
+    let held = accepted(&*store, Charge { hold: Some(terms()), ..request(customer.key) }, lagging).await;
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(2, begins))]);
+    let release = held.hold_update(HoldAction::Release).expect("it is a hold");
+    store.commit(vec![Posting::Hold(release)], begins).await.unwrap();
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(1, begins))]);
 }
 
 /// A request is refused when its tier costs more than its client allows; it is not counted.

@@ -8,16 +8,18 @@ mod stats;
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet};
 
+use crate::access::account::AccountId;
 use crate::clock::{Clock, Timestamp};
 use crate::events::delivery::AttemptOutcome;
 use crate::events::secret::WebhookSecret;
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{Webhook, WebhookOwner};
 use crate::retry::{Retries, RetryPolicy};
 use crate::store::{EventStore, StoreError};
@@ -74,8 +76,12 @@ impl Wake {
 pub struct CourierSettings {
     /// What webhooks to the operator are signed with, newest first. If there is none, they are left to other processes.
     pub operator_secrets: Vec<WebhookSecret>,
-    /// How many webhooks are sent to customers at a time. 128 by default.
+    /// How many webhooks are sent to customers at a time. 256 by default.
     pub max_in_flight: usize,
+    /// How many of these go to the webhooks of one account. 8 by default.
+    pub max_in_flight_per_account: u32,
+    /// How many of these go to one host. 32 by default, because many customers may use the same service.
+    pub max_in_flight_per_host: u32,
     /// How many webhooks are sent to the operator at a time. 16 by default.
     pub max_in_flight_to_operator: usize,
     /// How often to look for deliveries. Two seconds by default.
@@ -90,7 +96,9 @@ impl Default for CourierSettings {
     fn default() -> Self {
         Self {
             operator_secrets: Vec::new(),
-            max_in_flight: 128,
+            max_in_flight: 256,
+            max_in_flight_per_account: 8,
+            max_in_flight_per_host: 32,
             max_in_flight_to_operator: 16,
             poll: Duration::from_secs(2),
             timeout: Duration::from_secs(15),
@@ -200,16 +208,24 @@ impl Courier {
     }
 
     fn lane(&self, owner: WebhookOwner, max_in_flight: usize) -> Lane<'_> {
-        Lane { courier: self, owner, max_in_flight, store_retries: None }
+        let shares = match owner {
+            WebhookOwner::Operator => DeliveryShares::unlimited(),
+            WebhookOwner::Customers => {
+                DeliveryShares::new(self.settings.max_in_flight_per_account, self.settings.max_in_flight_per_host)
+            }
+        };
+        Lane { courier: self, owner, max_in_flight, shares: Arc::new(Mutex::new(shares)), store_retries: None }
     }
 }
 
 /// The deliveries to webhooks of one owner. Each owner has slots of its own, so that customers whose servers respond
-/// slowly do not delay the operator's webhook.
+/// slowly do not delay the operator's webhook; and each account and host has a share of the customers' slots, so that
+/// they do not delay each other's.
 struct Lane<'c> {
     courier: &'c Courier,
     owner: WebhookOwner,
     max_in_flight: usize,
+    shares: Arc<Mutex<DeliveryShares>>,
     /// Set while the store fails, so that this is logged once.
     store_retries: Option<Retries>,
 }
@@ -246,7 +262,8 @@ impl Lane<'_> {
         let (now, limit) = (self.courier.clock.now(), u32::try_from(room).unwrap_or(u32::MAX));
         // Twice the time of an attempt, so that there is time to record how it ended.
         let lease = self.courier.settings.timeout.saturating_mul(2);
-        let due = match self.courier.store.claim_deliveries(now, lease, limit, self.owner).await {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let due = match self.courier.store.claim_shared(now, lease, limit, self.owner, shares).await {
             Ok(due) => due,
             Err(error) => return Claimed::StoreFailed(self.next_wait(&error)),
         };
@@ -254,7 +271,11 @@ impl Lane<'_> {
             tracing::info!("the store recovered; webhooks are delivered again");
         }
         for due in due {
-            under_way.spawn(Arc::clone(&self.courier.attempts).make(due));
+            let (attempts, share) = (Arc::clone(&self.courier.attempts), Share::take(&self.shares, &due.webhook));
+            under_way.spawn(async move {
+                attempts.make(due).await;
+                drop(share);
+            });
         }
         Claimed::Some
     }
@@ -282,6 +303,29 @@ impl Lane<'_> {
                 () = settings.wake.of(self.owner).notified() => None,
                 () = tokio::time::sleep(settings.poll) => None,
             },
+        }
+    }
+}
+
+/// The share of one attempt, given back when it ends, however it does.
+struct Share {
+    of: Arc<Mutex<DeliveryShares>>,
+    webhook: Option<(AccountId, String)>,
+}
+
+impl Share {
+    fn take(of: &Arc<Mutex<DeliveryShares>>, webhook: &Webhook) -> Self {
+        let taken = of.lock().unwrap_or_else(PoisonError::into_inner).take_for(webhook);
+        let account = webhook.account.clone().filter(|_| taken);
+        let webhook = account.map(|account| (account, webhook.terms.url.as_str().to_owned()));
+        Self { of: Arc::clone(of), webhook }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if let Some((account, url)) = &self.webhook {
+            self.of.lock().unwrap_or_else(PoisonError::into_inner).give_back(account, url);
         }
     }
 }

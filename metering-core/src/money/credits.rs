@@ -129,10 +129,9 @@ impl Credits {
     /// ```
     ///
     /// # Errors
-    /// When the text is not a number, has more digits than can be represented exactly, or is negative.
+    /// When the text is not a number, or is negative.
     pub fn parse_rounding_up(text: &str) -> Result<Self, DecimalError> {
-        let atoms = decimal::round_up(decimal::parse_exact(text)?, ATOMS_PER_CREDIT.unsigned_abs());
-        match atoms {
+        match decimal::parse_rounding_up(text, ATOMS_PER_CREDIT.unsigned_abs()) {
             Err(DecimalError::OutOfRange) if !text.starts_with('-') => Ok(Self::MAX),
             atoms => Ok(i64::try_from(atoms?).map_or(Self::MAX, Self)),
         }

@@ -96,16 +96,63 @@ pub(crate) fn to_wide_units(value: Decimal, units_per_one: i64) -> Result<i128, 
     if units.scale() == 0 { Ok(units.mantissa()) } else { Err(DecimalError::TooFine) }
 }
 
-/// `value` × `units_per_one`, rounded up to a whole number of units.
+/// Parses a JSON number of zero or more as units, of which `units_per_one` make 1, rounded up to a whole number of units
+/// however many digits it has.
 ///
 /// # Errors
-/// When `value` is negative, or the result does not fit.
-pub(crate) fn round_up(value: Decimal, units_per_one: u64) -> Result<u128, DecimalError> {
-    let mantissa = u128::try_from(value.mantissa()).map_err(|_| DecimalError::OutOfRange)?;
-    let (one, units_per_one) = (10_u128.pow(value.scale()), u128::from(units_per_one));
-    let whole = (mantissa / one).checked_mul(units_per_one);
-    let rest = (mantissa % one).checked_mul(units_per_one).map(|rest| rest.div_ceil(one));
-    whole.zip(rest).and_then(|(whole, rest)| whole.checked_add(rest)).ok_or(DecimalError::OutOfRange)
+/// [`DecimalError::OutOfRange`] when the number is negative, 10²⁹ or more, or longer than 256 bytes.
+pub(crate) fn parse_rounding_up(text: &str, units_per_one: u64) -> Result<u128, DecimalError> {
+    const MAX_TEXT_BYTES: usize = 256;
+    const WHOLE_DIGITS: i64 = 29;
+    const FRACTION_DIGITS: i64 = 27;
+    const FRACTION: u128 = 10_u128.pow(27);
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(DecimalError::OutOfRange);
+    }
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, saturated_exponent(exponent)?),
+        None => (text, 0),
+    };
+    if !is_plain_json_number(mantissa) {
+        return Err(DecimalError::Malformed);
+    }
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit).collect();
+    let Some(leading) = digits.iter().position(|digit| *digit != b'0') else { return Ok(0) };
+    if text.starts_with('-') {
+        return Err(DecimalError::OutOfRange);
+    }
+    // How many digits are before the point, once the exponent has moved it.
+    let point = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(exponent);
+    if point.saturating_sub(i64::try_from(leading).unwrap_or(i64::MAX)) > WHOLE_DIGITS {
+        return Err(DecimalError::OutOfRange);
+    }
+    let digit = |position: i64| -> u128 {
+        let found = usize::try_from(position).ok().and_then(|position| digits.get(position));
+        found.map_or(0, |digit| u128::from(digit - b'0'))
+    };
+    let read = |from: i64, to: i64| (from..to).fold(0_u128, |value, position| value * 10 + digit(position));
+    let whole = read(point.saturating_sub(WHOLE_DIGITS), point);
+    let end = point.saturating_add(FRACTION_DIGITS);
+    let rest = digits.get(usize::try_from(end).unwrap_or(0)..).unwrap_or_default();
+    let fraction = read(point, end) + u128::from(rest.iter().any(|digit| *digit != b'0'));
+    let units_per_one = u128::from(units_per_one);
+    let rest = (fraction * units_per_one).div_ceil(FRACTION);
+    whole.checked_mul(units_per_one).and_then(|units| units.checked_add(rest)).ok_or(DecimalError::OutOfRange)
+}
+
+/// An exponent, or one that is as good as it: a number has at most 256 digits.
+fn saturated_exponent(text: &str) -> Result<i64, DecimalError> {
+    const MOST: i64 = 1_000;
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(DecimalError::Malformed);
+    }
+    let exponent = digits.parse().unwrap_or(MOST).min(MOST);
+    Ok(if is_negative { -exponent } else { exponent })
 }
 
 #[cfg(test)]
@@ -153,21 +200,42 @@ mod tests {
     }
 
     #[test]
-    fn fractions_of_a_unit_are_rounded_up() {
-        // text, units at a thousand per one
-        let table = [
+    fn numbers_of_any_length_are_rounded_up() {
+        use DecimalError::{Malformed, OutOfRange};
+        let (thirds, tiny) = (format!("0.{}", "3".repeat(200)), format!("0.{}1", "0".repeat(200)));
+        let (large, padded) = (format!("1{}", "0".repeat(200)), format!("{}e-200", "7".repeat(30) + &"0".repeat(200)));
+        let too_long = format!("0.{}", "1".repeat(255));
+        // text, units at a million per one
+        let table: &[(&str, Result<u128, DecimalError>)] = &[
             ("0", Ok(0)),
-            ("-0", Ok(0)),
-            ("1.5", Ok(1_500)),
-            ("1.0000", Ok(1_000)),
-            ("1.0001", Ok(1_001)),
-            ("1e-28", Ok(1)),
-            ("7.9228162514264337593543950335", Ok(7_923)),
-            ("79228162514264337593543950335", Ok(79_228_162_514_264_337_593_543_950_335_000)),
-            ("-0.1", Err(DecimalError::OutOfRange)),
+            ("-0.0e9", Ok(0)),
+            ("0e99999999999999999999", Ok(0)),
+            ("1.5", Ok(1_500_000)),
+            ("0.0000001", Ok(1)),
+            ("1.0000001", Ok(1_000_001)),
+            ("12e-3", Ok(12_000)),
+            ("0.00012E2", Ok(12_000)),
+            ("0.1234567890123456789012345678901234567890", Ok(123_457)),
+            ("1e-308", Ok(1)),
+            ("1e-99999999999999999999", Ok(1)),
+            (&thirds, Ok(333_334)),
+            (&tiny, Ok(1)),
+            ("79228162514264337593543950335", Ok(79_228_162_514_264_337_593_543_950_335_000_000)),
+            ("1e29", Err(OutOfRange)),
+            ("1e308", Err(OutOfRange)),
+            ("1e99999999999999999999", Err(OutOfRange)),
+            (&large, Err(OutOfRange)),
+            (&padded, Err(OutOfRange)),
+            (&too_long, Err(OutOfRange)),
+            ("-1e-400", Err(OutOfRange)),
+            ("1e", Err(Malformed)),
+            ("1e1.5", Err(Malformed)),
+            ("01", Err(Malformed)),
+            ("1_0", Err(Malformed)),
+            ("", Err(Malformed)),
         ];
         for (text, units) in table {
-            assert_eq!(round_up(parse_exact(text).unwrap(), 1_000), units, "{text}");
+            assert_eq!(parse_rounding_up(text, 1_000_000), *units, "{text}");
         }
     }
 }

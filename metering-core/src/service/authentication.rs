@@ -49,6 +49,14 @@ impl Service {
         Ok(self.holder(caller.into(), Some(scope)).await?.account)
     }
 
+    /// The account that owns a key which has one of these scopes.
+    ///
+    /// # Errors
+    /// As [`Service::authorize`].
+    pub async fn authorize_any(&self, caller: impl Into<Caller<'_>>, scopes: &[Scope]) -> Result<Account, Error> {
+        Ok(self.holder_with_any(caller.into(), scopes).await?.account)
+    }
+
     /// The caller's key, if it has this scope.
     ///
     /// # Errors

@@ -193,7 +193,7 @@ impl Service {
     }
 
     async fn update_hold(&self, hold: Hold, action: HoldAction) -> Result<HoldResponse, Error> {
-        let update = HoldUpdate { account: hold.account, id: hold.id, action, delivery: None };
+        let update = HoldUpdate { account: hold.account, id: hold.id, action, delivery: None, counted_in: None };
         let updated = self.meter.update_hold(update).await?;
         Ok(HoldResponse::new(&updated.hold, updated.balance, updated.changed))
     }

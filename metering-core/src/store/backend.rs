@@ -26,7 +26,7 @@ use crate::operators::audit::AuditId;
 use crate::store::StoreError;
 
 pub use account_days::AccountDays;
-pub use books::{Books, key_discrepancy};
+pub use books::{Books, restarted_budget};
 pub use key_usage::KeyUsageSums;
 pub use operations::OperationsSums;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};

@@ -8,6 +8,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::Event;
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms};
 use crate::money::credits::Credits;
 use crate::store::{Cursor, Page, Store, StoreError};
@@ -17,7 +18,8 @@ use crate::store::{Cursor, Page, Store, StoreError};
 /// Every method that changes an account writes the events of that change in the same transaction: those that
 /// [`Tally`](crate::charging::Tally) and the functions of [`decision`](crate::store::backend::decision) return. With an
 /// event goes a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the operator's.
-/// Events are kept for [`Event::RETENTION`]; [`Store::forget_expired`] deletes them with their deliveries.
+/// Events are kept for [`Event::RETENTION`], and at most [`Event::MAX_PER_ACCOUNT`] of an account;
+/// [`Store::forget_expired`] deletes the others with their deliveries.
 #[async_trait]
 pub trait EventStore: Store {
     /// Sets the threshold of an account's [`BalanceAlert`](crate::money::BalanceAlert); `None` for never. `None` when
@@ -95,6 +97,19 @@ pub trait EventStore: Store {
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+    ) -> Result<Vec<DueDelivery>, StoreError> {
+        self.claim_shared(now, lease, limit, owner, DeliveryShares::unlimited()).await
+    }
+
+    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the others
+    /// stay as they are, for the next call. May leave out what is behind 20,000 deliveries without room.
+    async fn claim_shared(
+        &self,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+        owner: WebhookOwner,
+        shares: DeliveryShares,
     ) -> Result<Vec<DueDelivery>, StoreError>;
 
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook

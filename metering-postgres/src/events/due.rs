@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use metering_core::events::{Delivery, DueDelivery, Progress, WebhookOwner};
+use metering_core::events::{Delivery, DeliveryShares, DueDelivery, Progress, WebhookOwner};
 use metering_core::{StoreError, Timestamp};
 use tokio_postgres::Row;
 
@@ -45,6 +45,49 @@ pub(crate) async fn find<C: GenericClient>(
     let rows = all(client, &sql, &[&now.unix_millis(), &is_operator]).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     rows.iter().take(limit).map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// How many candidates are read at a time, and how many pages of them at most.
+const PAGE: usize = 500;
+const MAX_PAGES: usize = 40;
+
+/// The next page of the deliveries to customers' webhooks that may be sent at `$1`, with their accounts and URLs, after
+/// the one with the time `$2` and the number `$3`. `$4` is false, so that it reads the index `delivery_due`.
+fn candidates() -> String {
+    format!(
+        "SELECT d.id, d.next_at, a.org_id, w.url FROM (SELECT d.id, d.next_at, d.webhook FROM delivery d \
+           WHERE d.is_head AND (d.webhook = 0) = $4 AND d.next_at <= $1 AND (d.next_at, d.id) > ($2, $3) \
+           ORDER BY d.next_at, d.id LIMIT {PAGE}) d \
+         JOIN webhook w ON w.id = d.webhook JOIN account a ON a.id = w.account ORDER BY d.next_at, d.id"
+    )
+}
+
+/// The deliveries to customers' webhooks that are due and have room in `shares`, at most `limit`, the oldest first.
+pub(crate) async fn find_within<C: GenericClient>(
+    client: &C,
+    now: Timestamp,
+    limit: u32,
+    mut shares: DeliveryShares,
+) -> Result<Vec<i64>> {
+    let (sql, limit) = (candidates(), usize::try_from(limit).unwrap_or(usize::MAX));
+    let (mut found, mut after) = (Vec::new(), (i64::MIN, 0_i64));
+    for _ in 0..MAX_PAGES {
+        let page = all(client, &sql, &[&now.unix_millis(), &after.0, &after.1, &false]).await?;
+        for row in &page {
+            let (id, next_at): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+            after = (next_at, id);
+            if shares.take(row.try_get(2)?, row.try_get(3)?) {
+                found.push(id);
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+            }
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Claims those of the deliveries found that are still due. Those that cannot be read are put off.

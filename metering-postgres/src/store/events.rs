@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook,
-    WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery, Event,
+    NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
@@ -111,14 +111,26 @@ impl EventStore for PostgresStore {
         self.read(move |client| Box::pin(backlog::backlog(client, now))).await
     }
 
-    async fn claim_deliveries(
+    async fn claim_shared(
         &self,
         now: Timestamp,
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+        shares: DeliveryShares,
     ) -> Result<Vec<DueDelivery>> {
-        let found = self.read(move |client| Box::pin(due::find(client, now, limit, owner))).await?;
+        let is_shared = owner == WebhookOwner::Customers && !shares.is_unlimited();
+        let find = self.read(move |client| {
+            let shares = shares.clone();
+            Box::pin(async move {
+                if is_shared {
+                    due::find_within(client, now, limit, shares).await
+                } else {
+                    due::find(client, now, limit, owner).await
+                }
+            })
+        });
+        let found = find.await?;
         if found.is_empty() {
             return Ok(Vec::new());
         }

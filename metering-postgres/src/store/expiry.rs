@@ -6,6 +6,7 @@ use metering_core::events::Event;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
+use tokio_postgres::Row;
 
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
@@ -52,8 +53,10 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
         ("email_link", "token", "expires_at", "TRUE", now),
     ];
     // First, because it may wait for charges, and these may wait for what is deleted below.
-    let mut forgotten = forget_events(write, now.saturating_sub(Event::RETENTION)).await?;
-    let mut is_all = forgotten < BATCH_ROWS;
+    let expired_events = forget_events(write, now.saturating_sub(Event::RETENTION)).await?;
+    let excess = forget_excess(write, now.saturating_sub(Event::EXCESS_WINDOW)).await?;
+    let mut forgotten = expired_events + excess;
+    let mut is_all = expired_events < BATCH_ROWS && excess < BATCH_ROWS;
     for (table, key, expiry, which, until) in expired {
         let rows = forget_batch(write, table, key, expiry, which, until).await?;
         is_all &= rows < BATCH_ROWS;
@@ -66,16 +69,34 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
     Ok((forgotten, is_all))
 }
 
-/// Deletes the oldest expired events with their deliveries, at most [`BATCH_ROWS`], and returns how many. If they held up
-/// later ones, these can be sent.
+/// Deletes the oldest expired events, at most [`BATCH_ROWS`], and returns how many.
 async fn forget_events(write: &SerializedWrite<'_>, until: Timestamp) -> Result<u64> {
-    let client = write.client();
     let old = format!("SELECT number FROM event WHERE created_at <= $1 ORDER BY created_at LIMIT {BATCH_ROWS}");
-    let old = all(client, &old, &[&until.unix_millis()]).await?;
-    if old.is_empty() {
+    let old = all(write.client(), &old, &[&until.unix_millis()]).await?;
+    delete_events(write, &old).await
+}
+
+/// Deletes events beyond the newest [`Event::MAX_PER_ACCOUNT`] of an account, of accounts that had one after `since`, at
+/// most [`BATCH_ROWS`], and returns how many.
+async fn forget_excess(write: &SerializedWrite<'_>, since: Timestamp) -> Result<u64> {
+    let keep = Event::MAX_PER_ACCOUNT;
+    let excess = format!(
+        "SELECT old.number FROM (SELECT DISTINCT account FROM event WHERE created_at > $1 AND account <> 0) recent \
+         CROSS JOIN LATERAL (SELECT number FROM event WHERE account = recent.account \
+           ORDER BY number DESC OFFSET {keep} LIMIT {BATCH_ROWS}) old LIMIT {BATCH_ROWS}"
+    );
+    let excess = all(write.client(), &excess, &[&since.unix_millis()]).await?;
+    delete_events(write, &excess).await
+}
+
+/// Deletes the events whose numbers were found, with their deliveries, and returns how many. If they held up later ones,
+/// these can be sent.
+async fn delete_events(write: &SerializedWrite<'_>, found: &[Row]) -> Result<u64> {
+    if found.is_empty() {
         return Ok(0);
     }
-    let old: Vec<i64> = old.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let client = write.client();
+    let old: Vec<i64> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     let lines = heads::of_events(client, &old).await?;
     heads::lock(client, &lines).await?;
     let forgotten = execute(client, "DELETE FROM event WHERE number = ANY ($1)", &[&old]).await?;

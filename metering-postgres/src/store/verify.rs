@@ -96,7 +96,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     payments(client).await?;
     prices::verify(client).await?;
     let (books, held) = (books(client).await?, held(client).await?);
-    let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
+    let mut verification = Verification { accounts: 0, discrepancies: Vec::new(), restarted_budgets: Vec::new() };
     for row in all(client, RECORDED, &[]).await? {
         let (id, org_id): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
         let amount = |index| {
@@ -112,7 +112,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(org_id)?, recorded)?);
     }
-    verification.discrepancies.extend(budgets::discrepancies(client).await?);
+    verification.restarted_budgets.extend(budgets::discrepancies(client).await?);
     Ok(verification)
 }
 

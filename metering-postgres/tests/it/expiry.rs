@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use metering_core::clock::ClockSkew;
+use metering_core::events::Event;
 use metering_core::{Clock, PaymentStore, Store, SystemClock, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
@@ -55,6 +56,32 @@ async fn wrong_clock_does_not_delete_outcomes() {
     store.forget_expired(Timestamp::from_unix_millis(i64::MAX)).await.unwrap();
     assert_eq!(run("SELECT count(*) FROM outcome WHERE noted_at = 0"), "50");
     assert_eq!(run("SELECT count(*) FROM outcome WHERE id = 'old'"), "0", "it has expired");
+}
+
+/// An account that floods its events loses the oldest, and another account none.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_keeps_its_newest_events() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let schema = schema_of(&url);
+    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+    let (keep, now) = (Event::MAX_PER_ACCOUNT, NOON.unix_millis());
+    run(&format!(
+        "INSERT INTO account (id, org_id, agent_name, created_at) SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \
+         INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
+           VALUES (5, decode(lpad('5', 32, '0'), 'hex'), 7, 'https://hooks.example.com/', '', 'active', 0); \
+         INSERT INTO event SELECT n, CASE WHEN n > 2 THEN 7 ELSE 8 END, 'key.created', '{{}}', {now} \
+           FROM generate_series(1, {keep} + 5) n; \
+         INSERT INTO delivery (id, webhook, event, account, state, attempts, since, next_at, is_head) \
+           SELECT n, 5, n, 7, 'pending', 0, 0, 0, n = 3 FROM generate_series(3, 9) n"
+    ));
+    assert_eq!(store.forget_expired(NOON).await.unwrap(), 3);
+    assert_eq!(run("SELECT count(*) FROM event WHERE account = 8"), "2");
+    assert_eq!(run("SELECT min(number) FROM event WHERE account = 7"), "6");
+    assert_eq!(run("SELECT event FROM delivery WHERE is_head"), "6", "the next one can be sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]

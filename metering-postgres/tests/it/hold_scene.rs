@@ -74,13 +74,15 @@ impl Scene {
     }
 
     pub(crate) async fn verify(&self) {
-        assert_eq!(self.other.verify().await.unwrap().discrepancies, []);
+        let found = self.other.verify().await.unwrap();
+        assert_eq!((found.discrepancies, found.restarted_budgets), (vec![], vec![]));
     }
 
     /// What `verify` finds: the amounts, as recorded and as computed.
     pub(crate) async fn found(&self) -> Vec<(&'static str, i64, i64)> {
-        let found = self.other.verify().await.unwrap().discrepancies;
-        found.iter().map(|found| (found.amount, found.recorded.atoms(), found.computed.atoms())).collect()
+        let found = self.other.verify().await.unwrap();
+        let found = found.discrepancies.iter().chain(&found.restarted_budgets);
+        found.map(|found| (found.amount, found.recorded.atoms(), found.computed.atoms())).collect()
     }
 }
 
@@ -108,7 +110,7 @@ pub(crate) async fn update(
     action: HoldAction,
     now: Timestamp,
 ) -> HoldUpdated {
-    let update = HoldUpdate { account: account.clone(), id, action, delivery: None };
+    let update = HoldUpdate { account: account.clone(), id, action, delivery: None, counted_in: None };
     match node.commit(vec![Posting::Hold(update)], now).await.unwrap().remove(0) {
         Outcome::Hold(Some(updated)) => updated,
         outcome => panic!("{outcome:?}"),

@@ -13,7 +13,7 @@ mod payments;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
-use metering_core::access::{AccountId, Email, KeyId};
+use metering_core::access::{AccountId, Email, Key, KeyId};
 use metering_core::chains::Address;
 use metering_core::signups::{SessionHash, SessionToken};
 use metering_core::wire::ErrorCode;
@@ -50,6 +50,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     top_up_polls: Limiter<AccountId, C>,
     leak_reports: Limiter<Network, C>,
     key_changes: Limiter<KeyId, C>,
+    account_key_changes: Limiter<AccountId, C>,
     webhook_tests: Limiter<AccountId, C>,
     payments: Limiter<Network, C>,
     payments_wallet: Limiter<PayerKey, C>,
@@ -87,6 +88,7 @@ impl<C: Clock + Clone> Limits<C> {
             top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
             leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
             key_changes: Limiter::new(config.key_changes_per_key, clock.clone()),
+            account_key_changes: Limiter::new(config.key_changes_per_account, clock.clone()),
             webhook_tests: Limiter::new(config.webhook_tests_per_account, clock.clone()),
             payments: Limiter::new(config.payments_per_ip, clock.clone()),
             payments_wallet: Limiter::new(config.payments_per_wallet, clock),
@@ -113,6 +115,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.top_up_polls.replace(config.topup_polls_per_account);
         self.leak_reports.replace(config.leak_reports_per_ip);
         self.key_changes.replace(config.key_changes_per_key);
+        self.account_key_changes.replace(config.key_changes_per_account);
         self.webhook_tests.replace(config.webhook_tests_per_account);
         self.payments.replace(config.payments_per_ip);
         self.payments_wallet.replace(config.payments_per_wallet);
@@ -254,14 +257,20 @@ impl<C: Clock + Clone> Limits<C> {
         self.leak_reports.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts a change of keys that this key asks for. Each key has its own quota, so that no key below can keep its
-    /// owner from deleting it.
+    /// Counts a change of keys that this key asks for: for the key, and, unless it is the account's first one, for all
+    /// such keys of the account together, so that more keys do not mean more changes. The first key has only its own
+    /// quota: no key below can keep the owner from deleting it.
     ///
     /// # Errors
-    /// 429 when the limit is reached.
-    pub(crate) fn key_changes(&self, actor: &KeyId) -> Result<(), Problem> {
+    /// 429 when a limit is reached.
+    pub(crate) fn key_changes(&self, actor: &Key) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many changes of keys", seconds);
-        self.key_changes.check(actor).map_err(refused)
+        self.key_changes.check(&actor.id).map_err(refused)?;
+        if actor.number.is_first() {
+            return Ok(());
+        }
+        let refused = |seconds| refusal("Too many changes of keys by this account's other keys", seconds);
+        self.account_key_changes.check(&actor.account).map_err(refused)
     }
 
     /// Counts a test of a webhook, or a resent delivery. Each is a request to a URL that the account
@@ -300,6 +309,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.top_up_polls.forget_idle();
         self.leak_reports.forget_idle();
         self.key_changes.forget_idle();
+        self.account_key_changes.forget_idle();
         self.webhook_tests.forget_idle();
         self.payments.forget_idle();
         self.payments_wallet.forget_idle();

@@ -60,7 +60,7 @@ pub(crate) async fn balance_alert(app: &App, request: Request) -> Result<Reply, 
 pub(crate) async fn set_balance_alert(app: &App, request: Request) -> Result<Reply, Problem> {
     let sender = request.sender()?;
     let actor = app.service.first_key(&sender).await?;
-    app.limits.key_changes(&actor.id)?;
+    app.limits.key_changes(&actor)?;
     let wanted: BalanceAlertRequest = read(&request.body)?;
     let set = app.service.set_balance_alert(&sender, &wanted).await;
     Ok(json::<BalanceAlertDocument>(StatusCode::OK, &counted("balance_alert", set)?))

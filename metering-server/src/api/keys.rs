@@ -55,7 +55,7 @@ pub(crate) async fn create_key(app: &App, request: Request) -> Result<Reply, Pro
 async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Result<Reply, Problem> {
     app.limits.recovery(&request.client()?)?;
     let parent = app.service.signed_in_key(sign_in, request.sender()?.address).await?;
-    app.limits.key_changes(&parent.id)?;
+    app.limits.key_changes(&parent)?;
     if request.idempotency_key()?.is_some() {
         // The secret would be derived from this header alone.
         return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());
@@ -205,7 +205,7 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
     };
     let sender = request.sender()?;
     match app.service.current_key(&sender, Scope::Manage).await {
-        Ok(actor) => app.limits.key_changes(&actor.id)?,
+        Ok(actor) => app.limits.key_changes(&actor)?,
         // An earlier attempt may have replaced the key that this is sent with. The service knows.
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
@@ -240,6 +240,6 @@ fn id(request: &Request) -> &str {
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
     let actor = app.service.current_key(&sender, Scope::Manage).await?;
-    app.limits.key_changes(&actor.id)?;
+    app.limits.key_changes(&actor)?;
     Ok(sender)
 }

@@ -7,6 +7,7 @@ mod metered;
 mod offers;
 mod operation_id;
 mod price;
+mod written;
 
 use std::fmt;
 
@@ -70,6 +71,14 @@ impl Modify for Security {
 /// The OpenAPI document of a server with this catalogue.
 #[must_use]
 pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
+    let mut document = own();
+    metered::add(&mut document, catalogue);
+    bounds::add(&mut document);
+    document
+}
+
+/// The document of the service's own endpoints.
+fn own() -> openapi::OpenApi {
     let mut document = Document::openapi();
     for endpoint in ENDPOINTS.iter() {
         document.merge(endpoint.document());
@@ -89,8 +98,6 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
         verify.head = Some(head(&page));
         verify.get = Some(page);
     }
-    metered::add(&mut document, catalogue);
-    bounds::add(&mut document);
     document
 }
 
@@ -114,51 +121,63 @@ fn verify_page() -> openapi::path::Operation {
         .build()
 }
 
-/// The document with the service's name and URL, and without the paths of surfaces that this process does not serve.
-fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
-    let mut document = document(catalogue);
-    config.brand.name.as_str().clone_into(&mut document.info.title);
-    let url = config.public_url.as_deref().map(|url| url.trim_end_matches('/')).filter(|url| !url.is_empty());
-    // A relative URL is resolved against the document's own.
-    document.servers = Some(vec![Server::new(url.unwrap_or("/"))]);
-    document.paths.paths.retain(|path, _| {
-        let path = path.as_str();
-        let surface = if api::is_path(path) { Surface::Metering } else { Surface::Gateway };
-        api::is_everywhere(path) || config.serves(surface)
-    });
-    if config.serves(Surface::Authorize) {
-        let mut asked = authorize::describe();
-        asked.paths.paths.values_mut().flat_map(bounds::operations).for_each(mark_internal);
-        document.merge(asked);
-    }
-    document
+/// The document of a server, without the catalogue's routes, which are added when it is written.
+pub(crate) struct Description {
+    own: openapi::OpenApi,
+    /// The operation ids of the routes.
+    ids: Vec<Option<String>>,
+    serves: [bool; 2],
 }
-
-/// The document of a server, to which offers are added once they are known.
-pub(crate) struct Description(openapi::OpenApi);
 
 impl fmt::Debug for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Description").field(&self.0.info.title).finish()
+        f.debug_tuple("Description").field(&self.own.info.title).finish()
     }
 }
 
 impl Description {
+    /// With the service's name and URL, and without the paths of surfaces that this process does not serve.
     pub(crate) fn new(catalogue: &Catalogue, config: &Config) -> Self {
-        Self(served(catalogue, config))
+        let mut own = own();
+        metered::add_groups(&mut own, catalogue);
+        bounds::add(&mut own);
+        let ids = metered::ids(&mut own, catalogue);
+        config.brand.name.as_str().clone_into(&mut own.info.title);
+        let url = config.public_url.as_deref().map(|url| url.trim_end_matches('/')).filter(|url| !url.is_empty());
+        // A relative URL is resolved against the document's own.
+        own.servers = Some(vec![Server::new(url.unwrap_or("/"))]);
+        let serves = [Surface::Metering, Surface::Gateway].map(|surface| config.serves(surface));
+        own.paths.paths.retain(|path, _| is_served(path, serves));
+        if config.serves(Surface::Authorize) {
+            let mut asked = authorize::describe();
+            asked.paths.paths.values_mut().flat_map(bounds::operations).for_each(mark_internal);
+            own.merge(asked);
+        }
+        Self { own, ids, serves }
     }
 
-    /// The document as JSON.
-    pub(crate) fn to_json(&self) -> serde_json::Result<String> {
-        self.0.to_json()
+    /// The document with these routes as JSON.
+    pub(crate) fn to_json(&self, catalogue: &Catalogue) -> serde_json::Result<String> {
+        written::with_routes(&self.own, (catalogue, &self.ids), |path| is_served(path, self.serves), |_, _| {})
     }
 
-    /// The same with what the metered routes of the catalogue can be paid with.
+    /// The same with what the metered routes of the service's catalogue can be paid with.
     pub(crate) fn with_offers(&self, service: &Service) -> serde_json::Result<String> {
-        let mut document = self.0.clone();
-        offers::add(&mut document, service.catalogue(), service.offers(), service.payment_protocols());
-        document.to_json()
+        let mut own = self.own.clone();
+        offers::add_service(&mut own);
+        let (offers, protocols) = (service.offers(), service.payment_protocols());
+        written::with_routes(
+            &own,
+            (service.catalogue(), &self.ids),
+            |path| is_served(path, self.serves),
+            |part, routes| offers::add(part, routes.iter().copied(), offers, protocols),
+        )
     }
+}
+
+/// Whether a process serves a path, if it serves the metering API and the gateway or not.
+fn is_served(path: &str, [metering, gateway]: [bool; 2]) -> bool {
+    api::is_everywhere(path) || if api::is_path(path) { metering } else { gateway }
 }
 
 /// Marks an operation that is not for customers, with the extension that Redoc and others know.
@@ -190,6 +209,25 @@ mod tests {
     fn default_document() -> serde_json::Value {
         let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         serde_json::to_value(document(&catalogue)).unwrap()
+    }
+
+    #[test]
+    fn the_document_is_written_route_by_route_with_the_same_result() {
+        let text = r#"{"market":"M","version":1,"endpoints":[
+            {"path":"/x","method":"GET","metered":true,"price":"0.02","group":"Prices","params":[
+                {"name":"q","in":"query","type":"string"}]},
+            {"path":"/a/{id}","method":"DELETE","metered":false},
+            {"path":"/x","method":"POST","metered":true,"price":"0.2"}]}"#;
+        for catalogue in [Catalogue::from_json(text), Catalogue::from_json(metering_sample::ROUTES)] {
+            let (catalogue, config) = (catalogue.unwrap(), Config::default());
+            let written = Description::new(&catalogue, &config).to_json(&catalogue).unwrap();
+            assert!(written.starts_with(r#"{"openapi":"#), "readers look at the beginning");
+            let mut expected = document(&catalogue);
+            config.brand.name.as_str().clone_into(&mut expected.info.title);
+            expected.servers = Some(vec![Server::new("/")]);
+            let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(written, serde_json::to_value(expected).unwrap());
+        }
     }
 
     #[test]

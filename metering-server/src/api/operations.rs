@@ -112,7 +112,6 @@ pub(crate) fn readiness_parts(app: &App) -> Parts<'_> {
     Parts {
         meter: &app.meter,
         store: &*app.store,
-        clock: &*app.clock,
         clock_watch: &app.clock_watch,
         readers: &app.readers,
         progress: &app.progress,
@@ -169,7 +168,7 @@ impl Documents {
         catalogue: &Catalogue,
         tool_prefix: &ToolPrefix,
     ) -> serde_json::Result<Self> {
-        let openapi = Document::new("application/json", description.to_json()?);
+        let openapi = Document::new("application/json", description.to_json(catalogue)?);
         let catalogue = Document::new("application/json", catalogue.json().to_owned());
         let (tool_prefix, selling) = (tool_prefix.clone(), OnceLock::new());
         Ok(Self { description, openapi, catalogue, tool_prefix, selling })

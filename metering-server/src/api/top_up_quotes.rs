@@ -55,7 +55,7 @@ pub(crate) async fn top_up_quote(app: &App, request: Request) -> Result<Reply, P
 ))]
 pub(crate) async fn top_up_quote_status(app: &App, request: Request) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    let account = app.service.authorize(&sender, Scope::Read).await?;
+    let account = app.service.authorize_any(&sender, &[Scope::TopUp, Scope::Read]).await?;
     app.limits.top_up_poll(&account.id)?;
     let id = required(&request.query, "quote_id")?;
     Ok(json(StatusCode::OK, &app.service.top_up_quote_by_id(&sender, &id).await?))

@@ -210,7 +210,7 @@ fn segment(request: &Request, index: usize) -> &str {
 async fn manager(app: &App, request: &Request) -> Result<Sender, Problem> {
     let sender = request.sender()?;
     let actor = app.service.first_key(&sender).await?;
-    app.limits.key_changes(&actor.id)?;
+    app.limits.key_changes(&actor)?;
     Ok(sender)
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metering_core::clock::ClockSkew;
-use metering_core::{Clock, Store, StoreError, Timestamp};
+use metering_core::{Clock, Store, StoreError, SystemClock, Timestamp};
 use tokio::time::Instant;
 
 /// A jump that lasts this long counts as a correction of the clock.
@@ -22,14 +22,15 @@ pub(crate) struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// Compares the clock with the store's and returns the skew. Logs when skew begins and when it ends.
+    /// Compares the machine's clock with the store's and returns the skew. Logs when skew begins and when it ends.
+    /// Charges and leases go by the store's clock ([`StoreClock`](metering_core::store::StoreClock)) all the same.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) async fn skew(&self, clock: &dyn Clock, store: &dyn Store) -> Result<Option<ClockSkew>, StoreError> {
-        let before = clock.now();
+    pub(crate) async fn skew(&self, store: &dyn Store) -> Result<Option<ClockSkew>, StoreError> {
+        let before = SystemClock.now();
         let Some(stores) = store.clock().await? else { return Ok(None) };
-        let found = ClockSkew::found(before, stores, clock.now());
+        let found = ClockSkew::found(before, stores, SystemClock.now());
         let known = std::mem::replace(&mut *self.skew.lock().unwrap_or_else(PoisonError::into_inner), found);
         match (known, found) {
             (None, Some(skew)) => tracing::error!(
@@ -50,7 +51,7 @@ impl ClockWatch {
         clock: &dyn Clock,
         store: &dyn Store,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let skewed = self.skew(clock, store).await?.is_some();
+        let skewed = self.skew(store).await?.is_some();
         let now = clock.now();
         let jumped = {
             let mut jumps = self.jumps.lock().unwrap_or_else(PoisonError::into_inner);

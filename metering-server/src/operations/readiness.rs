@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metering_core::clock::ClockSkew;
 use metering_core::wire::ErrorCode;
-use metering_core::{Clock, Meter, Store};
+use metering_core::{Meter, Store};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -60,7 +60,6 @@ impl NotReady {
 pub(crate) struct Parts<'a> {
     pub(crate) meter: &'a Meter,
     pub(crate) store: &'a dyn Store,
-    pub(crate) clock: &'a dyn Clock,
     pub(crate) clock_watch: &'a ClockWatch,
     pub(crate) readers: &'a Readers,
     pub(crate) progress: &'a ChainProgress,
@@ -108,7 +107,7 @@ impl Readiness {
     }
 
     /// The same for the store and the clock alone. Takes at most [`STORE_CHECK_TIMEOUT`].
-    pub(crate) async fn store_not_ready(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<NotReady> {
+    pub(crate) async fn store_not_ready(&self, Parts { store, clock_watch, .. }: Parts<'_>) -> Option<NotReady> {
         let mut last = self.store.lock().await;
         if let Some((at, reason)) = *last
             && at.elapsed() < STORE_CHECK_TTL
@@ -117,7 +116,7 @@ impl Readiness {
         }
         let found = tokio::time::timeout(STORE_CHECK_TIMEOUT, async {
             store.check().await?;
-            clock_watch.skew(clock, store).await
+            clock_watch.skew(store).await
         });
         let reason = match found.await {
             Ok(Ok(skew)) => skew.map(NotReady::Clock),

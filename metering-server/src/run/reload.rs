@@ -4,9 +4,12 @@
 //! their values until a restart.
 
 mod difference;
+mod turns;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use metering_client::tools::Toolbox;
 use metering_core::prices::PriceNumber;
@@ -26,6 +29,7 @@ use crate::mail::Letterhead;
 use crate::mcp::Mcp;
 use crate::operations::{metrics, service_manager};
 use crate::pages::Pages;
+use turns::Turns;
 
 /// Reads the configuration again.
 pub(crate) type Load = Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>;
@@ -47,10 +51,17 @@ const RELOADED: [&str; 10] = [
 /// Reloads the configuration of a server.
 pub(crate) struct Reloader {
     load: Load,
-    /// What is in use. Locked while a reload runs, so that one follows the other.
+    /// What is in use.
     loaded: Mutex<Loaded>,
+    turns: Turns<Result<ReloadDocument, String>>,
     parts: OnceLock<Parts>,
 }
+
+const GIVEN_UP: &str = "the reload took more than a minute and was given up; nothing has changed. Is one of its files on a \
+                        mount that does not respond?";
+
+/// A reload that takes longer is given up: a file may be on a mount that does not respond.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The parts of a server that a reload replaces.
 #[derive(Debug)]
@@ -81,7 +92,7 @@ impl std::fmt::Debug for Reloader {
 impl Reloader {
     /// For a server with this configuration.
     pub(crate) fn new(loaded: Loaded, load: Load) -> Self {
-        Self { load, loaded: Mutex::new(loaded), parts: OnceLock::new() }
+        Self { load, loaded: Mutex::new(loaded), turns: Turns::new(), parts: OnceLock::new() }
     }
 
     /// Begins to accept reloads: the server has started.
@@ -90,16 +101,31 @@ impl Reloader {
         metrics::reloaded(0, 0);
     }
 
-    /// Reads the configuration again, and uses what has changed. The log says what came of it.
+    /// Reads the configuration again, and uses what has changed. The log says what came of it. Of several callers that
+    /// wait for their turn, one reloads for all.
     ///
     /// # Errors
-    /// When anything in it cannot be used. Nothing is changed then. The text says why, without secrets.
+    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says why,
+    /// without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
+        // A task of its own: a caller that goes away must not give its turn to the next one before the reload has ended.
         let reloader = Arc::clone(self);
+        let shared = tokio::spawn(async move { reloader.turns.share(reloader.reload_now()).await });
+        shared.await.unwrap_or_else(|error| Err(format!("the reload failed: {error}")))
+    }
+
+    async fn reload_now(self: &Arc<Self>) -> Result<ReloadDocument, String> {
+        let (reloader, decided) = (Arc::clone(self), Arc::<AtomicBool>::default());
+        let here = Arc::clone(&decided);
         service_manager::reloading();
         // Reads files, and renders all pages.
-        let reloaded = tokio::task::spawn_blocking(move || reloader.take().map_err(|error| error.to_string())).await;
-        let reloaded = reloaded.unwrap_or_else(|error| Err(format!("the reload failed: {error}")));
+        let mut taking = tokio::task::spawn_blocking(move || reloader.take(&here).map_err(|error| error.to_string()));
+        let taken = match tokio::time::timeout(RELOAD_TIMEOUT, &mut taking).await {
+            Err(_) if !decided.swap(true, Ordering::SeqCst) => Ok(Err(GIVEN_UP.to_owned())),
+            Err(_) => taking.await,
+            Ok(taken) => taken,
+        };
+        let reloaded = taken.unwrap_or_else(|error| Err(format!("the reload failed: {error}")));
         service_manager::reloaded(reloaded.as_ref().err().map(String::as_str));
         match &reloaded {
             Ok(ReloadDocument { changed, needs_restart }) => {
@@ -140,12 +166,13 @@ impl Reloader {
         then: impl FnOnce(&Parts, Prepared) + Send + 'static,
     ) -> Result<(), String> {
         let reloader = Arc::clone(self);
+        let _turn = self.turns.turn().await;
         let built = tokio::task::spawn_blocking(move || {
             let Some(parts) = reloader.parts.get() else { return Ok(()) };
-            let loaded = reloader.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            let config = reloader.loaded().config.clone();
             let runtime = tokio::runtime::Handle::current();
-            let catalogue = runtime.block_on(prices::load(&*parts.store, version, &loaded.config))?;
-            then(parts, parts.prepare(&loaded.config, &catalogue, Some(version))?);
+            let catalogue = runtime.block_on(prices::load(&*parts.store, version, &config))?;
+            then(parts, parts.prepare(&config, &catalogue, Some(version))?);
             Ok(())
         });
         match built.await {
@@ -159,11 +186,17 @@ impl Reloader {
         self.parts.get()
     }
 
-    fn take(&self) -> Result<ReloadDocument, RunError> {
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever sets `decided` first decides: this, to use what it has built, or its caller, to give it up.
+    fn take(&self, decided: &AtomicBool) -> Result<ReloadDocument, RunError> {
         let Some(parts) = self.parts.get() else {
             return Err(RunError::Setup("the server is still starting; try again in a second".into()));
         };
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not locked while files are read, which may block.
+        let loaded = self.loaded().clone();
         let new = (self.load)()?;
         let (mut changed, needs_restart): (Vec<_>, Vec<_>) =
             difference::between(&loaded, &new)?.into_iter().partition(|key| is_reloaded(key));
@@ -174,7 +207,7 @@ impl Reloader {
         let catalogue =
             runtime.block_on(prices::to_serve(&*parts.store, &*parts.clock, catalogue(&config)?, &config))?;
         let is_new = before.catalogue().json() != catalogue.json();
-        let mut prepared = parts.prepare(&config, &catalogue, before.price_version())?;
+        let prepared = parts.prepare(&config, &catalogue, before.price_version())?;
         let letterhead = match (&parts.letterhead, &config.smtp) {
             (Some(current), Some(smtp)) => {
                 let urls = settings::Urls::new(&config, parts.address);
@@ -187,12 +220,19 @@ impl Reloader {
             _ => None,
         };
 
-        // Recorded only once everything else is known to be usable.
-        if is_new {
-            let version = runtime.block_on(prices::record(&*parts.store, &*parts.clock, &catalogue))?;
-            prepared = parts.prepare(&config, &catalogue, Some(version))?;
-            changed.push("catalogue".to_owned());
+        if decided.swap(true, Ordering::SeqCst) {
+            return Err(RunError::Setup(GIVEN_UP.into()));
         }
+        // Recorded only once everything else is known to be usable.
+        let prepared = if is_new {
+            let version = runtime.block_on(prices::record(&*parts.store, &*parts.clock, &catalogue))?;
+            // Before the other is built: they take memory for all routes.
+            drop(prepared);
+            changed.push("catalogue".to_owned());
+            parts.prepare(&config, &catalogue, Some(version))?
+        } else {
+            prepared
+        };
 
         // Nothing below can fail.
         prepared.front.app().limits.replace(&config.limits);
@@ -205,7 +245,7 @@ impl Reloader {
         {
             changed.push("tls.certificate".to_owned());
         }
-        loaded.take(config, &new, is_reloaded);
+        self.loaded().take(config, &new, is_reloaded);
         changed.sort_unstable();
         changed.dedup();
         Ok(ReloadDocument { changed, needs_restart })
@@ -267,7 +307,12 @@ pub(crate) async fn on_signal(reloader: Arc<Reloader>, shutdown: Shutdown) {
     let Some(mut signals) = Hangups::new() else { return shutdown.cancelled().await };
     loop {
         tokio::select! {
-            () = signals.next() => drop(reloader.reload().await),
+            () = signals.next() => {}
+            () = shutdown.cancelled() => return,
+        }
+        tokio::select! {
+            _ = reloader.reload() => {}
+            // It may be blocked by a mount that does not respond.
             () = shutdown.cancelled() => return,
         }
     }

@@ -30,7 +30,11 @@ pub(super) async fn follow(reloader: Arc<Reloader>, shutdown: Shutdown) {
     let mut known = Known::default();
     loop {
         let wait = match reloader.parts() {
-            Some(parts) => known.step(&reloader, parts).await,
+            Some(parts) => tokio::select! {
+                wait = known.step(&reloader, parts) => wait,
+                // It may wait for a reload that a file blocks.
+                () = shutdown.cancelled() => return,
+            },
             None => INTERVAL,
         };
         tokio::select! {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use metering_core::events::{Delivery, DeliveryId, DueDelivery, WebhookOwner};
+use metering_core::events::{Delivery, DeliveryId, DeliveryShares, DueDelivery, WebhookOwner};
 use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, params};
 
@@ -30,6 +30,38 @@ pub(crate) fn due(connection: &Connection, now: Timestamp, limit: u32, owner: We
     let mut statement = connection.prepare_cached(HEADS).map_err(store_error)?;
     let values = params![now.unix_millis(), owner == WebhookOwner::Operator, limit];
     all(&mut statement, values, |row| Ok(Ok(DeliveryId::new(row.get(0)?))))
+}
+
+/// The same with their accounts and URLs, all of them.
+pub(super) const CANDIDATES: &str = "SELECT d.id, a.org_id, w.url FROM delivery d INDEXED BY delivery_due \
+     CROSS JOIN webhook w ON w.id = d.webhook CROSS JOIN account a ON a.id = w.account \
+     WHERE d.is_head AND (d.webhook = 0) = 0 AND d.next_at <= ?1 ORDER BY d.next_at, d.id";
+
+/// How many deliveries without room are passed over in one look.
+const MAX_PASSED: usize = 20_000;
+
+/// The deliveries to customers' webhooks that are due at `now` and have room in `shares`, oldest first, at most `limit`.
+pub(crate) fn due_within(
+    connection: &Connection,
+    now: Timestamp,
+    limit: u32,
+    shares: &mut DeliveryShares,
+) -> Result<Vec<DeliveryId>> {
+    let mut statement = connection.prepare_cached(CANDIDATES).map_err(store_error)?;
+    let mut rows = statement.query([now.unix_millis()]).map_err(store_error)?;
+    let (mut found, mut passed) = (Vec::new(), 0);
+    while found.len() < limit as usize && passed < MAX_PASSED {
+        let Some(row) = rows.next().map_err(store_error)? else { break };
+        let mut read = || {
+            let (account, url) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            Ok(shares.take(account, url).then_some(DeliveryId::new(row.get(0)?)))
+        };
+        match read().map_err(store_error)? {
+            Some(id) => found.push(id),
+            None => passed += 1,
+        }
+    }
+    Ok(found)
 }
 
 /// Reads a delivery that may be claimed, and its webhook.

@@ -43,6 +43,7 @@ mod tests {
             (RECEIVERS.to_owned(), "SEARCH webhook USING INDEX webhook_owner (<expr>=?)"),
             event::query(),
             (due::HEADS.to_owned(), "SEARCH delivery USING INDEX delivery_due (<expr>=? AND next_at<?)"),
+            (due::CANDIDATES.to_owned(), "SEARCH d USING INDEX delivery_due (<expr>=? AND next_at<?)"),
             (due::select(), "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"),
         ];
         queries.extend(line::queries());

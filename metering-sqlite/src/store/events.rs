@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery, Event, NewWebhook, Webhook,
-    WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
+    AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryShares, DueDelivery, Event,
+    NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookTerms,
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, Timestamp};
@@ -99,14 +99,19 @@ impl EventStore for SqliteStore {
         self.read(move |snapshot| backlog::backlog(snapshot, now)).await
     }
 
-    async fn claim_deliveries(
+    async fn claim_shared(
         &self,
         now: Timestamp,
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+        mut shares: DeliveryShares,
     ) -> Result<Vec<DueDelivery>> {
-        let ids = self.read(move |snapshot| due::due(snapshot, now, limit, owner)).await?;
+        let find = move |snapshot: &Snapshot<'_>| match owner {
+            WebhookOwner::Customers if !shares.is_unlimited() => due::due_within(snapshot, now, limit, &mut shares),
+            _ => due::due(snapshot, now, limit, owner),
+        };
+        let ids = self.read(find).await?;
         if ids.is_empty() {
             return Ok(Vec::new());
         }

@@ -51,6 +51,8 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
         forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
     }
     let events = event::forget(connection, now.saturating_sub(Event::RETENTION), SLICE)?;
-    forgotten = forgotten.saturating_add(u64::try_from(events).unwrap_or(u64::MAX));
-    Ok((forgotten, is_all && events < SLICE))
+    let excess =
+        event::forget_excess(connection, now.saturating_sub(Event::EXCESS_WINDOW), Event::MAX_PER_ACCOUNT, SLICE)?;
+    forgotten = forgotten.saturating_add(u64::try_from(events + excess).unwrap_or(u64::MAX));
+    Ok((forgotten, is_all && events < SLICE && excess < SLICE))
 }

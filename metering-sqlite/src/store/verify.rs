@@ -58,7 +58,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     let unfolded = connection.unfolded()?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
-    let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
+    let mut verification = Verification { accounts: 0, discrepancies: Vec::new(), restarted_budgets: Vec::new() };
     while let Some(row) = rows.next().map_err(store_error)? {
         let id: i64 = row.get(0).map_err(store_error)?;
         let org_id: String = row.get(1).map_err(store_error)?;
@@ -66,7 +66,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
         verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
-        verification.discrepancies.extend(budgets.remove(&id).unwrap_or_default());
+        verification.restarted_budgets.extend(budgets.remove(&id).unwrap_or_default());
     }
     Ok(verification)
 }

@@ -41,6 +41,9 @@ pub(super) struct Report {
     /// What a dry run has seen in the file; an import finds it in the store.
     #[serde(skip)]
     seen: HashSet<String>,
+    /// The ids of the file's accounts that an import has dealt with.
+    #[serde(skip)]
+    dealt_with: HashSet<String>,
 }
 
 impl Report {
@@ -100,6 +103,8 @@ impl Report {
 
     /// Counts what became of an account.
     pub(super) fn imported(&mut self, planned: &PlannedAccount, outcome: &AccountImported) {
+        // Without an id of its own, an account's id follows from its key hash.
+        let is_repeated = !self.dry_run && !self.dealt_with.insert(planned.account.id.to_string());
         let mut refuse = |kind, detail: String| {
             self.refused += 1;
             self.oddities.push(Oddity::new(&planned.subject, kind, format!("{detail}; it was not imported")));
@@ -108,6 +113,9 @@ impl Report {
             AccountImported::Created { conflicts, .. } => {
                 self.created += 1;
                 self.oddities.extend(conflicts.iter().map(|conflict| of_conflict(planned, conflict)));
+            }
+            AccountImported::AlreadyThere(_) if is_repeated => {
+                refuse(OddityKind::DuplicateId, "an earlier account of the file has its id or key hash".to_owned());
             }
             AccountImported::AlreadyThere(_) => self.already_there += 1,
             AccountImported::IdInUse => {

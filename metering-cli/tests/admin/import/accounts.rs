@@ -99,6 +99,24 @@ fn a_record_that_is_wrong_is_named_and_the_others_are_imported() {
     }
 }
 
+/// The second one's balance must not be taken for imported, in the first run or in a later one.
+#[test]
+fn two_records_with_one_key_hash_are_not_merged() {
+    let fixture = Fixture::new();
+    let record = |name: &str, balance: &str| {
+        let hash = hex::encode([7_u8; 32]);
+        format!(r#"{{"agent_name":"{name}","credit_balance":{balance},"key_hash":"{hash}","hash_kind":"sha256"}}"#)
+    };
+    write(&fixture, "file", &format!("{}\n{}\n", record("one", "1.5"), record("two", "40")));
+    for (created, already_there) in [(1, 0), (0, 1)] {
+        let run = import(&fixture, "file", "accounts", &["--json"]);
+        let found: serde_json::Value = run.json();
+        let counts = ["created", "already_there", "refused"].map(|name| found[name].as_u64().unwrap());
+        assert_eq!((run.code, counts), (3, [created, already_there, 1]), "{found}");
+        assert!(oddities(&found).contains(&"duplicate_id"), "{found}");
+    }
+}
+
 #[test]
 fn files_that_are_none_are_refused_before_a_store_is_made() {
     let fixture = Fixture::new();

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a payment is assigned: one line of 1 to 500 characters. The account's owner can read it in the ledger.
+use crate::access::invisible::is_invisible;
+
+/// Why a payment is assigned: one line of 1 to 500 characters, of which one is visible. The account's owner can read it in
+/// the ledger.
 ///
 /// ```
 /// use metering_core::administration::payments::Reason;
@@ -37,7 +40,8 @@ impl FromStr for Reason {
 
     fn from_str(text: &str) -> Result<Self, ReasonError> {
         let text = text.trim();
-        if text.is_empty() || text.chars().count() > Self::CHARS_MAX || text.chars().any(char::is_control) {
+        let is_blank = text.chars().all(|c| c.is_whitespace() || is_invisible(c));
+        if is_blank || text.chars().count() > Self::CHARS_MAX || text.chars().any(char::is_control) {
             return Err(ReasonError);
         }
         Ok(Self(text.to_owned()))
@@ -57,10 +61,10 @@ mod tests {
     #[test]
     fn reasons_are_one_non_empty_line() {
         let (longest, too_long) = ("ä".repeat(500), "a".repeat(501));
-        for good in ["a", longest.as_str(), " padded "] {
+        for good in ["a", longest.as_str(), " padded ", "👩\u{200D}💻 asked"] {
             assert_eq!(good.parse::<Reason>().unwrap().as_str(), good.trim());
         }
-        for bad in ["", "  ", "two\nlines", "bell\u{7}", too_long.as_str()] {
+        for bad in ["", "  ", "\u{200B}", " \u{3164}\u{FEFF} ", "two\nlines", "bell\u{7}", too_long.as_str()] {
             assert_eq!(bad.parse::<Reason>(), Err(ReasonError), "{bad:?}");
         }
         assert_eq!(ReasonError.to_string(), "must be one line of 1 to 500 characters");

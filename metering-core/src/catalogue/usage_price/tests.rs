@@ -88,6 +88,7 @@ fn hold_is_the_estimate_if_every_unit_has_one() {
         // Not a whole number of at least 1: what the upstream makes of it is not known.
         (r#"{"max_tokens": 1e-9}"#, "0.5"),
         (r#"{"max_tokens": 1.5}"#, "0.5"),
+        (r#"{"max_tokens": 0.99999999999}"#, "0.5"),
         // Go's JSON reader takes a Kelvin sign for a k, and a long s for an s.
         ("{\"max_tokens\": 1, \"max_to\u{212a}ens\": 1000}", "0.5"),
         ("{\"max_tokens\": 1, \"max_token\u{17f}\": 1000}", "0.5"),

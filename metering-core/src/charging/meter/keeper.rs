@@ -12,7 +12,7 @@ use super::queue::{Queue, WeakQueue};
 use crate::access::account::AccountId;
 use crate::charging::hold::{Held, Hold, HoldAction, HoldId, HoldUpdate};
 use crate::charging::posting::Posting;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, ClockSkew, Timestamp};
 use crate::store::{Store, StoreError};
 
 /// How often leases are looked at.
@@ -97,7 +97,7 @@ impl OpenHolds {
         due.map(|(id, hold)| {
             hold.renew_at = at + hold.lease / RENEWALS_PER_LEASE;
             let action = HoldAction::Renew { until: now.saturating_add(hold.lease) };
-            HoldUpdate { account: hold.account.clone(), id: *id, action, delivery: None }
+            HoldUpdate { account: hold.account.clone(), id: *id, action, delivery: None, counted_in: None }
         })
         .collect()
     }
@@ -172,14 +172,20 @@ impl Keeper {
     }
 
     /// Settles holds whose lease has ended, except those of this process: their renewal is late, not lost. Returns how
-    /// many were found.
+    /// many were found. Does nothing while the clock differs from the store's: a clock that is ahead would end the
+    /// leases of requests that other processes serve.
     async fn settle_expired(&self, queue: &Queue) -> Result<usize, StoreError> {
+        let before = self.clock.now();
+        let stores = self.store.clock().await?;
+        if stores.is_some_and(|stores| ClockSkew::found(before, stores, self.clock.now()).is_some()) {
+            return Ok(0);
+        }
         let until = self.clock.now().saturating_sub(SWEEP_GRACE);
         let expired = self.store.expired_holds(until, SWEEP_BATCH).await?;
         let (found, mut replies) = (expired.len(), Vec::new());
         for Hold { id, account, .. } in expired.into_iter().filter(|hold| !self.open.contains(&hold.id)) {
             tracing::warn!(%account, %id, "settling a hold whose lease has ended");
-            let update = HoldUpdate { account, id, action: HoldAction::Expire, delivery: None };
+            let update = HoldUpdate { account, id, action: HoldAction::Expire, delivery: None, counted_in: None };
             replies.extend(queue.post_now(Posting::Hold(update)));
         }
         for reply in replies {

@@ -92,7 +92,8 @@ where
         }
         if changed && matches!(update.action, HoldAction::Release) {
             self.forget(account, delivery, known);
-            self.return_volume(account, CountedRoute::of(&hold.line), hold.created_at.day().month());
+            let month = update.counted_in.unwrap_or_else(|| hold.created_at.day().month());
+            self.return_volume(account, CountedRoute::of(&hold.line), month);
         }
         if changed {
             self.holds.get_mut(&update.id).expect("the hold was just read").set(hold.clone());

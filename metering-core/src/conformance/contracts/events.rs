@@ -23,6 +23,7 @@ macro_rules! events_conformance {
             delivery_claims::claims_are_limited_and_oldest_first,
             delivery_claims::deliveries_are_in_order_for_each_account,
             delivery_claims::racing_claims_share_nothing,
+            delivery_claims::shares_leave_slots_for_others,
             delivery_claims::the_operators_deliveries_are_left_to_who_can_sign,
             event_alerts::a_batch_tells_each_level_once,
             event_alerts::a_low_balance_is_told_once,

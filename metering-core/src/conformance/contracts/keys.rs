@@ -11,6 +11,7 @@ macro_rules! keys_conformance {
             key_budgets::budget_must_cover_the_price,
             key_budgets::budget_set_later_counts_what_was_spent,
             key_budgets::budget_starts_again_with_its_period,
+            key_budgets::clock_set_back_begins_the_period_again,
             key_budgets::lagging_clock_gets_no_second_budget,
             key_budgets::racing_keys_share_the_budget_above,
             key_budgets::racing_requests_spend_a_budget_once,

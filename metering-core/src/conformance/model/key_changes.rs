@@ -201,8 +201,8 @@ impl Model {
         Some(owner.account())
     }
 
-    /// Every amount that a store must report as wrong.
-    pub(in crate::conformance) fn discrepancies(&self) -> Vec<Discrepancy> {
+    /// Every budget that a store must report as begun again.
+    pub(in crate::conformance) fn restarted_budgets(&self) -> Vec<Discrepancy> {
         self.owners.iter().flat_map(Owner::short_budgets).collect()
     }
 }

@@ -1,3 +1,4 @@
+mod shares;
 mod trouble;
 
 use std::collections::VecDeque;

@@ -144,7 +144,8 @@ impl<'s> Found<'s, '_> {
             VolumeTerms { tiers: Arc::clone(tiers), max_cost }
         });
         // The price of a volume tier is known only in the charge, which compares it. What is paid before is the dearest.
-        let is_compared_later = by_volume.is_some() && request.key.is_some() && request.payment.is_none();
+        let has_account = request.key.is_some() || sign_in.is_some();
+        let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
         let known_price = if is_compared_later { Credits::ZERO } else { price };
         let is_maximum = hold.is_some() || by_volume.is_some();
         service.check_max_cost(request.caller(), known_price, max_cost, is_maximum).await?;

@@ -55,10 +55,11 @@ impl Books {
 }
 
 /// The budget of a key from which less was taken than the daily totals and open holds of the key and the keys below it
-/// add up to, since the period began. More can have been taken: a node whose clock lags at the beginning of a period books on the day
-/// before, and a refund of such a charge does not count.
+/// add up to, since the period began: a clock was set back by more than a day ([`Spent::at`]), and the period began
+/// again. More can have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
+/// refund of such a charge does not count.
 #[must_use]
-pub fn key_discrepancy(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
+pub fn restarted_budget(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
     let is_short = key.terms.budget.is_some() && spent.amount < computed;
     is_short.then(|| Discrepancy {
         account: key.account.clone(),

@@ -1,6 +1,6 @@
 //! The webhooks, events and deliveries of a memory store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::access::account::AccountId;
@@ -9,6 +9,7 @@ use crate::events::delivery::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DeliveryState, DueDelivery, Progress,
 };
 use crate::events::event::{Event, NewEvent};
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{Webhook, WebhookId, WebhookOwner, WebhookState};
 
 /// The event state of a store.
@@ -150,9 +151,11 @@ impl EventState {
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+        shares: &mut DeliveryShares,
     ) -> Vec<DueDelivery> {
         let theirs = self.due(now).into_iter().filter(|(_, webhook)| owner.owns(webhook.account.as_ref()));
-        let claimed = theirs.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(mut delivery, webhook)| {
+        let claimed = theirs.filter(|(_, webhook)| shares.take_for(webhook));
+        let claimed = claimed.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(mut delivery, webhook)| {
             delivery.progress = delivery.progress.claimed(now, lease);
             DueDelivery { delivery, webhook }
         });
@@ -190,7 +193,43 @@ impl EventState {
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let before = self.events.len();
         self.events.retain(|_, event| now < event.created_at.saturating_add(Event::RETENTION));
+        let mut newer: HashMap<AccountId, usize> = HashMap::new();
+        let excess: Vec<i64> = self
+            .events
+            .iter()
+            .rev()
+            .filter_map(|(number, event)| {
+                let newer = newer.entry(event.account.clone()?).or_default();
+                *newer += 1;
+                (*newer > Event::MAX_PER_ACCOUNT as usize).then_some(*number)
+            })
+            .collect();
+        excess.iter().for_each(|number| drop(self.events.remove(number)));
         self.deliveries.retain(|_, sending| self.events.contains_key(&sending.event));
         u64::try_from(before - self.events.len()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::event::{EventData, KeyEvent};
+
+    #[test]
+    fn an_account_keeps_its_newest_events() {
+        let mut state = EventState::default();
+        let now = Timestamp::from_unix_millis(1_795_262_400_000);
+        let write = |state: &mut EventState, account: &AccountId, count: u32| {
+            let key = KeyEvent { key_id: "key_0123456789abcdef0123".parse().unwrap(), key_name: "a".parse().unwrap() };
+            let new = NewEvent { account: Some(account.clone()), data: EventData::KeyCreated(key), created_at: now };
+            (0..count).for_each(|_| state.write(std::slice::from_ref(&new)));
+        };
+        let (flooding, other): (AccountId, AccountId) =
+            ("org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap(), "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap());
+        write(&mut state, &other, 2);
+        write(&mut state, &flooding, Event::MAX_PER_ACCOUNT + 3);
+        assert_eq!(state.forget_expired(now), 3);
+        assert_eq!(state.events.keys().take(3).copied().collect::<Vec<_>>(), [1, 2, 6], "the oldest of the flood");
+        assert_eq!(state.forget_expired(now), 0);
     }
 }

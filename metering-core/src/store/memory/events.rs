@@ -8,6 +8,7 @@ use crate::access::account::{Account, AccountId};
 use crate::clock::Timestamp;
 use crate::events::delivery::{AttemptOutcome, Delivery, DeliveryBacklog, DeliveryFilter, DeliveryId, DueDelivery};
 use crate::events::event::{Event, EventData, NewEvent};
+use crate::events::shares::DeliveryShares;
 use crate::events::webhook::{NewWebhook, Webhook, WebhookChange, WebhookId, WebhookOwner, WebhookState, WebhookTerms};
 use crate::money::credits::Credits;
 use crate::store::backend::{one_more_than, page_of_rows, row_of_cursor};
@@ -135,14 +136,15 @@ impl EventStore for MemoryStore {
         Ok(self.state()?.events.backlog(now))
     }
 
-    async fn claim_deliveries(
+    async fn claim_shared(
         &self,
         now: Timestamp,
         lease: Duration,
         limit: u32,
         owner: WebhookOwner,
+        mut shares: DeliveryShares,
     ) -> Result<Vec<DueDelivery>, StoreError> {
-        Ok(self.state()?.events.claim(now, lease, limit, owner))
+        Ok(self.state()?.events.claim(now, lease, limit, owner, &mut shares))
     }
 
     async fn finish_delivery(

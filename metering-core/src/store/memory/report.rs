@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::access::account::AccountId;
 use crate::money::ledger::LedgerEntry;
-use crate::store::backend::{AccountDays, Books, UsageSums, credits, key_discrepancy};
+use crate::store::backend::{AccountDays, Books, UsageSums, credits, restarted_budget};
 use crate::store::{Discrepancy, StoreError, Verification};
 use crate::usage::{Activity, ActivityKind, DailyTotal, DayRange, UsageReport};
 
@@ -50,10 +50,11 @@ impl State {
 
     pub(super) fn verify(&self) -> Result<Verification, StoreError> {
         self.verify_settlements()?;
-        let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
+        let mut verification = Verification { accounts: 0, discrepancies: Vec::new(), restarted_budgets: Vec::new() };
         for record in &self.accounts {
             verification.accounts += 1;
             verification.discrepancies.extend(self.discrepancies(record)?);
+            verification.restarted_budgets.extend(restarted_budgets(record)?);
         }
         Ok(verification)
     }
@@ -65,18 +66,23 @@ impl State {
         }
         books.add_usage(record.usage.values().map(|total| total.atoms).sum());
         books.add_held(record.open_holds().map(|hold| i128::from(hold.amount.atoms())).sum());
-        let mut found = books.discrepancies(&record.account.id, record.account.totals)?;
-        for stored in &record.keys {
-            let Some(meter) = stored.meter else { continue };
-            let computed = record.spent_since(stored.key.number, meter.spent.since)?;
-            found.extend(key_discrepancy(&stored.key, meter.spent, computed));
-        }
-        Ok(found)
+        books.discrepancies(&record.account.id, record.account.totals)
     }
 
     fn entries_of<'a>(&'a self, id: &'a AccountId) -> impl Iterator<Item = &'a LedgerEntry> {
         self.ledger.iter().filter(move |entry| entry.account == *id)
     }
+}
+
+/// The budgets of an account from which less was taken than is booked since their period began.
+fn restarted_budgets(record: &Record) -> Result<Vec<Discrepancy>, StoreError> {
+    let mut found = Vec::new();
+    for stored in &record.keys {
+        let Some(meter) = stored.meter else { continue };
+        let computed = record.spent_since(stored.key.number, meter.spent.since)?;
+        found.extend(restarted_budget(&stored.key, meter.spent, computed));
+    }
+    Ok(found)
 }
 
 fn ledger_activity(entry: &LedgerEntry) -> Activity {

@@ -13,6 +13,10 @@ pub struct VerificationDocument {
     pub accounts: u64,
     /// Every amount that differs from the sum of ledger and usage.
     pub discrepancies: Vec<DiscrepancyDocument>,
+    /// Budgets of keys (`key_spent`) whose period began again, so that less was taken from them than is booked in the
+    /// period: a clock was set back by more than a day. No discrepancy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarted_budgets: Vec<DiscrepancyDocument>,
 }
 
 /// An amount that differs from the sum of ledger and usage.
@@ -21,7 +25,7 @@ pub struct VerificationDocument {
 pub struct DiscrepancyDocument {
     /// The account's id.
     pub org_id: String,
-    /// `balance`, `purchased`, `granted` or `used`.
+    /// `balance`, `purchased`, `granted`, `used` or `held`; `key_spent` for the budget of a key.
     pub amount: String,
     /// The amount in the account's record, in credits.
     #[serde(deserialize_with = "printed")]
@@ -35,8 +39,9 @@ pub struct DiscrepancyDocument {
 
 impl From<&Verification> for VerificationDocument {
     fn from(found: &Verification) -> Self {
-        let discrepancies = found.discrepancies.iter().map(DiscrepancyDocument::from).collect();
-        Self { accounts: found.accounts, discrepancies }
+        let documents = |found: &[Discrepancy]| found.iter().map(DiscrepancyDocument::from).collect();
+        let restarted_budgets = documents(&found.restarted_budgets);
+        Self { accounts: found.accounts, discrepancies: documents(&found.discrepancies), restarted_budgets }
     }
 }
 

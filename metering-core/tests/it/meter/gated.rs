@@ -1,7 +1,7 @@
 //! A store whose commits wait until the test lets them through, and fail on demand.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use metering_core::access::{Key, KeyHash, KeyHolder, KeyId, KeyStatus};
@@ -11,7 +11,9 @@ use metering_core::store::{
     Created, Cursor, HoldStore, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, Page, Posted, Verification,
 };
 use metering_core::usage::{Activity, DailyTotal, DayRange, KeyLabel, UsageReport};
-use metering_core::{Account, AccountId, Day, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp};
+use metering_core::{
+    Account, AccountId, Clock, Day, MemoryStore, NewAccount, RateLimits, Store, StoreError, Timestamp,
+};
 use tokio::sync::Semaphore;
 
 /// A memory store behind a gate.
@@ -22,6 +24,7 @@ pub(crate) struct Gated {
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,
     lanes: NonZeroUsize,
+    clock: OnceLock<Arc<dyn Clock>>,
 }
 
 impl Gated {
@@ -33,12 +36,18 @@ impl Gated {
             next_error: Mutex::default(),
             batches: Mutex::default(),
             lanes: NonZeroUsize::MIN,
+            clock: OnceLock::new(),
         }
     }
 
     /// Sets how many batches the store can commit at once.
     pub(crate) fn with_lanes(self, lanes: usize) -> Self {
         Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
+    }
+
+    /// Gives the store a clock of its own, as a database has.
+    pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
+        self.clock.set(clock).unwrap();
     }
 
     /// Lets more commits through.
@@ -120,6 +129,9 @@ impl Store for Gated {
     }
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
         self.store.forget_expired(now).await
+    }
+    async fn clock(&self) -> Result<Option<Timestamp>> {
+        Ok(self.clock.get().map(|clock| clock.now()))
     }
     async fn check(&self) -> Result<()> {
         self.store.check().await

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metering_core::charging::{Hold, HoldDecision, HoldGuard, HoldId, HoldTerms, MeterEnd, MeterError, SettleReason};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::HoldStore;
+use metering_core::store::{HoldStore, StoreClock};
 use metering_core::{
     AccountId, ApiKey, Charge, Clock, Credits, Meter, MeterConfig, NewAccount, Store, StoreError, SystemRandomness,
     Timestamp,
@@ -196,4 +196,23 @@ async fn a_broken_store_leaves_the_hold_to_its_lease() {
     drop(dropped);
     assert_eq!(scene.amounts().await, (40, 60, 0));
     assert_eq!(scene.meter.open_holds(), 0);
+}
+
+/// A node whose clock is an hour ahead, on a store whose clock is right.
+#[tokio::test(start_paused = true)]
+async fn a_node_with_a_wrong_clock_settles_no_holds_of_others() {
+    let scene = Scene::new().await;
+    scene.store.set_clock(Arc::clone(&scene.clock) as Arc<dyn Clock>);
+    let guard = scene.hold(60).await;
+    let ahead = Arc::new(RuntimeClock(scene.clock.0, AtomicU64::new(3_600_000)));
+    let wrong = Scene::meter(&scene.store, &ahead);
+    let following = Arc::new(StoreClock::new(Arc::clone(&ahead) as Arc<dyn Clock>));
+    following.sync(&*scene.store).await.unwrap();
+    let config = MeterConfig { queue: NonZeroUsize::MIN, batch: NonZeroUsize::MIN };
+    let right = Meter::start(Arc::clone(&scene.store) as _, Arc::clone(&following) as _, config);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(following.now(), scene.clock.now(), "the store's clock, continued with the monotonic one");
+    assert_eq!(scene.read(id(&guard)).await.settled, None, "its lease is renewed by its own process");
+    assert_eq!(guard.capture(atoms(20)).await.unwrap().balance, atoms(80));
+    drop((wrong, right));
 }

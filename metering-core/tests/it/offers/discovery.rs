@@ -43,7 +43,8 @@ async fn a_long_request_loses_the_description_of_its_route_first() {
 async fn the_manifest_has_what_402s_offer() {
     let scene = Scene::new().await;
     let manifest = serde_json::to_value(scene.service.manifest()).unwrap();
-    assert_eq!(manifest["resources"], json!(["https://api.example/quote", "https://api.example/dear"]));
+    let resources = ["/quote", "/dear", "/tiered"].map(|path| format!("https://api.example{path}"));
+    assert_eq!(manifest["resources"], json!(resources));
     for (item, path) in manifest["items"].as_array().unwrap().iter().zip(["/quote", "/dear"]) {
         let offered = decoded(&scene.send(path, None, None).await, "payment-required");
         assert_eq!((&item["resource"], &item["accepts"]), (&offered["resource"], &offered["accepts"]), "{path}");

@@ -31,6 +31,8 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/quote", "method": "GET", "metered": true, "price": "0.02", "description": "A quote", "params": [
         {"name": "symbol", "in": "query", "type": "string", "example": "ETH"}], "example": {"usd": "1.5"}},
     {"path": "/dear", "method": "GET", "metered": true, "price": "0.4"},
+    {"path": "/tiered", "method": "GET", "metered": true, "price": [
+        {"up_to": 1, "credits": "0.01"}, {"credits": "0.02"}]},
     {"path": "/free", "method": "GET", "metered": false}]}"#;
 
 /// The smaller and the larger offer, in units of the token. Each unit of the token buys one credit.

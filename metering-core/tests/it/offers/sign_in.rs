@@ -103,6 +103,21 @@ async fn a_wallet_that_paid_signs_in_and_does_not_pay_again() {
     scene.assert_credited_what_was_received().await;
 }
 
+/// The bound is compared with the price of the request's own tier, as with a key.
+#[tokio::test(start_paused = true)]
+async fn a_signed_in_wallet_bounds_the_price_of_its_tier() {
+    let scene = paid().await;
+    let bounded = async || {
+        let header = sign_in(&scene, 1).await;
+        let request = Request::get("/tiered").header("sign-in-with-x", header).header("max-cost", "0.01");
+        scene.ask(request.body(String::new()).unwrap()).await
+    };
+    let served = bounded().await;
+    assert_served(&served);
+    assert_eq!(served.headers()["x-bds-credit-balance"], "0.02");
+    assert_eq!(refusal(&bounded().await).0, 412, "the second one costs more");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wallet_that_sends_its_address_in_lower_case_does_not_pay_again() {
     let scene = paid().await;

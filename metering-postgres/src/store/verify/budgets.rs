@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metering_core::access::{Key, KeyNumber, Spent};
-use metering_core::backend::{credits, key_discrepancy};
+use metering_core::backend::{credits, restarted_budget};
 use metering_core::store::Discrepancy;
 
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, Lineage, key};
@@ -79,7 +79,7 @@ pub(super) async fn discrepancies<C: GenericClient>(client: &C) -> Result<Vec<Di
     keys.sort_unstable_by_key(|(place, _)| *place);
     let mut found = Vec::new();
     for (_, Budgeted { key, spent, atoms }) in keys {
-        found.extend(key_discrepancy(&key, spent, credits(atoms)?));
+        found.extend(restarted_budget(&key, spent, credits(atoms)?));
     }
     Ok(found)
 }

@@ -256,6 +256,27 @@ fn top_up_quotes_and_their_polls_are_limited_per_account() {
     assert_eq!((limits.top_up_quotes.len(), limits.top_up_polls.len()), (0, 0));
 }
 
+/// More keys do not mean more changes, and no key below the first one can keep the owner from deleting it.
+#[test]
+fn key_changes_are_limited_per_key_and_per_account() {
+    let Scene { limits, .. } = scene(&LimitsConfig {
+        key_changes_per_key: "4/1m".parse().unwrap(),
+        key_changes_per_account: "6/1m".parse().unwrap(),
+        ..LimitsConfig::default()
+    });
+    let key = |account: &str, number: u8| {
+        let secret = metering_core::access::KeyHash::from_bytes([number; 32]);
+        let mut key = Key::first(account.parse().unwrap(), &secret, metering_core::Timestamp::from_unix_millis(0));
+        key.number = metering_core::access::KeyNumber::new(number.into());
+        key
+    };
+    let (one, other) = ("org_aaaaaaaaaaaaaaaaaaaa", "org_bbbbbbbbbbbbbbbbbbbb");
+    let allowed = |key: Key| attempt(9, || limits.key_changes(&key)).0;
+    assert_eq!([1, 2, 3].map(|number| allowed(key(one, number))), [4, 2, 0]);
+    assert_eq!(allowed(key(one, 0)), 4, "the account's first key");
+    assert_eq!(allowed(key(other, 9)), 4);
+}
+
 /// The page polls every two seconds at most, in several windows.
 #[test]
 fn four_pages_may_poll_a_top_up_quote_for_an_hour() {

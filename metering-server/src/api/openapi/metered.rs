@@ -21,19 +21,39 @@ use super::price;
 
 /// Adds the routes of a catalogue to a document.
 pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
-    offers::add_ways_to_pay(document);
+    add_groups(document, catalogue);
+    let ids = ids(document, catalogue);
+    let routes = catalogue.routes().iter().zip(&ids);
+    add_routes(document, routes.filter_map(|(route, id)| Some((route, id.as_deref()?))));
+}
+
+/// The operation id of each route; `None` for one that no document can have.
+pub(super) fn ids(document: &mut OpenApi, catalogue: &Catalogue) -> Vec<Option<String>> {
     let own = document.paths.paths.values_mut().flat_map(bounds::operations);
     let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();
-    let mut groups: Vec<Value> = Vec::new();
-    for route in catalogue.routes() {
+    let id = |route: &Route| method(&route.method).map(|_| operation_id(route, &mut ids));
+    catalogue.routes().iter().map(id).collect()
+}
+
+/// Adds routes with these operation ids.
+pub(super) fn add_routes<'r>(document: &mut OpenApi, routes: impl Iterator<Item = (&'r Route, &'r str)>) {
+    for (route, id) in routes {
         let Some(method) = method(&route.method) else { continue };
-        if let Some(group) = route.group.as_deref().map(Value::from).filter(|group| !groups.contains(group)) {
-            groups.push(group);
-        }
-        let item = PathItem::new(method, operation(route, operation_id(route, &mut ids)));
+        let item = PathItem::new(method, operation(route, id.to_owned()));
         match document.paths.paths.get_mut(&*route.template) {
             Some(known) => known.merge_operations(item),
             None => drop(document.paths.paths.insert(route.template.to_string(), item)),
+        }
+    }
+}
+
+/// Adds what the routes of a catalogue have in common: the schema of what can be paid, and their groups.
+pub(super) fn add_groups(document: &mut OpenApi, catalogue: &Catalogue) {
+    offers::add_ways_to_pay(document);
+    let mut groups: Vec<Value> = Vec::new();
+    for route in catalogue.routes().iter().filter(|route| method(&route.method).is_some()) {
+        if let Some(group) = route.group.as_deref().map(Value::from).filter(|group| !groups.contains(group)) {
+            groups.push(group);
         }
     }
     // Paths are sorted, so the order of the groups would be lost.

@@ -3,7 +3,6 @@
 //! Two conventions are in use for operations, and `x-payment-info` is both: `offers` is that of MPP
 //! (draft-payment-discovery), and `protocols` and `price` that of x402scan. Prices are advice; those of a 402 count.
 
-use metering_core::Catalogue;
 use metering_core::catalogue::Route;
 use metering_core::offers::{Offer, Offers};
 use metering_core::wire::x402::PaymentRequiredV1;
@@ -49,15 +48,24 @@ fn header(description: &str) -> Header {
     HeaderBuilder::new().description(Some(description)).schema(Some(text)).build()
 }
 
-/// Adds to each metered route what it can be paid with, and to the document what kind of service this is.
-pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue, offers: &Offers, protocols: &[&str]) {
-    for route in catalogue.routes().iter().filter(|route| route.metered) {
+/// Adds to each of these routes that is metered what it can be paid with.
+pub(super) fn add<'r>(
+    document: &mut OpenApi,
+    routes: impl IntoIterator<Item = &'r Route>,
+    offers: &Offers,
+    protocols: &[&str],
+) {
+    for route in routes.into_iter().filter(|route| route.metered) {
         let item = document.paths.paths.get_mut(&*route.template);
         if let Some(operation) = item.and_then(|item| operation(item, &route.method)) {
             let info = payment_info(route, &offers.covering(route.price(0)), protocols);
             operation.extensions.get_or_insert_default().insert("x-payment-info".to_owned(), info);
         }
     }
+}
+
+/// Adds what kind of service this is.
+pub(super) fn add_service(document: &mut OpenApi) {
     let extensions = document.extensions.get_or_insert_default();
     let mut service = json!({"docs": {"homepage": "/metering", "apiReference": "/docs"}});
     if let Some(groups) = extensions.get("x-groups") {
@@ -105,6 +113,7 @@ fn payment_info(route: &Route, offers: &Offers, protocols: &[&str]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use metering_core::Catalogue;
     use metering_core::chains::TokenDomain;
     use metering_core::offers::Asset;
     use metering_core::payments::TokenAmount;
@@ -128,7 +137,8 @@ mod tests {
         let catalogue = Catalogue::from_json(text).unwrap();
         let offers = Offers::new(vec![offer(token, "0.05"), offer(token, "0.5")]);
         let mut document = document(&catalogue);
-        add(&mut document, &catalogue, &offers, &["x402", "mpp"]);
+        add(&mut document, catalogue.routes(), &offers, &["x402", "mpp"]);
+        add_service(&mut document);
         serde_json::to_value(document).unwrap()
     }
 

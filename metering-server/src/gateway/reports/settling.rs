@@ -48,6 +48,12 @@ impl Settling {
         match reported {
             Ok(Some(cost)) => within_wait(self.charged.capture(cost)).await,
             Ok(None) => self.settle_without_report("the response has no report").await,
+            Err(error @ ReportError::TooLarge { .. }) if !self.is_error => {
+                self.count_unreadable("too_large");
+                let Charged { route_template, amount, .. } = &self.charged;
+                self.unreported.count(route_template, *amount, *amount, error);
+                within_wait(self.charged.capture(*amount)).await
+            }
             Err(error) => {
                 self.count_unreadable(match &error {
                     ReportError::TooDeep => "too_deep",

@@ -19,6 +19,9 @@ use crate::operations::metrics;
 /// and a link may change its target.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Reading two small files takes no longer, unless their file system does not respond.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The certificate that new connections get.
 #[derive(Debug)]
 pub(crate) struct Certificates {
@@ -81,8 +84,20 @@ impl Certificates {
                 () = shutdown.cancelled() => return,
             }
             let certificates = Arc::clone(&self);
-            // Reading files may block.
-            if let Err(error) = tokio::task::spawn_blocking(move || certificates.refresh()).await {
+            // Reading files may block, on a mount that does not respond for ever.
+            let mut refresh = tokio::task::spawn_blocking(move || certificates.refresh());
+            let refreshed = tokio::select! {
+                refreshed = &mut refresh => refreshed,
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(READ_TIMEOUT) => {
+                    tracing::error!("the certificate's files cannot be read: their file system does not respond; keeping the certificate");
+                    tokio::select! {
+                        refreshed = &mut refresh => refreshed,
+                        () = shutdown.cancelled() => return,
+                    }
+                }
+            };
+            if let Err(error) = refreshed {
                 tracing::error!(%error, "could not read the certificate's files again");
             }
         }
@@ -90,10 +105,12 @@ impl Certificates {
 
     /// Uses the files if they have changed. If they cannot be used, logs why, once for each change.
     fn refresh(&self) {
-        let mut seen = self.seen();
-        let contents = CertificateFiles::read(&seen.files);
+        // Not locked while it reads, which may block.
+        let files = self.seen().files.clone();
+        let contents = CertificateFiles::read(&files);
         let digest = contents.as_ref().map_or([0; 32], CertificateFiles::digest);
-        if digest == seen.digest {
+        let mut seen = self.seen();
+        if digest == seen.digest || files != seen.files {
             return;
         }
         seen.digest = digest;
@@ -166,6 +183,11 @@ mod tests {
                 (problem, refused) => panic!("{problem:?} {refused:?}"),
             }
         }
+        // Opening a pipe would block until somebody writes to it.
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let pipe = TlsConfig { certificate: pipe, key: folder.path().join("key.pem") };
+        assert!(Certificates::check(&pipe).unwrap_err().to_string().ends_with(": is not a regular file"));
         let missing = TlsConfig { certificate: "/nowhere/c.pem".into(), key: "/nowhere/k.pem".into() };
         assert!(Certificates::check(&missing).unwrap_err().to_string().contains("/nowhere/c.pem: No such file"));
     }

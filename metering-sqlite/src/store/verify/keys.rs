@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use metering_core::Day;
 use metering_core::access::{Key, KeyNumber, Spent};
-use metering_core::backend::{credits, key_discrepancy};
+use metering_core::backend::{credits, restarted_budget};
 use metering_core::store::Discrepancy;
 use rusqlite::Connection;
 
@@ -60,7 +60,7 @@ pub(super) fn discrepancies(snapshot: &Snapshot<'_>) -> Result<HashMap<i64, Vec<
     let wrong = |(row, account): (i64, Account)| {
         let checked = account.budgeted.into_iter().map(|budgeted| {
             let Budgeted { key, spent, computed } = budgeted;
-            Ok(key_discrepancy(&key, spent, credits(computed)?))
+            Ok(restarted_budget(&key, spent, credits(computed)?))
         });
         let found = checked.collect::<Result<Vec<_>>>()?;
         Ok((row, found.into_iter().flatten().collect()))

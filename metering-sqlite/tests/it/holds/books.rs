@@ -153,7 +153,7 @@ async fn a_budget_set_later_starts_with_what_is_held() {
     }
     // What is not captured goes back to the budget, and its discrepancy is noticed in either form.
     execute(&file, "UPDATE key_meter SET spent = spent - 1");
-    let found = store.verify().await.unwrap().discrepancies;
+    let found = store.verify().await.unwrap().restarted_budgets;
     assert_eq!(
         found.iter().map(|found| (found.amount, found.computed)).collect::<Vec<_>>(),
         [("key_spent", calls(30))]

@@ -193,7 +193,7 @@ async fn a_budget_that_lost_what_was_spent_is_a_discrepancy() {
     assert!(count(&file, "usage_daily") > 0 && count(&file, "charge_journal") > 0, "in both");
     assert_sound(&store).await;
     execute(&file, "UPDATE key_meter SET spent = spent - 1");
-    let found = store.verify().await.unwrap().discrepancies;
+    let found = store.verify().await.unwrap().restarted_budgets;
     let [found] = &found[..] else { panic!("{found:?}") };
     assert_eq!((found.amount, &found.account, found.computed), ("key_spent", &id, calls(34)));
     execute(&file, "UPDATE key_meter SET spent = spent + 2");

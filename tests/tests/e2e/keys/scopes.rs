@@ -23,7 +23,7 @@ const ENDPOINTS: [(&str, &str, &str); 38] = [
     ("GET", "/credits/ledger.csv", "read"),
     ("GET", "/credits/receipts", "read"),
     ("GET", "/credits/receipt", "read"),
-    ("GET", "/credits/topup/quote", "read"),
+    ("GET", "/credits/topup/quote", "topup read"),
     ("POST", "/credits/topup", "topup"),
     ("POST", "/credits/topup/quote", "topup"),
     ("POST", "/credits/pay", "topup"),

@@ -1,0 +1,23 @@
+//! Reads files whose path an operator configured, without waiting for whoever writes to a pipe.
+
+use std::io;
+use std::path::Path;
+
+/// The largest file that is read. Chains of certificates have a few kilobytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// What is in a regular file, or one that a link leads to. Blocks for as long as the file system does.
+///
+/// # Errors
+/// When it cannot be read, is larger than 1 MiB, or is a pipe, a device or a folder.
+pub(crate) fn read(file: &Path) -> io::Result<Vec<u8>> {
+    // Before it is opened: opening a pipe blocks until somebody writes to it.
+    let found = std::fs::metadata(file)?;
+    if !found.is_file() {
+        return Err(io::Error::other("is not a regular file"));
+    }
+    if found.len() > MAX_BYTES {
+        return Err(io::Error::other("is larger than 1 MiB"));
+    }
+    std::fs::read(file)
+}
