@@ -136,6 +136,8 @@ pub enum ErrorCode {
     TooManySessions,
     /// The service failed.
     InternalError,
+    /// A top-up names no payment: it is paid from a wallet, not at a checkout.
+    CheckoutNotAvailable,
     /// The upstream could not be reached or sent an invalid response.
     UpstreamUnreachable,
     /// The chain cannot be read at the moment.
@@ -172,7 +174,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 80] = [
+    pub const ALL: [Self; 81] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -237,6 +239,7 @@ impl ErrorCode {
         Self::TooManyStreams,
         Self::TooManySessions,
         Self::InternalError,
+        Self::CheckoutNotAvailable,
         Self::UpstreamUnreachable,
         Self::RpcError,
         Self::RpcChainMismatch,
@@ -322,6 +325,7 @@ impl ErrorCode {
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::TooManySessions => ("too_many_sessions", 429),
             Self::InternalError => ("internal_error", 500),
+            Self::CheckoutNotAvailable => ("checkout_not_available", 501),
             Self::UpstreamUnreachable => ("upstream_unreachable", 502),
             Self::RpcError => ("rpc_error", 502),
             Self::RpcChainMismatch => ("rpc_chain_mismatch", 502),
