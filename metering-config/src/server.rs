@@ -63,7 +63,7 @@ pub use tls::TlsConfig;
 pub use upstream_headers::UpstreamHeaders;
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
-pub use weight::WeightSetting;
+pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -180,6 +180,10 @@ pub struct BillingConfig {
     pub internal_secret_file: Option<PathBuf>,
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: WeightSetting,
+    /// The largest weight that a caller may send; a larger one is cut to it. At most 1000.
+    pub max_weight: WeightSetting,
+    /// The largest multiplier that a caller may send; a larger one is cut to it. At most 4096.
+    pub max_multiplier: MultiplierSetting,
     /// Maximum number of route templates per account that are not in the catalogue; usage of further ones is recorded
     /// as `(other)`.
     pub templates_per_account: NonZeroUsize,
@@ -265,6 +269,8 @@ impl Default for BillingConfig {
             internal_secret: None,
             internal_secret_file: None,
             default_weight: WeightSetting::of(settings.default_weight),
+            max_weight: WeightSetting::of(settings.max_weight),
+            max_multiplier: MultiplierSetting::of(settings.max_multiplier),
             templates_per_account: NonZeroUsize::new(settings.templates_per_account).expect("not zero"),
         }
     }

@@ -17,7 +17,7 @@ pub use account::{
     AccountImported, ImportConflict, ImportMode, ImportedAccount, ImportedEntry, ImportedKey, ImportedSecret,
     ImportedUsage, OPENING_ROUTE, UsedTransaction,
 };
-pub use agenthub::{AgentHubKey, AgentHubPlanner, AgentHubTransaction, Cell, UsageSign};
+pub use agenthub::{AgentHubKey, AgentHubPlanner, AgentHubQuote, AgentHubTransaction, Cell, UsageSign, plan_quote};
 pub use amount::{Real, RealError};
 pub use key_record::{KeyRecordError, keys_as_json, used_as_json};
 pub use oddity::{Oddity, OddityKind};

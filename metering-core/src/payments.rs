@@ -20,8 +20,10 @@ pub use payment::{
     decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
-pub use proof::payer_proof_message;
-pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, TagKind, draw_amount};
+pub use proof::{claim_proof_message, payer_proof_message};
+pub use quote::{
+    MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteNonceKind, QuoteState, TagKind, draw_amount, nonce_hash,
+};
 pub use receipt::{ReceiptNumber, ReceiptNumberError};
 pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;

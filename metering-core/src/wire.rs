@@ -33,6 +33,7 @@ mod credited;
 mod email;
 mod error;
 mod error_code;
+mod factor;
 mod field;
 mod fields;
 mod headers;
@@ -70,6 +71,7 @@ pub use email::{
 };
 pub use error::{ErrorBody, Required};
 pub use error_code::ErrorCode;
+pub use factor::Factor;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, IDEMPOTENCY_HEADER, MAX_COST_HEADER, PRICE_VERSION_HEADER,
     REQUEST_ID_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers, settled_headers,
@@ -86,8 +88,8 @@ pub use keys::{
 pub use malformed_payment::MalformedPayment;
 pub use offers::{BoughtResponse, OfferDocument, OffersDocument, PaidTransaction};
 pub use payment::{
-    ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus,
-    TopUpRequest, TopUpResponse,
+    ClaimRequest, ClaimResponse, CompletionRequest, CompletionResponse, QuoteRequest, QuoteResponse,
+    TopUpQuoteDocument, TopUpQuoteRequest, TopUpQuoteStatus, TopUpRequest, TopUpResponse,
 };
 pub(crate) use payment_headers::payment_credential;
 pub use payment_headers::{

@@ -4,6 +4,7 @@
 //! Scripts read the configuration from attributes of `<body>`, since the pages' content security policy forbids inline
 //! scripts.
 
+mod approval;
 mod assets;
 mod headers;
 mod origin;
@@ -22,6 +23,7 @@ use crate::http::{Document, Reply, bytes, with_headers};
 pub(crate) use assets::AssetError;
 use assets::Assets;
 pub(crate) use origin::PagesOrigin;
+pub(crate) use render::COMPLETE_PAGE;
 
 /// Paths that belong to the pages, including everything below them.
 const OWN_PATHS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
@@ -43,6 +45,8 @@ pub(crate) struct Pages {
     /// The operators' console, which is served on the admin address only.
     console: Page,
     not_found: Page,
+    /// What a form that approves a signup gets.
+    approval: approval::ApprovalPages,
     assets: Assets,
     icon: Document,
 }
@@ -113,6 +117,11 @@ impl Pages {
             "/" | CONSOLE_WITH_SLASH => redirect(CONSOLE),
             _ => self.get(path, headers),
         })
+    }
+
+    /// The pages that answer a form that approves a signup.
+    pub(crate) const fn approval(&self) -> &approval::ApprovalPages {
+        &self.approval
     }
 
     /// The page for unknown paths.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use metering_core::StoreError;
-use metering_core::imports::{AgentHubKey, AgentHubTransaction, Cell, Oddity, OddityKind, UsageSign};
+use metering_core::imports::{AgentHubKey, AgentHubQuote, AgentHubTransaction, Cell, Oddity, OddityKind, UsageSign};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, params};
 
@@ -20,6 +20,22 @@ const KEY_COLUMNS: [&str; 6] =
 const TRANSACTION_COLUMNS: [&str; 5] = ["id", "api_key_id", "amount", "type", "created_at"];
 const OPTIONAL_TRANSACTION_COLUMNS: [&str; 7] =
     ["description", "http_method", "route_template", "client_source", "tx_hash", "chain_id", "plan_id"];
+/// The table of payment quotes, and the columns of it that must exist for quotes to be imported.
+const QUOTES: &str = "signup_payment_quotes";
+const QUOTE_COLUMNS: [&str; 12] = [
+    "id",
+    "signup_nonce_hash",
+    "agent_name",
+    "plan_id",
+    "chain_id",
+    "token_contract",
+    "amount_atomic",
+    "payer_address",
+    "recipient",
+    "created_at",
+    "expires_at",
+    "consumed_at",
+];
 /// The longest text that is read. Longer text is no name, route or hash.
 const MAX_TEXT: &str = "4096";
 
@@ -41,9 +57,12 @@ const MAX_TEXT: &str = "4096";
 #[derive(Debug)]
 pub struct AgentHubFile {
     connection: Connection,
-    /// The query for keys after a row, and for the transactions of a key.
+    /// The query for keys after a row, for the transactions of a key, and for open quotes if there are any.
     keys: String,
     transactions: String,
+    quotes: Option<String>,
+    /// Whether changes may be missing that are in a write-ahead log elsewhere.
+    lacks_wal: bool,
 }
 
 impl AgentHubFile {
@@ -52,11 +71,14 @@ impl AgentHubFile {
     /// # Errors
     /// When it cannot be read, or has not the tables and columns of such a service.
     pub fn open(path: &Path) -> Result<Self> {
+        // Before it is opened, which may make an empty one.
+        let lacks_wal = lacks_wal(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
         connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(store_error)?;
         let keys = keys_query(&connection)?;
         let transactions = transactions_query(&connection)?;
+        let quotes = quotes_query(&connection)?;
         // One snapshot for everything that follows. The index is in a temporary file of this connection: the table may
         // have none, and each key would then read all transactions.
         connection
@@ -67,7 +89,24 @@ impl AgentHubFile {
                  CREATE INDEX temp.owner_key ON owner (key, row);",
             )
             .map_err(store_error)?;
-        Ok(Self { connection, keys, transactions })
+        Ok(Self { connection, keys, transactions, quotes, lacks_wal })
+    }
+
+    /// Whether the database is in WAL mode and came without its `-wal` file. The service that closed it removed that
+    /// file; if it did not close it, the newest changes are only there.
+    #[must_use]
+    pub const fn lacks_wal(&self) -> bool {
+        self.lacks_wal
+    }
+
+    /// The quotes that were not claimed, newest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn quotes(&self) -> Result<Vec<AgentHubQuote>> {
+        let Some(sql) = &self.quotes else { return Ok(Vec::new()) };
+        let mut statement = self.connection.prepare(sql).map_err(store_error)?;
+        all(&mut statement, [], |row| Ok(Ok(quote(row)?)))
     }
 
     /// Keys after a row number, at most `limit`, with their row numbers.
@@ -137,11 +176,16 @@ fn keys_query(connection: &Connection) -> Result<String> {
     let [per_minute, per_day, revoked_at, payer] =
         ["rate_limit_rpm", "rate_limit_rpd", "revoked_at", "payer_address"].map(column);
     let (session_name, session_email) = (of_session("agent_name"), of_session("email"));
+    let quotes = columns(connection, QUOTES, &[])?;
+    let quote_name = match quotes.contains("api_key_id") && quotes.contains("agent_name") {
+        true => "(SELECT q.agent_name FROM signup_payment_quotes q WHERE q.api_key_id = k.id LIMIT 1)",
+        false => "NULL",
+    };
     let exists = if has_sessions { "EXISTS (SELECT 1 FROM signup_sessions s WHERE s.id = k.session_id)" } else { "0" };
     Ok(format!(
         "SELECT k.rowid, k.id, {session_id}, CASE WHEN {exists} THEN coalesce({session_name}, '') END, \
            coalesce({email}, {session_email}), k.api_key_hash, {org_id}, {repeated}, k.credit_balance, \
-           k.total_credits_purchased, k.total_credits_used, {per_minute}, {per_day}, k.created_at, {revoked_at}, {payer} \
+           k.total_credits_purchased, k.total_credits_used, {per_minute}, {per_day}, k.created_at, {revoked_at}, {payer}, {quote_name} \
          FROM api_keys k WHERE k.rowid > ?1 ORDER BY k.rowid LIMIT ?2"
     ))
 }
@@ -158,6 +202,41 @@ fn transactions_query(connection: &Connection) -> Result<String> {
          CROSS JOIN credit_transactions t ON t.rowid = o.row WHERE o.key = ?1 ORDER BY o.row",
         optional.join(", ")
     ))
+}
+
+/// The query for open quotes; `None` in a database without them.
+fn quotes_query(connection: &Connection) -> Result<Option<String>> {
+    let known = columns(connection, QUOTES, &[])?;
+    if !QUOTE_COLUMNS.iter().all(|name| known.contains(*name)) {
+        return Ok(None);
+    }
+    let plans = columns(connection, "credit_plans", &[])?;
+    let credits = match ["id", "chain_id", "credits"].iter().all(|name| plans.contains(*name)) {
+        true => "(SELECT p.credits FROM credit_plans p WHERE p.id = q.plan_id AND p.chain_id = q.chain_id)",
+        false => "NULL",
+    };
+    let column = |name: &str, otherwise: &str| match known.contains(name) {
+        true => format!("q.{name}"),
+        false => otherwise.to_owned(),
+    };
+    let (raw, email) = (column("signup_nonce_raw", "NULL"), column("email", "NULL"));
+    let kind = column("payment_kind", "'erc20'");
+    Ok(Some(format!(
+        "SELECT q.id, {raw}, q.signup_nonce_hash, substr(q.agent_name, 1, {MAX_TEXT}), substr({email}, 1, {MAX_TEXT}), \
+           q.plan_id, {credits}, q.chain_id, q.token_contract, {kind} = 'native_value', q.amount_atomic, \
+           q.payer_address, q.recipient, q.created_at, q.expires_at \
+         FROM {QUOTES} q WHERE q.consumed_at IS NULL ORDER BY q.created_at DESC, q.rowid DESC"
+    )))
+}
+
+/// Whether a database in WAL mode has no log beside it. Bytes 18 and 19 of the file are 2 in that mode (section 1.3.3 of
+/// SQLite's file format).
+fn lacks_wal(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut header));
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    read.is_ok() && header[18..] == [2, 2] && !Path::new(&log).exists()
 }
 
 /// The columns of a table.
@@ -189,6 +268,28 @@ fn key(row: &Row<'_>) -> rusqlite::Result<AgentHubKey> {
         created_at: text(row, 13)?,
         revoked_at: text(row, 14)?,
         payer: text(row, 15)?,
+        quote_name: text(row, 16)?,
+    })
+}
+
+fn quote(row: &Row<'_>) -> rusqlite::Result<AgentHubQuote> {
+    let needed = |index| Ok::<_, rusqlite::Error>(text(row, index)?.unwrap_or_default());
+    Ok(AgentHubQuote {
+        id: needed(0)?,
+        nonce: text(row, 1)?.map(Into::into),
+        nonce_hash: needed(2)?,
+        agent_name: needed(3)?,
+        email: text(row, 4)?,
+        plan_id: needed(5)?,
+        credits: cell(row, 6)?,
+        chain_id: cell(row, 7)?,
+        token: needed(8)?,
+        is_native: row.get::<_, Option<bool>>(9)?.unwrap_or(false),
+        amount: needed(10)?,
+        payer: needed(11)?,
+        recipient: needed(12)?,
+        created_at: needed(13)?,
+        expires_at: needed(14)?,
     })
 }
 

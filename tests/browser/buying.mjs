@@ -62,6 +62,42 @@ function transactionOf(uri) {
 }
 
 export const buying = {
+  /** The payer, without the account's key, signs on the page that a refused top-up names. */
+  async complete(visitor, { url, node, payer, other }) {
+    const named = [
+      { name: "Payer", rdns: "com.payer.example", icon: ICON, account: payer },
+      { name: "Other", rdns: "com.other.example", icon: ICON, account: other },
+    ];
+    const wrong = await visitor.window({ wallet: { node, account: other }, expected: [403] });
+    await wrong.goto(url);
+    await wrong.waitForSelector("#complete-sign:visible");
+    await wrong.click("#complete-sign");
+    await wrong.waitForSelector("#complete-error:visible");
+    assert.match(await wrong.innerText("#complete-error"), /In your wallet, choose that address/);
+    assert.ok(!wrong.walletCalls.includes("personal_sign"), "a wallet that did not pay is not asked to sign");
+
+    const page = await visitor.window({ wallet: { node, named: named.slice(0, 1) }, expected: [403] });
+    await page.goto(url);
+    await page.waitForSelector("#complete-sign:visible");
+    assert.equal((await page.innerText("#complete-payer")).toLowerCase(), payer.toLowerCase());
+    assert.match(await page.textContent("#complete-message"), /Purpose: top-up/);
+    await checkPage(page, "complete");
+    await page.click("#complete-sign");
+    await page.waitForSelector("#done-step:visible");
+    assert.match(await page.innerText("#done-step"), /\+10\.5 credits for account org_/);
+    assert.equal(await storedData(page), JSON.stringify({ session: {}, local: {}, cookie: "" }), "the page remembers nothing");
+    // Opened again, it asks for nothing.
+    await page.reload();
+    await page.waitForSelector("#done-step:visible");
+    assert.match(await page.innerText("#done-step"), /already credited/);
+    assert.equal(page.walletCalls.filter((method) => method === "personal_sign").length, 1);
+
+    const broken = await visitor.window();
+    await broken.goto(url.replace(/&tx=.*/, ""));
+    await broken.waitForSelector("#complete-error:visible");
+    assert.match(await broken.innerText("#complete-error"), /not complete/);
+  },
+
   /** Two wallets announce themselves; the user declines, then pays with the second one. */
   async buy(visitor, { key, node, accounts, explorer }) {
     let declines = true;

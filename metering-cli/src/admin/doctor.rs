@@ -8,6 +8,7 @@ mod configuration;
 mod disk;
 mod findings;
 mod gas;
+mod imported;
 mod observed;
 mod permissions;
 mod proxies;

@@ -5,6 +5,7 @@
 
 mod agenthub;
 mod fields;
+mod quotes;
 mod report;
 mod source;
 
@@ -96,6 +97,8 @@ impl ImportArgs {
                 break;
             }
         }
+        let target = Some(store.as_ref()).filter(|_| !self.dry_run);
+        quotes::open(target, source.quotes()?, &mut report).await?;
         report.oddities(source.oddities()?);
         if !self.dry_run {
             prove(store.as_ref(), Source::open(&self.from, self.format, now)?, &mut report).await?;

@@ -72,9 +72,9 @@ fn write_summary(out: &mut dyn Write, agent_name: &str, summary: &UsageSummary) 
             ("Agent name", &agent_name),
             ("Balance", &summary.credit_balance),
             ("Days", &summary.window_days),
-            ("Calls", &summary.totals.usage_events),
-            ("Credits used", &summary.totals.credits_used),
-            ("Credits added", &summary.totals.credits_added),
+            ("Calls", &summary.window.usage_events),
+            ("Credits used", &summary.window.credits_used),
+            ("Credits added", &summary.window.credits_added),
         ],
     )?;
     let mut days = Table::new(BY_DAY);

@@ -133,3 +133,22 @@ fn chains_that_are_unreachable_wrong_or_standing_still_are_noticed() {
     let host = limited.url().trim_start_matches("http://").split_once('/').unwrap().0.to_owned();
     assert!(chain.iter().all(|(_, found)| found.contains(&host) && !found.contains(SECRET)), "{found:?}");
 }
+
+#[test]
+fn proof_of_payers_is_named_where_accounts_were_imported() {
+    let fixture = Fixture::new();
+    let _ = fixture.create("agent", "2");
+    assert_eq!(states_of(&examine(&fixture, "").1, "topup"), [], "nothing was imported");
+    let hash = "ab".repeat(32);
+    let account = format!(
+        r#"{{"agent_name":"moved","key_hash":"{hash}","hash_kind":"sha256","credit_balance":1,"total_credits_granted":1}}"#
+    );
+    std::fs::write(fixture.path("accounts.jsonl"), account).unwrap();
+    fixture.admin(&["import", "--from", "accounts.jsonl", "--format", "accounts"]).success();
+    for (configuration, state) in [("", "ok"), ("[topup]\nrequire_payer_proof = false", "warning")] {
+        let (_, found) = examine(&fixture, configuration);
+        let of_topup = states_of(&found, "topup");
+        assert_eq!(of_topup.iter().map(|(state, _)| *state).collect::<Vec<_>>(), [state], "{found:?}");
+        assert!(of_topup[0].1.contains("topup.require_payer_proof"), "{found:?}");
+    }
+}

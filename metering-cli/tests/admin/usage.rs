@@ -14,6 +14,7 @@ struct Report {
     total_credits_used: Printed,
     window_days: u32,
     totals: Totals,
+    window: Totals,
     by_day: Vec<ByDay>,
     by_endpoint: Vec<ByEndpoint>,
 }
@@ -69,8 +70,11 @@ fn report_lists_days_newest_first_and_adds_up() {
     let report: Report = fixture.json(&["usage", &account.org_id]);
     assert_eq!(report.window_days, 30);
     let five: Credits = "5".parse().unwrap();
-    assert_eq!(report.totals.usage_events, 6);
-    assert_eq!(report.totals.credits_used, base_calls(6));
+    assert_eq!(report.window.usage_events, 6);
+    assert_eq!(report.window.credits_used, base_calls(6));
+    assert_eq!(report.window.credits_added, five);
+    assert_eq!(report.totals.usage_events, 7, "of its lifetime");
+    assert_eq!(report.totals.credits_used, base_calls(7));
     assert_eq!(report.totals.credits_added, five);
     assert_eq!(report.credit_balance, five.checked_sub(base_calls(7)).unwrap());
     assert_eq!(report.total_credits_used, base_calls(7));
@@ -96,7 +100,7 @@ fn the_window_is_today_and_the_days_before_it() {
     let (fixture, account, _) = fixture_with_history();
     for (days, calls) in [("1", 4), ("2", 4), ("3", 6), ("40", 6), ("41", 7), ("36500", 7)] {
         let report: Report = fixture.json(&["usage", &account.org_id, "--days", days]);
-        assert_eq!(report.totals.usage_events, calls, "{days}");
+        assert_eq!((report.window.usage_events, report.totals.usage_events), (calls, 7), "{days}");
     }
     for days in ["0", "-1", "36501", "week"] {
         fixture.admin(&["usage", "--days", days]).misuse();

@@ -4,7 +4,8 @@ use crate::home::Home;
 use crate::stand_in::{Reply, StandIn};
 
 const SUMMARY: &str = r#"{"org_id":"org_1","email":null,"credit_balance":1.5,"total_credits_purchased":0,
-"total_credits_used":0.6,"window_days":30,"totals":{"usage_events":1210,"credits_used":0.60,"credits_added":2},
+"total_credits_used":0.6,"window_days":30,"totals":{"usage_events":9999,"credits_used":7,"credits_added":9},
+"window":{"usage_events":1210,"credits_used":0.60,"credits_added":2},
 "by_day":[{"day":"2026-11-21","usage_events":10,"credits_used":0.1000000001},
 {"day":"2026-11-20","usage_events":1200,"credits_used":0.4},{"day":"2026-11-02","usage_events":0,"credits_used":-0.1}],
 "by_endpoint":[{"route_template":"/mpp/ethPrice","http_method":"GET","call_count":1000,"credits_used":0.5},

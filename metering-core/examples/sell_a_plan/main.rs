@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The claim creates the account. Its response has the account's key, which is shown only once.
     let (signup_nonce, tx_hash) = (Some(quote.signup_nonce.into()), Some(payment.to_string()));
-    let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash }).await?;
+    let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash, signature: None }).await?;
     println!("{} has {} credits", claimed.org_id, claimed.credit_balance);
 
     // If the key is lost, the wallet that paid gets another one.

@@ -14,7 +14,8 @@ use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::random::{Randomness, push_base62};
 
-/// The public id of an account: `org_` and 20 base-62 digits.
+/// The public id of an account: `org_` and 20 base-62 digits. An account that was imported may have `org_` and 24
+/// lower-case hex digits instead, as it had at its source; such ids are never generated.
 ///
 /// ```
 /// use metering_core::{AccountId, SystemRandomness};
@@ -28,12 +29,13 @@ pub struct AccountId(Arc<str>);
 
 /// The text is not an account id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an account id is org_ followed by 20 letters and digits")]
+#[error("an account id is org_ followed by 20 letters and digits, or by 24 hexadecimal digits in lower case")]
 pub struct AccountIdError;
 
 impl AccountId {
     const PREFIX: &str = "org_";
     const DIGITS: usize = 20;
+    const IMPORTED_DIGITS: usize = 24;
 
     /// Generates an id. Its 119 random bits make it unique.
     #[must_use]
@@ -58,9 +60,16 @@ impl FromStr for AccountId {
             Some(rest) if rest.len() == Self::DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()) => {
                 Ok(Self(text.into()))
             }
+            Some(rest) if rest.len() == Self::IMPORTED_DIGITS && rest.bytes().all(is_lower_hex) => {
+                Ok(Self(text.into()))
+            }
             _ => Err(AccountIdError),
         }
     }
+}
+
+const fn is_lower_hex(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl fmt::Display for AccountId {

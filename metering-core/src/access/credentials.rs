@@ -54,8 +54,8 @@ pub struct ClientAddress(pub IpAddr);
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key. `None`
-    /// when the key is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see
+    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor is
+    /// `Basic` beside one of these. `None` when the key is missing or malformed, or when a header is sent twice: a proxy that inspects requests must not see
     /// a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
@@ -136,9 +136,12 @@ impl Credentials {
         V: IntoIterator<Item = &'h [u8]>,
     {
         let once = |name| once(values(name));
-        // A payment needs the header for itself; its sender has the key in `X-API-Key`.
+        let has_other = || KEY_HEADERS.into_iter().any(|name| !matches!(once(name), Ok(None)));
+        // A payment needs the header for itself; its sender has the key in `X-API-Key`. So has a client that a proxy or
+        // a library gave credentials of its own: `Basic` can be no key.
         let authorization = match once("authorization") {
             Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
+            Ok(Some(value)) if is_basic(value) && has_other() => Ok(None),
             other => other,
         };
         let read = match authorization {
@@ -195,6 +198,11 @@ impl Credentials {
     }
 }
 
+/// Whether the credentials are a name and a password (RFC 7617).
+fn is_basic(authorization: &str) -> bool {
+    authorization.split_once(' ').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))
+}
+
 /// A header is sent twice, or is not text.
 struct Ambiguous;
 
@@ -225,12 +233,14 @@ mod tests {
         let (of_a, of_b) = (format!("bearer {}", a.expose()), format!("Bearer {}", b.expose()));
         let (of_a, of_b, raw_a, raw_b) =
             (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
-        let table: [(&[Line<'_>], Option<&ApiKey>); 18] = [
+        let table: [(&[Line<'_>], Option<&ApiKey>); 20] = [
             (&[], None),
             (&[("authorization", of_a)], Some(&a)),
             (&[("x-api-key", raw_a)], Some(&a)),
             (&[("authorization", of_a), ("x-api-key", raw_b)], Some(&a)),
-            (&[("authorization", b"Basic eA=="), ("x-api-key", raw_b)], None),
+            (&[("authorization", b"Basic eA=="), ("x-api-key", raw_b)], Some(&b)),
+            (&[("authorization", b"Basic eA==")], None),
+            (&[("authorization", b"Basic eA=="), ("authorization", of_a), ("x-api-key", raw_b)], None),
             (&[("authorization", of_a), ("authorization", of_b)], None),
             (&[("authorization", of_a), ("authorization", of_a)], None),
             (&[("x-api-key", raw_a), ("x-api-key", raw_a)], None),

@@ -14,6 +14,8 @@ const CHECKSUM_DIGITS: usize = 6;
 const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 /// Keys that were imported have 96 lower-case hex digits instead, without a checksum.
 const IMPORTED_DIGITS: usize = 96;
+/// So many lower-case hex digits are not the beginning of a key of ours by chance.
+const TELLING_DIGITS: usize = 12;
 
 /// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
@@ -53,6 +55,11 @@ pub enum MalformedKey {
     /// It is too short or too long.
     #[error("this is not an API key of this service (a key has 46 characters; this one is cut off or too long)")]
     Length,
+    /// It is too short or too long for a key of the service that accounts were imported from.
+    #[error(
+        "this is not an API key of this service (a key of this form has 104 characters; this one is cut off or too long)"
+    )]
+    ImportedLength,
     /// It has characters that no key has.
     #[error("this is not an API key of this service (after sk_live_, a key has only letters and digits)")]
     Alphabet,
@@ -90,7 +97,9 @@ impl SecretKind for ApiKeyKind {
             return Err(MalformedKey::Prefix);
         }
         if bytes.len() != KEY_BYTES {
-            return Err(MalformedKey::Length);
+            let digits = &text[PREFIX.len()..];
+            let imported = digits.len() >= TELLING_DIGITS && is_lower_hex(digits);
+            return Err(if imported { MalformedKey::ImportedLength } else { MalformedKey::Length });
         }
         let (body, digits) = bytes.split_at(KEY_BYTES - CHECKSUM_DIGITS);
         if !bytes[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) {
@@ -133,11 +142,14 @@ impl ApiKey {
 
 /// The kind of hash that a key of this form has. Only imported keys have theirs.
 fn hash_kind(text: &str) -> HashKind {
-    let is_hex = |digits: &str| digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     match text.strip_prefix(PREFIX) {
-        Some(digits) if digits.len() == IMPORTED_DIGITS && is_hex(digits) => HashKind::Sha256,
+        Some(digits) if digits.len() == IMPORTED_DIGITS && is_lower_hex(digits) => HashKind::Sha256,
         _ => HashKind::Sha3,
     }
+}
+
+fn is_lower_hex(digits: &str) -> bool {
+    digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
@@ -200,6 +212,11 @@ mod tests {
         for text in refused {
             assert!(ApiKey::parse(&text).is_err(), "{text}");
         }
+        let cut = |key: &str, kept: usize| ApiKey::parse(&key[..PREFIX.len() + kept]).unwrap_err();
+        for kept in [12, 37, 39, 95] {
+            assert_eq!(cut(&text, kept), MalformedKey::ImportedLength, "not told the length of another form");
+        }
+        assert_eq!((cut(&text, 3), cut(KEY, 30)), (MalformedKey::Length, MalformedKey::Length));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{AdminError, Administration};
 use crate::access::account::AccountId;
 use crate::operators::audit::{AuditId, AuditQuery};
 use crate::payments::payment::PaymentRecord;
+use crate::service::lifetime_events;
 use crate::store::{Cursor, Page};
 use crate::usage::{DayRange, UsageReport};
 use crate::wire::admin::{
@@ -32,6 +33,15 @@ impl Administration {
     pub async fn usage(&self, id: &AccountId, days: u32) -> Result<UsageReport, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         self.store.usage_report(id, days).await?.ok_or_else(|| super::no_account(id))
+    }
+
+    /// The accepted requests of the account's lifetime. `report` is of the last `days` UTC days.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn lifetime_events(&self, report: &UsageReport, days: u32) -> Result<u64, AdminError> {
+        let now = self.clock.now();
+        Ok(lifetime_events(&*self.store, report, DayRange::last_days(now, days), now).await?)
     }
 
     /// The totals of accounts over the last `days` UTC days, today included: at most `limit` accounts after `after`,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -13,6 +14,7 @@ use crate::money::credits::Credits;
 use crate::money::decimal::{self, DecimalError};
 
 const MILLIONTHS_PER_ONE: i64 = 1_000_000;
+const MILLIONTH_DIGITS: u32 = 6;
 
 /// The highest price that a resolver can request: the largest weight times the largest multiplier.
 pub(crate) const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
@@ -65,6 +67,11 @@ impl Weight {
         self.millionths == 0
     }
 
+    /// The weight as a decimal.
+    pub(crate) fn decimal(self) -> Decimal {
+        Decimal::new(self.millionths, MILLIONTH_DIGITS)
+    }
+
     /// The price of a request of this weight: weight × multiplier × 1/7200 credit, exactly.
     ///
     /// # Errors
@@ -78,6 +85,8 @@ impl Weight {
 impl Multiplier {
     /// No change.
     pub const ONE: Self = Self { millionths: MILLIONTHS_PER_ONE };
+    /// 100: by default the largest multiplier that a resolver may send.
+    pub const HUNDRED: Self = Self { millionths: 100 * MILLIONTHS_PER_ONE };
     /// The largest multiplier.
     pub const MAX: Self = Self { millionths: 4_096 * MILLIONTHS_PER_ONE };
 
@@ -85,6 +94,11 @@ impl Multiplier {
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.millionths == 0
+    }
+
+    /// The multiplier as a decimal.
+    pub(crate) fn decimal(self) -> Decimal {
+        Decimal::new(self.millionths, MILLIONTH_DIGITS)
     }
 
     /// `price` times this, exactly.
@@ -147,8 +161,13 @@ impl<'de> Deserialize<'de> for Multiplier {
 
 impl fmt::Display for Weight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let weight = rust_decimal::Decimal::new(self.millionths, 6).normalize();
-        fmt::Display::fmt(&weight, f)
+        fmt::Display::fmt(&self.decimal().normalize(), f)
+    }
+}
+
+impl fmt::Display for Multiplier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.decimal().normalize(), f)
     }
 }
 

@@ -6,9 +6,11 @@
 mod books;
 mod cell;
 mod owner;
+mod quotes;
 
 pub use books::UsageSign;
 pub use cell::Cell;
+pub use quotes::{AgentHubQuote, plan_quote};
 
 use std::collections::BTreeSet;
 
@@ -26,6 +28,9 @@ use crate::money::ledger::{LedgerKind, PaymentRef};
 
 use books::Books;
 
+/// The `session_id` of all accounts that were opened by a payment.
+const SHARED_SESSION: &str = "b0000000-0000-4000-8000-00000000pay1";
+
 /// A row of `api_keys`, with its signup session.
 #[derive(Debug, Clone, Default)]
 pub struct AgentHubKey {
@@ -35,6 +40,8 @@ pub struct AgentHubKey {
     pub session_id: Option<String>,
     /// `agent_name` of the session; `None` when there is no such session.
     pub session_name: Option<String>,
+    /// `agent_name` of the payment quote that the key was issued for.
+    pub quote_name: Option<String>,
     /// `email`, or that of the session.
     pub email: Option<String>,
     /// `api_key_hash`.
@@ -59,6 +66,13 @@ pub struct AgentHubKey {
     pub revoked_at: Option<String>,
     /// `payer_address`.
     pub payer: Option<String>,
+}
+
+impl AgentHubKey {
+    /// Whether its session is the one that all accounts share that were opened by a payment.
+    pub(super) fn shares_session(&self) -> bool {
+        self.session_id.as_deref() == Some(SHARED_SESSION)
+    }
 }
 
 /// A row of `credit_transactions`.

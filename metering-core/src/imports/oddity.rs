@@ -27,6 +27,8 @@ pub enum OddityKind {
     DuplicatePayer,
     /// Another account has the same id.
     DuplicateId,
+    /// An id that is not one here.
+    InvalidId,
     /// A transaction was credited more than once.
     DuplicateTransaction,
     /// A type of transaction that is not known.
@@ -59,6 +61,10 @@ pub enum OddityKind {
     Refused,
     /// The account was imported before, and has changed since.
     ChangedSince,
+    /// An open quote that cannot be imported.
+    QuoteRefused,
+    /// A database whose newest changes may be missing.
+    WithoutWal,
 }
 
 impl Oddity {
@@ -78,6 +84,7 @@ impl OddityKind {
             Self::DuplicateEmail => "duplicate_email",
             Self::DuplicatePayer => "duplicate_payer",
             Self::DuplicateId => "duplicate_id",
+            Self::InvalidId => "invalid_id",
             Self::DuplicateTransaction => "duplicate_transaction",
             Self::UnknownType => "unknown_type",
             Self::InvalidName => "invalid_name",
@@ -94,6 +101,8 @@ impl OddityKind {
             Self::Held => "held",
             Self::Refused => "refused",
             Self::ChangedSince => "changed_since",
+            Self::QuoteRefused => "quote_refused",
+            Self::WithoutWal => "without_wal",
         }
     }
 }

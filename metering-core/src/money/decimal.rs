@@ -6,6 +6,9 @@
 
 use rust_decimal::Decimal;
 
+/// More powers of ten than lie between the smallest and the largest decimal.
+const MAX_SHIFT: u32 = 60;
+
 /// Why the text is not a usable decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -34,6 +37,33 @@ pub(crate) fn parse_exact(text: &str) -> Result<Decimal, DecimalError> {
     }
     let value = Decimal::from_str_exact(mantissa).map_err(|_| DecimalError::OutOfRange)?;
     shift(value.normalize(), exponent)
+}
+
+/// Parses a JSON number, rounded to what can be represented: the last of too many digits, and a number that is too large
+/// to the largest.
+///
+/// # Errors
+/// When the text is not a JSON number.
+pub(crate) fn parse_rounded(text: &str) -> Result<Decimal, DecimalError> {
+    let (mantissa, exponent) = match split_exponent(text) {
+        Err(DecimalError::OutOfRange) => {
+            let sign = if text.contains("e-") || text.contains("E-") { i32::MIN } else { i32::MAX };
+            (text.split(['e', 'E']).next().unwrap_or_default(), sign)
+        }
+        split => split?,
+    };
+    if !is_plain_json_number(mantissa) {
+        return Err(DecimalError::Malformed);
+    }
+    let largest = if mantissa.starts_with('-') { Decimal::MIN } else { Decimal::MAX };
+    let Ok(value) = mantissa.parse::<Decimal>() else { return Ok(largest) };
+    if value.is_zero() {
+        return Ok(value);
+    }
+    let scaled = (0..exponent.unsigned_abs().min(MAX_SHIFT)).try_fold(value, |value, _| {
+        if exponent > 0 { value.checked_mul(Decimal::TEN) } else { value.checked_div(Decimal::TEN) }
+    });
+    Ok(scaled.unwrap_or(largest))
 }
 
 fn split_exponent(text: &str) -> Result<(&str, i32), DecimalError> {

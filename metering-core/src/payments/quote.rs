@@ -12,7 +12,7 @@ mod tag;
 
 use std::time::Duration;
 
-pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind};
+pub use nonce::{MalformedNonce, NonceHash, QuoteNonce, QuoteNonceKind, nonce_hash};
 pub use tag::{TagKind, draw_amount};
 pub(crate) use tag::{may_be_drawn, may_be_tagged};
 

@@ -9,19 +9,20 @@ use std::sync::Arc;
 use crate::access::credentials::Caller;
 use crate::access::key::ApiKey;
 use crate::catalogue::path::{encode_path, plain_segments};
-use crate::catalogue::price::{Multiplier, Pricing, Weight};
-use crate::catalogue::route::{ParamLocation, Route};
+use crate::catalogue::price::{Multiplier, Weight};
+use crate::catalogue::route::Route;
 use crate::charging::charge::{Charge, Receipt};
 use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
 use crate::charging::volume::VolumeTerms;
 use crate::error::Error;
-use crate::money::credits::Credits;
 use crate::service::gate::kept_path;
 use crate::service::holds::held_price;
 use crate::service::{Asked, Presented, Service};
 use crate::usage::ClientSource;
-use crate::wire::{DeductRequest, HoldFields, LookupResponse};
+use crate::wire::{DeductRequest, Factor, HoldFields, LookupResponse};
+
+const NOT_A_METHOD: &str = "must be an HTTP method such as GET";
 
 /// How to charge requests that another service serves.
 ///
@@ -46,6 +47,10 @@ use crate::wire::{DeductRequest, HoldFields, LookupResponse};
 pub struct BillingSettings {
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: Weight,
+    /// The largest weight of a caller. A larger one is cut to it.
+    pub max_weight: Weight,
+    /// The largest multiplier of a caller. A larger one is cut to it.
+    pub max_multiplier: Multiplier,
     /// How many templates outside the catalogue an account's usage may be booked on. Beyond that, usage is booked on
     /// the catch-all `(other)`.
     pub templates_per_account: usize,
@@ -53,7 +58,12 @@ pub struct BillingSettings {
 
 impl Default for BillingSettings {
     fn default() -> Self {
-        Self { default_weight: Weight::ONE, templates_per_account: 200 }
+        Self {
+            default_weight: Weight::ONE,
+            max_weight: Weight::MAX,
+            max_multiplier: Multiplier::HUNDRED,
+            templates_per_account: 200,
+        }
     }
 }
 
@@ -117,7 +127,7 @@ impl Service {
     #[must_use]
     pub fn asked_by(&self, request: &DeductRequest) -> Asked<'_> {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
-        let method = request.method.to_ascii_uppercase();
+        let method = request.method();
         let template = request.route_template.as_deref();
         let route = template.and_then(|template| self.route_of_template(template, &method));
         let route = route.or_else(|| self.catalogue.find_leniently(&method, &plain_segments(&path)));
@@ -182,7 +192,7 @@ impl Service {
         request: &DeductRequest,
         hold: Option<&HoldFields>,
     ) -> Result<Charge, Error> {
-        check_weights(request)?;
+        check_values(request, hold.is_some())?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
         let described = NormalizedRoute::of(request)?;
@@ -193,7 +203,7 @@ impl Service {
         let named = request.route_template.as_deref().map(plain_segments);
         let session = named.and_then(|named| self.catalogue.session_price(&named));
         let session = session.or_else(|| self.catalogue.session_price(&segments));
-        let listed = || session.map_or_else(|| price(request, route, &segments, self.billing.default_weight), Ok);
+        let listed = || session.map_or_else(|| self.billing.price(request, route, &segments), Ok);
         let amount = hold.and_then(|fields| fields.amount);
         let (price, hold) = match hold {
             None => (listed()?, None),
@@ -240,9 +250,9 @@ impl Service {
 
 impl NormalizedRoute {
     fn of(request: &DeductRequest) -> Result<Self, Error> {
-        let method = request.method.to_ascii_uppercase();
+        let method = request.method();
         if !(1..=32).contains(&method.len()) || !method.bytes().all(is_token_char) {
-            return Err(Error::field("method", "must be an HTTP method such as GET"));
+            return Err(Error::field("method", NOT_A_METHOD));
         }
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
         Ok(Self { path, method: method.into() })
@@ -254,59 +264,22 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Rejects zero, so that no caller can make a request free. The types check the upper bounds.
-fn check_weights(request: &DeductRequest) -> Result<(), Error> {
-    if request.credit_weight.is_some_and(Weight::is_zero) {
-        return Err(Error::field("credit_weight", "must be above 0"));
+/// Deductions are for requests that were served, so a value that cannot be used is charged as 1. A hold is placed before
+/// its request, which can still be mended.
+fn check_values(request: &DeductRequest, is_hold: bool) -> Result<(), Error> {
+    if is_hold && request.method.is_empty() {
+        return Err(Error::field("method", NOT_A_METHOD));
     }
-    if request.history_multiplier.is_some_and(Multiplier::is_zero) {
-        return Err(Error::field("history_multiplier", "must be above 0"));
+    for (field, sent) in
+        [("credit_weight", &request.credit_weight), ("history_multiplier", &request.history_multiplier)]
+    {
+        let Some(sent) = sent.as_ref().and_then(Factor::unusable) else { continue };
+        if is_hold {
+            return Err(Error::field(field, "must be a number above 0"));
+        }
+        tracing::warn!(field, sent, "a resolver sent a value that is no number above 0; it counts as 1");
     }
     Ok(())
-}
-
-/// The price: from the caller's weight and multiplier if given, else the catalogue's, else the default.
-fn price(
-    request: &DeductRequest,
-    route: Option<&Route>,
-    segments: &[&str],
-    default_weight: Weight,
-) -> Result<Credits, Error> {
-    let uneven = |_| Error::field("credit_weight", "times the multiplier must have at most six decimals");
-    let seconds = || request.lookback_seconds.or_else(|| lookback_seconds(route?, segments));
-    let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(seconds()?));
-    if let Some(weight) = request.credit_weight {
-        // Read the multiplier from the path only when the weight comes from the catalogue too.
-        let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(request.lookback_seconds?));
-        return weight.price(request.history_multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven);
-    }
-    match route.map(|route| &route.pricing) {
-        Some(Pricing::PerLookback { weight, .. }) => {
-            weight.price(request.history_multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven)
-        }
-        Some(Pricing::PerRequest(price) | Pricing::PerConnection(price)) => {
-            request.history_multiplier.unwrap_or(Multiplier::ONE).times(*price).map_err(uneven)
-        }
-        Some(Pricing::ByVolume(_)) if request.history_multiplier.is_some() => Err(Error::field(
-            "history_multiplier",
-            "does not apply to a route with volume tiers; send credit_weight too",
-        )),
-        Some(Pricing::ByVolume(tiers)) => Ok(tiers.max()),
-        Some(Pricing::ByUsage(_) | Pricing::Unknown) => Err(Error::field(
-            "path",
-            "is that of a route priced by usage; place a hold before the request and capture its cost after it, or send \
-             credit_weight",
-        )),
-        None => default_weight.price(request.history_multiplier.unwrap_or(Multiplier::ONE)).map_err(uneven),
-    }
-}
-
-/// How far a path looks back, if its route takes that from the path.
-fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
-    let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
-    route.param(ParamLocation::Path, param)?;
-    let (piece, segment) = route.segments().zip(segments).find(|(piece, _)| piece.param() == Some(param))?;
-    piece.value(segment)?.parse().ok()
 }
 
 #[cfg(test)]

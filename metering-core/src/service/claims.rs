@@ -3,14 +3,15 @@
 use crate::access::account::{AccountId, Payer, RateLimits};
 use crate::access::key::ApiKey;
 use crate::chains::chain::Evidence;
+use crate::chains::signature::WalletSignature;
 use crate::chains::transaction::{TxHash, TxRef};
 use crate::clock::Timestamp;
 use crate::decision::free_credits_entry;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payments::payment::{Payment, PaymentError, SoldPlan};
-use crate::payments::quote::{Quote, QuoteNonce, QuoteState};
+use crate::payments::payment::{Payment, PaymentError, PaymentUse, SoldPlan};
+use crate::payments::quote::{Quote, QuoteState, nonce_hash};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::service::payments::Claimant;
@@ -47,7 +48,7 @@ impl Service {
     /// # let quote = shop.quote(&request).await?;
     /// let payment = chain.pay(customer.address(), quote.recipient.parse()?, quote.amount_atomic.parse()?);
     /// let (signup_nonce, tx_hash) = (Some(quote.signup_nonce.into()), Some(payment.to_string()));
-    /// let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash }).await?;
+    /// let claimed = shop.claim(&ClaimRequest { signup_nonce, tx_hash, signature: None }).await?;
     /// assert_eq!(claimed.credit_balance.to_string(), "12"); // the plan's 10, and 2 free ones
     /// # Ok(())
     /// # }
@@ -58,11 +59,21 @@ impl Service {
     /// fails.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimResponse, Error> {
         let (nonce, hash) = read(request)?;
-        let nonce = QuoteNonce::parse(&nonce).map_err(|_| PaymentError::UnknownQuote)?.hash();
+        let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
+        let proof = proof.map_err(PaymentError::MalformedProof)?;
+        let nonce = nonce_hash(&nonce).ok_or(PaymentError::UnknownQuote)?;
         let quote = self.payments.store()?.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
         let named = TxRef { chain_id: quote.target.chain_id, hash };
         let key = ApiKey::generate(&*self.payments.randomness);
-        let payment = self.payment_of(&quote, named).await?;
+        let (quote, payment) = match self.payment_of(&quote, named).await {
+            Ok(payment) => (quote, payment),
+            Err(refusal) => {
+                let other = self.other_quote(&quote, named, refusal, proof.as_ref()).await?;
+                let payment = self.payment_of(&other, named).await?;
+                (other, payment)
+            }
+        };
+        let nonce = quote.nonce;
         let mut tx = payment.tx;
         let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now).await?).await?;
         if claimed == Claimed::AlreadyClaimed {
@@ -100,11 +111,14 @@ impl Service {
             (QuoteState::Paid { tx: paid_by, .. }, Some(record)) if *paid_by == tx => Ok(record.payment),
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
-            (QuoteState::Open, Some(_)) => {
+            (QuoteState::Open, Some(record)) => {
                 // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
                 match self.payments.store()?.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
+                    _ if record.used_as == PaymentUse::PaySignup && record.payment.payer == quote.payer => {
+                        Err(PaymentError::OpenedAccount.into())
+                    }
                     _ => Err(PaymentError::TxUsed.into()),
                 }
             }

@@ -333,6 +333,8 @@ pub(super) enum Claimant {
     Quote(NonceHash),
     /// The account that tops up.
     Account(AccountId),
+    /// Whoever has the payment credited to an account without its key.
+    Payment(TxRef),
 }
 
 /// A permit to wait, released on drop.

@@ -17,8 +17,6 @@ use crate::wire::{CustomerDocument, PaymentDocument, ReceiptDocument, ReceiptsDo
 
 /// The most receipts in one response.
 const MAX_RECEIPTS: u32 = 100;
-/// How many ledger entries are read at a time.
-const PAGE: u32 = 1_000;
 
 /// Who sells the credits, for receipts.
 ///
@@ -151,23 +149,8 @@ impl Service {
         account: &Account,
         mut visit: impl FnMut(LedgerEntry, PaymentRef) -> bool,
     ) -> Result<(), Error> {
-        let mut after = None;
-        loop {
-            let page = self.store.account_ledger(&account.id, after.as_ref(), PAGE).await?;
-            for entry in page.items {
-                let Some(payment) = entry.payment.clone().filter(|_| LedgerKind::PURCHASES.contains(&entry.kind))
-                else {
-                    continue;
-                };
-                if !visit(entry, payment) {
-                    return Ok(());
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(());
-            }
-        }
+        let is_purchase = |entry: &LedgerEntry| LedgerKind::PURCHASES.contains(&entry.kind);
+        self.each_paid_entry(account, |entry, payment| !is_purchase(&entry) || visit(entry, payment)).await
     }
 
     async fn receipt_of(

@@ -8,6 +8,7 @@ use crate::catalogue::Route;
 use crate::charging::volume::CountedRoute;
 use crate::error::Error;
 use crate::service::Service;
+use crate::service::lifetime::lifetime_events;
 use crate::usage::{ClientSource, DayRange, UsageReport};
 use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, RouteVolume, UsageSummary, VolumesDocument};
 
@@ -43,7 +44,7 @@ impl Service {
         Ok(BalanceDocument { email_verification, ..BalanceDocument::from(&account) })
     }
 
-    /// Usage by day and by route over the last `days` UTC days, 1 to 90.
+    /// Usage by day and by route over the last `days` UTC days, at least 1 and at most 90.
     ///
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
@@ -60,21 +61,25 @@ impl Service {
     /// assert_eq!(summary.totals.usage_events, 3);
     /// assert_eq!(summary.totals.credits_used.to_string(), "0.75");
     /// assert_eq!(summary.by_endpoint[0].route_template, "/price");
-    /// assert!(service.usage_summary(Some(&key), 91).await.is_err());
+    /// assert_eq!(service.usage_summary(Some(&key), 91).await?.window_days, 90);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
+    /// [`Error::Unauthorized`] without a live key, or when the store fails.
     pub async fn usage_summary(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageSummary, Error> {
+        let days = clamped(days, MAX_WINDOW_DAYS);
         let report = self.report(caller, days).await?;
         let keys = self.key_labels(&report.account.id).await?;
         let prices = self.price_history(days).await?;
-        UsageSummary::new(report, &keys, &prices, days).ok_or(Error::Internal)
+        let now = self.clock.now();
+        let events = lifetime_events(&*self.store, &report, DayRange::last_days(now, days), now).await?;
+        UsageSummary::new((report, events), &keys, &prices, days).ok_or(Error::Internal)
     }
 
-    /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes (1 to 1000) that cost most.
+    /// Usage by route over the last `days` UTC days, at least 1 and at most 90: the `limit` routes (1 to 1000) that cost
+    /// most.
     ///
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
@@ -101,9 +106,9 @@ impl Service {
         days: u32,
         limit: u32,
     ) -> Result<ByEndpointDocument, Error> {
-        let limit = within("limit", limit, MAX_ENTRIES);
+        let days = clamped(days, MAX_WINDOW_DAYS);
         let report = self.report(caller, days).await?;
-        let most = usize::try_from(limit?).unwrap_or(usize::MAX);
+        let most = usize::try_from(clamped(limit, MAX_ENTRIES)).unwrap_or(usize::MAX);
         Ok(ByEndpointDocument {
             org_id: report.account.id.to_string(),
             window_days: days,
@@ -145,7 +150,7 @@ impl Service {
         Ok(VolumesDocument::new(&account.id, now.day().month(), routes))
     }
 
-    /// Recent activity, newest first: the last `limit` entries, 1 to 1000.
+    /// Recent activity, newest first: the last `limit` entries, at least 1 and at most 1000.
     ///
     /// ```
     /// use metering_core::{Charge, MemoryStore, Service};
@@ -169,16 +174,21 @@ impl Service {
     /// As [`Service::usage_summary`].
     pub async fn activity(&self, caller: impl Into<Caller<'_>>, limit: u32) -> Result<ActivityDocument, Error> {
         let account = self.authorize(caller, Scope::Read).await?;
-        let activity = self.store.activity(&account.id, within("limit", limit, MAX_ENTRIES)?).await?;
+        let activity = self.store.activity(&account.id, clamped(limit, MAX_ENTRIES)).await?;
         let keys = self.key_labels(&account.id).await?;
         Ok(ActivityDocument::new(&account.id, activity, &keys))
     }
 
     async fn report(&self, caller: impl Into<Caller<'_>>, days: u32) -> Result<UsageReport, Error> {
         let account = self.authorize(caller, Scope::Read).await?;
-        let window = DayRange::last_days(self.clock.now(), within("days", days, MAX_WINDOW_DAYS)?);
+        let window = DayRange::last_days(self.clock.now(), days);
         self.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
     }
+}
+
+/// A number of days or entries, cut to its range: clients of other services send more than there is.
+fn clamped(value: u32, most: u32) -> u32 {
+    value.clamp(1, most)
 }
 
 pub(super) fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {

@@ -103,7 +103,12 @@ impl Service {
 
     /// Credits a transaction that pays an open quote of the account, even if the quote's plan has changed or is off
     /// sale. `None` when it pays none of them.
-    pub(super) async fn pay_own_quote(&self, account: &Account, tx: TxRef) -> Result<Option<TopUpResponse>, Error> {
+    pub(super) async fn pay_own_quote(
+        &self,
+        account: &Account,
+        tx: TxRef,
+        claimant: Claimant,
+    ) -> Result<Option<TopUpResponse>, Error> {
         let mut open = self.payments.store()?.top_up_quotes(&account.id).await?;
         open.retain(|quote| quote.state == QuoteState::Open && quote.target.chain_id == tx.chain_id);
         let Some(newest) = open.last() else { return Ok(None) };
@@ -117,8 +122,7 @@ impl Service {
                 None => judged,
             }
         };
-        let caller = Claimant::Account(account.id.clone());
-        let payment = match self.payments.await_payment(caller, tx, newest.target, judge).await {
+        let payment = match self.payments.await_payment(claimant, tx, newest.target, judge).await {
             Ok(payment) => payment,
             Err(Error::Payment(refused)) if matches!(&*refused, PaymentError::Unfit(fault) if !matches!(fault, PaymentFault::Unconfirmed(_))) =>
             {

@@ -4,14 +4,13 @@ use crate::access::account::Account;
 use crate::access::credentials::Caller;
 use crate::access::scope::Scope;
 use crate::chains::chain::Evidence;
-use crate::chains::signature::{WalletSignature, signer, signing_digest};
+use crate::chains::signature::WalletSignature;
 use crate::chains::transaction::TxRef;
 use crate::error::Error;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payments::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep, SoldPlan};
 use crate::payments::plan::Plan;
-use crate::payments::proof::payer_proof_message;
 use crate::payments::quote::Quote;
 use crate::service::Service;
 use crate::service::fields::Fields;
@@ -82,15 +81,26 @@ impl Service {
     /// it, or when the store fails.
     pub async fn top_up(&self, caller: impl Into<Caller<'_>>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
         let account = self.authorize(caller, Scope::TopUp).await?;
+        let claimant = Claimant::Account(account.id.clone());
+        self.credit_paid(&account, request, claimant).await
+    }
+
+    /// Credits the payment of a request to an account. `claimant` waits for it.
+    pub(super) async fn credit_paid(
+        &self,
+        account: &Account,
+        request: &TopUpRequest,
+        claimant: Claimant,
+    ) -> Result<TopUpResponse, Error> {
         let (plan_id, chain_id, tx_hash) = self.read_top_up(request)?;
         let hash = tx_hash.parse().map_err(|_| PaymentError::InvalidTxHash)?;
         let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
         let proof = proof.map_err(PaymentError::MalformedProof)?;
         let tx = TxRef { chain_id, hash };
         if let Some(record) = self.payments.store()?.payment(&tx).await? {
-            return self.top_up_again(&account, record).await;
+            return self.top_up_again(account, record, claimant).await;
         }
-        if let Some(credited) = self.pay_own_quote(&account, tx).await? {
+        if let Some(credited) = self.pay_own_quote(account, tx, claimant.clone()).await? {
             return Ok(credited);
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
@@ -98,36 +108,42 @@ impl Service {
         let target = plan.target(chain);
         let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
-        let payment = self.payments.await_payment(Claimant::Account(account.id.clone()), tx, target, judge).await?;
+        let payment = self.payments.await_payment(claimant, tx, target, judge).await?;
         if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
             && quote.top_up.as_ref() == Some(&account.id)
         {
-            return self.credit_quote(&account, &quote, payment).await;
+            return self.credit_quote(account, &quote, payment).await;
         }
-        let entitlement = self.entitlement(&account, &payment, proof.as_ref()).await?;
-        self.credit(&account, &plan, payment, entitlement).await
+        let entitlement = self.entitlement(account, &plan.id, &payment, proof.as_ref()).await?;
+        self.credit(account, &plan, payment, entitlement).await
     }
 
     /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
     /// all, it is credited again, however long ago that was.
-    async fn top_up_again(&self, account: &Account, record: PaymentRecord) -> Result<TopUpResponse, Error> {
+    async fn top_up_again(
+        &self,
+        account: &Account,
+        record: PaymentRecord,
+        claimant: Claimant,
+    ) -> Result<TopUpResponse, Error> {
         let is_own = record.account == account.id && record.used_as != PaymentUse::PaySignup;
         if record.settlement.reversed_at().is_none() || !is_own {
-            return repeated(account, &record);
+            return self.repeated(account, &record).await;
         }
         let tx = record.payment.tx;
         let found = {
-            let (caller, target) = (Claimant::Account(account.id.clone()), record.payment.target());
-            self.payments.await_payment(caller, tx, target, |evidence| record.judge_again(evidence)).await?
+            let target = record.payment.target();
+            self.payments.await_payment(claimant, tx, target, |evidence| record.judge_again(evidence)).await?
         };
         let Some(block) = found.block() else { return Err(Error::Internal) };
         let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
         let settled = self.payments.store()?.settle_payment(change).await?;
         let record = self.payments.store()?.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
         match settled {
-            PaymentSettled::Changed(after) => repeated(&after, &record),
+            PaymentSettled::Changed(after) => self.repeated(&after, &record).await,
             PaymentSettled::Stale => {
-                repeated(&self.store.account(&account.id).await?.ok_or(Error::Unauthorized)?, &record)
+                let after = self.store.account(&account.id).await?.ok_or(Error::Unauthorized)?;
+                self.repeated(&after, &record).await
             }
             PaymentSettled::OutOfRange => Err(Error::Internal),
         }
@@ -186,7 +202,7 @@ impl Service {
         };
         match self.payments.store()?.credit_payment(credit).await? {
             PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan_id.to_owned(), amount, false)),
-            PaymentCredited::Repeated(after, record) => repeated(&after, &record),
+            PaymentCredited::Repeated(after, record) => self.repeated(&after, &record).await,
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
             PaymentCredited::BelongsToQuote => Err(PaymentError::Reserved.into()),
             // The account was revoked since its key was checked.
@@ -198,84 +214,26 @@ impl Service {
         }
     }
 
-    /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
-    async fn entitlement(
-        &self,
-        account: &Account,
-        payment: &Payment,
-        proof: Option<&WalletSignature>,
-    ) -> Result<Entitlement, Error> {
-        let from_contract = self.is_from_contract(payment).await?;
-        if !from_contract && is_own_wallet(account, payment) {
-            return Ok(Entitlement::OWN_WALLET);
+    /// The response to an account that registers its own top-up again: what the payment added when it was credited. For
+    /// every other account the transaction is used up.
+    async fn repeated(&self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
+        let tx = record.payment.tx;
+        if record.account != account.id || record.used_as == PaymentUse::PaySignup {
+            return Err(PaymentError::TxUsed.into());
         }
-        let message = payer_proof_message(&self.name(), &account.id, payment.payer, payment.tx);
-        if let Some(proof) = proof
-            && let Some(entitlement) = self.proven(payment, from_contract, &message, proof).await?
-        {
-            return Ok(entitlement);
-        }
-        let linked =
-            !from_contract && self.payments.store()?.linked_accounts(&payment.payer).await?.contains(&account.id);
-        if linked || !self.payments.settings.require_payer_proof {
-            return Ok(Entitlement::AFTER_QUOTES);
-        }
-        let wallet = payment.payer.to_checksummed();
-        let failed = if proof.is_some() { "The signature is not from the payer's wallet. " } else { "" };
-        let hint = if from_contract {
-            format!(
-                "{failed}The payment came from {wallet}, which is a contract: its address alone does not show whose \
-                 payment it is. Send the same request again with a `signature` over `message` that the contract \
-                 accepts (EIP-1271). If others use the contract too (an exchange or a router), ask the operator to \
-                 assign the payment."
-            )
-        } else {
-            format!(
-                "{failed}The payment came from {wallet}, which is not known to be this account's wallet. Sign \
-                 `message` unchanged with that wallet (EIP-191, personal_sign), and send the same request again with \
-                 the result as `signature`."
-            )
-        };
-        Err(PaymentError::ProofRequired { message, hint }.into())
-    }
-
-    /// Whether a contract paid. Its address proves nothing: a router or an exchange pays for many people, and on
-    /// another chain the same address may be someone else's contract.
-    pub(super) async fn is_from_contract(&self, payment: &Payment) -> Result<bool, Error> {
-        let reader = self.payments.reader(payment.tx.chain_id)?;
-        Ok(reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?)
-    }
-
-    /// Checks that the payer signed the message. Only a private key's signature links the wallet: a contract's response
-    /// (EIP-1271) holds for one chain and one moment.
-    async fn proven(
-        &self,
-        payment: &Payment,
-        from_contract: bool,
-        message: &str,
-        proof: &WalletSignature,
-    ) -> Result<Option<Entitlement>, Error> {
-        let quotes = QuotePrecedence::Account;
-        if !from_contract {
-            let signed = signer(message, proof) == Some(payment.payer);
-            return Ok(signed.then_some(Entitlement { links: true, quotes }));
-        }
-        let reader = self.payments.reader(payment.tx.chain_id)?;
-        let accepted = reader.accepts_signature(payment.payer, signing_digest(message), proof.as_bytes()).await;
-        Ok(accepted.map_err(PaymentError::Chain)?.then_some(Entitlement { links: false, quotes }))
+        let added = self.added_by(account, &tx).await?;
+        Ok(top_up_response(account, tx, record.plan_id.clone().unwrap_or_default(), added, true))
     }
 
     fn read_top_up(&self, request: &TopUpRequest) -> Result<(String, u64, String), Error> {
+        let plans_url = self.config.links.plans.clone();
+        let Some(tx_hash) = request.tx_hash.clone() else { return Err(PaymentError::NoCheckout { plans_url }.into()) };
         let mut fields = Fields::default();
         let plan_id = fields.required("plan_id", request.plan_id.clone());
         let chain_id = fields.required("chain_id", request.chain_id);
-        let tx_hash = fields.required("tx_hash", request.tx_hash.clone());
-        match (plan_id, chain_id, tx_hash) {
-            (Some(plan_id), Some(ChainIdInput(chain_id)), Some(tx_hash)) => Ok((plan_id, chain_id, tx_hash)),
-            _ => {
-                let plans_url = self.config.links.plans.clone();
-                Err(PaymentError::Incomplete { fields: fields.into_problems(), plans_url }.into())
-            }
+        match (plan_id, chain_id) {
+            (Some(plan_id), Some(ChainIdInput(chain_id))) => Ok((plan_id, chain_id, tx_hash)),
+            _ => Err(PaymentError::Incomplete { fields: fields.into_problems(), plans_url }.into()),
         }
     }
 }
@@ -283,15 +241,6 @@ impl Service {
 /// Whether the payer is the wallet that paid for the account's signup.
 pub(super) fn is_own_wallet(account: &Account, payment: &Payment) -> bool {
     account.payer.is_some_and(|owner| owner.address == payment.payer)
-}
-
-/// The response to an account that registers its own top-up again. For every other account the transaction is used up.
-fn repeated(account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
-    if record.account != account.id || record.used_as == PaymentUse::PaySignup {
-        return Err(PaymentError::TxUsed.into());
-    }
-    let plan_id = record.plan_id.clone().unwrap_or_default();
-    Ok(top_up_response(account, record.payment.tx, plan_id, Credits::ZERO, true))
 }
 
 fn top_up_response(

@@ -4,29 +4,31 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::price::{Multiplier, Weight};
 use crate::money::credits::Credits;
+use crate::wire::factor::Factor;
 
 /// The body of `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeductRequest {
-    /// The path that the client requested, percent-encoded or decoded; a query is cut off.
+    /// The path that the client requested, percent-encoded or decoded; a query is cut off. `/` by default.
+    #[serde(default, deserialize_with = "super::field::text_or_nothing")]
     pub path: String,
-    /// The method that the client used, case-insensitive.
+    /// The method that the client used, case-insensitive; `GET` by default.
+    #[serde(default, deserialize_with = "super::field::text_or_nothing")]
     pub method: String,
     /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
     /// template that is too long, or would exceed the account's limit on templates, is booked as `(other)`.
     pub route_template: Option<String>,
-    /// The weight, above 0 and at most 1000, with at most six decimals, instead of the catalogue's; by default the
-    /// catalogue's, or else the operator's `billing.default_weight`. Below the stream prefix, the session price applies
-    /// instead.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0.000001, maximum = 1000))]
-    pub credit_weight: Option<Weight>,
-    /// The multiplier, above 0 and at most 4096, with at most six decimals, instead of the catalogue's. The
-    /// product of weight and multiplier must have at most six decimals too.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0.000001, maximum = 4096))]
-    pub history_multiplier: Option<Multiplier>,
+    /// The weight instead of the catalogue's, a number or text that has one; by default the catalogue's, or else the
+    /// operator's `billing.default_weight`. One above the operator's `billing.max_weight` (1000) is cut to it, and one
+    /// that is not above 0 or no number counts as 1. Below the stream prefix, the session price applies instead.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub credit_weight: Option<Factor>,
+    /// The multiplier instead of the catalogue's, read like the weight; at most the operator's `billing.max_multiplier`
+    /// (100). The price is rounded to the atom, a 7,200,000,000th of a credit.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub history_multiplier: Option<Factor>,
     /// How many seconds the request looks back, for the catalogue's multiplier.
     pub lookback_seconds: Option<u64>,
     /// Which kind of client made the request: `cli`, `mcp`, `direct` or `unknown`.
@@ -36,6 +38,14 @@ pub struct DeductRequest {
     pub client_ip: Option<IpAddr>,
     /// Identifies the request: a retry within 24 hours gets the first response and is not charged again.
     pub request_id: Option<String>,
+}
+
+impl DeductRequest {
+    /// The method in capitals.
+    #[must_use]
+    pub fn method(&self) -> String {
+        if self.method.is_empty() { "GET".to_owned() } else { self.method.to_ascii_uppercase() }
+    }
 }
 
 /// The response to `POST /internal/billing/deduct`.

@@ -82,6 +82,12 @@ pub struct ErrorBody {
     /// What to do, if `message` is a text to sign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The text that the payer signs to claim another quote of the wallet, with `payment_mismatch`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof_message: Option<String>,
+    /// The page where the payer signs `message` in a browser, with `payer_proof_required`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete_url: Option<String>,
     /// The template of the metered route that was probably meant, with `unknown_route`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_route: Option<String>,
@@ -123,6 +129,8 @@ impl ErrorBody {
             expected: None,
             found: None,
             hint: None,
+            proof_message: None,
+            complete_url: None,
             nearest_route: None,
             plans_url: None,
             topup_url: None,

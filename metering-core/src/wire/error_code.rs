@@ -140,6 +140,8 @@ pub enum ErrorCode {
     TooManySessions,
     /// The service failed.
     InternalError,
+    /// A top-up names no payment: it is paid from a wallet, not at a checkout.
+    CheckoutNotAvailable,
     /// The upstream could not be reached or sent an invalid response.
     UpstreamUnreachable,
     /// The chain cannot be read at the moment.
@@ -176,7 +178,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 82] = [
+    pub const ALL: [Self; 83] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -243,6 +245,7 @@ impl ErrorCode {
         Self::TooManyStreams,
         Self::TooManySessions,
         Self::InternalError,
+        Self::CheckoutNotAvailable,
         Self::UpstreamUnreachable,
         Self::RpcError,
         Self::RpcChainMismatch,
@@ -330,6 +333,7 @@ impl ErrorCode {
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::TooManySessions => ("too_many_sessions", 429),
             Self::InternalError => ("internal_error", 500),
+            Self::CheckoutNotAvailable => ("checkout_not_available", 501),
             Self::UpstreamUnreachable => ("upstream_unreachable", 502),
             Self::RpcError => ("rpc_error", 502),
             Self::RpcChainMismatch => ("rpc_chain_mismatch", 502),

@@ -14,6 +14,17 @@ pub(super) fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Resu
     amount(deserializer).map(Some)
 }
 
+/// Text; null is as good as nothing.
+pub(super) fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Whether a field is true: `true`, or text that says so, as forms have it.
+pub(super) fn is_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(matches!(raw.get().trim_matches('"'), "true" | "True" | "on" | "1"))
+}
+
 /// An amount of credits as text or as a number, read exactly.
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;

@@ -159,6 +159,9 @@ const FIELDS: [&str; 12] = [
     "lease_seconds",
 ];
 
+/// Those that a hold needs, although a deduction does without.
+const REQUIRED: [&str; 2] = ["path", "method"];
+
 /// The names of the fields of a [`HoldRequest`], for a reader that reads its two parts itself.
 #[derive(Debug, Clone, Copy)]
 pub struct HoldFieldNames;
@@ -171,7 +174,10 @@ impl<'de> Deserialize<'de> for HoldFieldNames {
                 let known = FIELDS.join(", ");
                 Err(serde::de::Error::custom(format_args!("unknown field {name}; known are {known}")))
             }
-            None => Ok(Self),
+            None => match REQUIRED.into_iter().find(|name| !fields.contains_key(*name)) {
+                Some(name) => Err(serde::de::Error::missing_field(name)),
+                None => Ok(Self),
+            },
         }
     }
 }

@@ -78,6 +78,10 @@ pub struct ClaimRequest {
     /// The payment's transaction.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
+    /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other quote
+    /// of the wallet that the payment pays.
+    #[serde(default)]
+    pub signature: Option<String>,
 }
 
 /// The response to `POST /signup/pay/claim`.
@@ -211,12 +215,51 @@ pub struct TopUpResponse {
     /// Credits left.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits added by this request: zero for a repeated one.
+    /// Credits that this payment added, now or, if it is `already_credited`, when it was credited.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount_added: Credits,
     /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
+    /// The plan that was credited; empty for a payment that the operator assigned without one.
+    pub plan_id: String,
+    /// The payment's transaction.
+    pub tx_hash: String,
+    /// The payment's chain.
+    pub chain_id: u64,
+    /// Whether the payment had already been credited to this account.
+    pub already_credited: bool,
+}
+
+/// The body of `POST /credits/topup/complete`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CompletionRequest {
+    /// The account that gets the credits.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub org_id: Option<String>,
+    /// The plan's name.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub plan_id: Option<String>,
+    /// The plan's chain; a string of decimal digits is accepted too.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
+    pub chain_id: Option<ChainIdInput>,
+    /// The payment's transaction.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub tx_hash: Option<String>,
+    /// The payer's signature (EIP-191) of the message in a `payer_proof_required` response.
+    pub signature: Option<String>,
+}
+
+/// The response to `POST /credits/topup/complete`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CompletionResponse {
+    /// The account that has the credits.
+    pub org_id: String,
+    /// Credits that this payment added, now or, if it is `already_credited`, when it was credited.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub amount_added: Credits,
     /// The plan that was credited; empty for a payment that the operator assigned without one.
     pub plan_id: String,
     /// The payment's transaction.

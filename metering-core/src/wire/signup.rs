@@ -58,8 +58,8 @@ pub struct ApproveRequest {
     /// The user code.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub user_code: Option<String>,
-    /// Whether the person accepts the terms; nothing else than `true` is accepted.
-    #[serde(default)]
+    /// Whether the person accepts the terms: `true`, or the text `"true"`. Anything else is a refusal.
+    #[serde(default, deserialize_with = "super::field::is_true")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub tos_accepted: bool,
     /// The solution of the bot challenge.
@@ -103,4 +103,22 @@ pub enum StatusResponse {
         #[serde(skip_serializing_if = "Option::is_none")]
         email_verification: Option<EmailVerification>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_accepted_by_true_alone() {
+        let accepted = |json: &str| {
+            let body = format!(r#"{{"tos_accepted": {json}}}"#);
+            serde_json::from_str::<ApproveRequest>(&body).unwrap().tos_accepted
+        };
+        assert!(accepted("true") && accepted("\"true\""));
+        for json in ["false", "\"false\"", "null", "\"\"", "\"yes, later\"", "[true]"] {
+            assert!(!accepted(json), "{json}");
+        }
+        assert!(!serde_json::from_str::<ApproveRequest>("{}").unwrap().tos_accepted);
+    }
 }

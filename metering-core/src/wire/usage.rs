@@ -29,8 +29,11 @@ pub struct UsageSummary {
     pub total_credits_used: Credits,
     /// Number of UTC days in the window, which ends today.
     pub window_days: u32,
-    /// Sums over the window.
+    /// Sums over the account's lifetime.
     pub totals: UsageTotals,
+    /// Sums over the window.
+    #[serde(default)]
+    pub window: UsageTotals,
     /// Days with usage, newest first.
     pub by_day: Vec<DayEntry>,
     /// Routes, most credits first.
@@ -56,7 +59,7 @@ pub struct KeyEntry {
     pub credits_used: Credits,
 }
 
-/// Sums over a window.
+/// Sums over a window, or over an account's lifetime.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageTotals {
@@ -167,13 +170,24 @@ pub struct ActivityEntry {
 }
 
 impl UsageSummary {
-    /// Converts a report of `window_days` days. `keys` names its keys.
+    /// Converts a report of `window_days` days, and the requests of the account's lifetime
+    /// ([`lifetime_events`](crate::service::lifetime_events)). `keys` names its keys.
     ///
     /// Returns `None` when a sum overflows, which cannot happen in a verified store.
     #[must_use]
-    pub fn new(report: UsageReport, keys: &KeyLabels, prices: &PriceHistory, window_days: u32) -> Option<Self> {
-        let totals = UsageTotals::of(&report)?;
+    pub fn new(
+        (report, lifetime_events): (UsageReport, u64),
+        keys: &KeyLabels,
+        prices: &PriceHistory,
+        window_days: u32,
+    ) -> Option<Self> {
+        let window = UsageTotals::of(&report)?;
         let account = report.account;
+        let totals = UsageTotals {
+            usage_events: lifetime_events,
+            credits_used: account.totals.used,
+            credits_added: account.totals.purchased.checked_add(account.totals.granted)?,
+        };
         Some(Self {
             org_id: account.id.to_string(),
             email: account.email.as_ref().map(ToString::to_string),
@@ -182,6 +196,7 @@ impl UsageSummary {
             total_credits_used: account.totals.used,
             window_days,
             totals,
+            window,
             by_day: report.by_day.iter().map(|usage| DayEntry::new(usage, prices)).collect(),
             by_endpoint: report.by_endpoint.iter().map(EndpointEntry::from).collect(),
             by_key: report.by_key.iter().map(|total| KeyEntry::new(*total, keys)).collect(),

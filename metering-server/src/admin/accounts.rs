@@ -101,7 +101,8 @@ pub(super) async fn account_usage(app: &AdminApp, request: Request) -> Result<Re
     let report = app.administration.usage(&id, days).await?;
     let keys = app.administration.key_labels(&id).await?;
     let prices = app.administration.price_history(days).await?;
-    let summary = UsageSummary::new(report, &keys, &prices, days).ok_or_else(Problem::internal)?;
+    let events = app.administration.lifetime_events(&report, days).await?;
+    let summary = UsageSummary::new((report, events), &keys, &prices, days).ok_or_else(Problem::internal)?;
     Ok(json(StatusCode::OK, &summary))
 }
 

@@ -8,7 +8,7 @@ use metering_core::wire::{
 
 use crate::api::app::App;
 use crate::endpoints::Request;
-use crate::endpoints::query::number;
+use crate::endpoints::query::saturating;
 use crate::http::{Problem, Reply, json};
 
 /// The account and its balance
@@ -27,7 +27,7 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<Reply, Proble
 
 /// Recent activity, newest first
 #[utoipa::path(get, path = "/credits/usage", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("limit" = Option<u32>, Query, description = "Maximum number of entries", minimum = 1, maximum = 1000, example = 100),
+    ("limit" = Option<u32>, Query, description = "Maximum number of entries; a number outside of the range is cut to it", minimum = 1, maximum = 1000, example = 100),
 ), responses(
     (status = 200, description = "Recent activity", body = ActivityDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
@@ -37,7 +37,7 @@ pub(crate) async fn balance(app: &App, request: Request) -> Result<Reply, Proble
 ))]
 pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    let document = match number(&request.query, "limit", 100) {
+    let document = match saturating(&request.query, "limit", 100) {
         Ok(limit) => app.service.activity(&sender, limit).await?,
         Err(error) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
@@ -49,7 +49,7 @@ pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem>
 /// UTC days; the window is today and the days before it. Days, routes and balance are read in one snapshot and add up
 /// exactly.
 #[utoipa::path(get, path = "/credits/usage/summary", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("days" = Option<u32>, Query, description = "Days in the window, 7 by default", minimum = 1, maximum = 90, example = 30),
+    ("days" = Option<u32>, Query, description = "Days in the window, 7 by default; a number outside of the range is cut to it", minimum = 1, maximum = 90, example = 30),
 ), responses(
     (status = 200, description = "The summary", body = UsageSummary),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
@@ -59,7 +59,7 @@ pub(crate) async fn usage(app: &App, request: Request) -> Result<Reply, Problem>
 ))]
 pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    let document = match number(&request.query, "days", 7) {
+    let document = match saturating(&request.query, "days", 7) {
         Ok(days) => app.service.usage_summary(&sender, days).await?,
         Err(error) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };
@@ -68,7 +68,7 @@ pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, 
 
 /// Usage by route
 #[utoipa::path(get, path = "/credits/usage/by-endpoint", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("days" = Option<u32>, Query, description = "Days in the window, 30 by default", minimum = 1, maximum = 90, example = 30),
+    ("days" = Option<u32>, Query, description = "Days in the window, 30 by default; a number outside of the range is cut to it", minimum = 1, maximum = 90, example = 30),
     ("limit" = Option<u32>, Query, description = "Maximum number of routes, 50 by default", minimum = 1, maximum = 1000, example = 50),
 ), responses(
     (status = 200, description = "Routes by credits", body = ByEndpointDocument),
@@ -79,7 +79,7 @@ pub(crate) async fn usage_summary(app: &App, request: Request) -> Result<Reply, 
 ))]
 pub(crate) async fn usage_by_endpoint(app: &App, request: Request) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    let document = match (number(&request.query, "days", 30), number(&request.query, "limit", 50)) {
+    let document = match (saturating(&request.query, "days", 30), saturating(&request.query, "limit", 50)) {
         (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(&sender, days, limit).await?,
         (Err(error), _) | (_, Err(error)) => return Err(after_authorization(app, &request, Scope::Read, error).await),
     };

@@ -34,7 +34,9 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 ))]
 pub(crate) async fn deduct(app: &App, request: Request) -> Result<Reply, Problem> {
     let key = caller(app, &request.headers)?;
-    let charge: DeductRequest = match read(&request.body) {
+    // A resolver may send nothing at all: that is a request of the default weight.
+    let body: &[u8] = if request.body.trim_ascii().is_empty() { b"{}" } else { &request.body };
+    let charge: DeductRequest = match read(body) {
         Ok(charge) => charge,
         Err(problem) => {
             // Not `authenticate`: the client's address is in the body.

@@ -9,7 +9,7 @@ use metering_core::{Clock, Error, SystemClock};
 use crate::api::app::App;
 use crate::endpoints::Request;
 use crate::endpoints::body::read;
-use crate::http::{Problem, Reply, json};
+use crate::http::{Problem, Reply, json, prefers_html};
 use crate::operations::metrics::counted;
 use crate::signups::bot::BotChallenge;
 
@@ -70,7 +70,8 @@ pub(crate) async fn pending(app: &App, request: Request) -> Result<Reply, Proble
 
 /// Approve a signup
 ///
-/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget.
+/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget, and gets a page if
+/// its `Accept` prefers `text/html`.
 #[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
     (status = 200, description = "Approved", body = ApproveResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
@@ -79,17 +80,29 @@ pub(crate) async fn pending(app: &App, request: Request) -> Result<Reply, Proble
     (status = 503, description = "`challenge_unavailable`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn approve(app: &App, request: Request) -> Result<Reply, Problem> {
-    let client = request.client()?;
-    app.limits.verification(&client)?;
     let form = request
         .headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded"));
+    let approved = approve_as(app, &request, form).await;
+    if !form || !prefers_html(&request.headers) {
+        return Ok(json(StatusCode::OK, &approved?));
+    }
+    let pages = app.pages.approval();
+    Ok(match approved {
+        Ok(_) => pages.approved(&request.headers),
+        Err(problem) => pages.refused(problem.status(), problem.message()),
+    })
+}
+
+async fn approve_as(app: &App, request: &Request, form: bool) -> Result<ApproveResponse, Problem> {
+    let client = request.client()?;
+    app.limits.verification(&client)?;
     let approval = if form { read_form(&request.body) } else { read(&request.body)? };
     let response: ApproveResponse =
         counted("approval", app.service.approve_signup(&approval, Some(client.ip())).await)?;
     app.bot_challenge.approved(client.ip(), SystemClock.now());
-    Ok(json(StatusCode::OK, &response))
+    Ok(response)
 }
 
 /// Get the status of a signup

@@ -22,6 +22,10 @@ use crate::operations::readiness::{NotReady, Parts};
 /// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthDocument {
+    /// Always true: a service that responds is alive.
+    ok: bool,
+    /// What responds: `metering-server`.
+    service: &'static str,
     /// `ok`.
     status: &'static str,
     /// The program's version.
@@ -29,7 +33,8 @@ pub(crate) struct HealthDocument {
 }
 
 impl HealthDocument {
-    pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
+    pub(crate) const OK: Self =
+        Self { ok: true, service: env!("CARGO_PKG_NAME"), status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
 
 /// Whether the chains count for readiness.

@@ -52,6 +52,7 @@ pub(super) static ENDPOINTS: LazyLock<Table<App>> = LazyLock::new(|| {
         endpoint!(api::deliveries).compressed(),
         endpoint!(api::resend_delivery),
         endpoint!(api::top_up),
+        endpoint!(api::complete_top_up),
         endpoint!(api::top_up_quote),
         endpoint!(api::top_up_quote_status),
         endpoint!(api::offers).compressed(),

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use metering_core::access::Scope;
-use metering_core::wire::{ErrorBody, TopUpRequest, TopUpResponse};
+use metering_core::wire::{CompletionRequest, CompletionResponse, ErrorBody, TopUpRequest, TopUpResponse};
 
 use crate::api::app::App;
 use crate::endpoints::Request;
@@ -24,6 +24,7 @@ use crate::operations::metrics::counted;
     (status = 404, description = "`tx_not_found`", body = ErrorBody),
     (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 501, description = "`checkout_not_available`: without `tx_hash`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
     (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
@@ -38,4 +39,24 @@ pub(crate) async fn top_up(app: &App, request: Request) -> Result<Reply, Problem
         }
     };
     Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(&sender, &payment).await)?))
+}
+
+/// Have a payment credited, as its payer
+///
+/// For the page that the `complete_url` of a `payer_proof_required` response leads to: the wallet that paid says which
+/// account gets the credits. Needs no key. Without a `signature`, the response has the text to sign.
+#[utoipa::path(post, path = "/credits/topup/complete", tag = "payments", request_body = CompletionRequest, responses(
+    (status = 200, description = "Credited, now or earlier", body = CompletionResponse),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`, `payment_predates_service`", body = ErrorBody),
+    (status = 403, description = "`payer_proof_required`: `message` is the text that the payer must sign", body = ErrorBody),
+    (status = 404, description = "`not_found`: there is no such account; `tx_not_found`", body = ErrorBody),
+    (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
+))]
+pub(crate) async fn complete_top_up(app: &App, request: Request) -> Result<Reply, Problem> {
+    app.limits.signup(&request.client()?)?;
+    let payment: CompletionRequest = read(&request.body)?;
+    Ok(json(StatusCode::OK, &counted("topup", app.service.complete_top_up(&payment).await)?))
 }

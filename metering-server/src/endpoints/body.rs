@@ -43,7 +43,7 @@ mod tests {
     fn body_errors_are_distinguished() {
         use ErrorCode::{InvalidJson, ValidationFailed};
         // body, code
-        let table: [(&[u8], ErrorCode); 14] = [
+        let table: [(&[u8], ErrorCode); 11] = [
             (b"null", ValidationFailed),
             (b" \"text\"", ValidationFailed),
             (b"[{}]", ValidationFailed),
@@ -54,10 +54,7 @@ mod tests {
             (b"{\"path\": \"\xff\", \"method\": \"GET\"}", InvalidJson),
             (b"[]", ValidationFailed),
             (b"[\"/x\", \"GET\", null, 1, null, null, null, null]", ValidationFailed),
-            (b"{}", ValidationFailed),
             (b"{\"path\": 5, \"method\": \"GET\"}", ValidationFailed),
-            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": -1}", ValidationFailed),
-            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 1e999}", ValidationFailed),
         ];
         for (body, code) in table {
             let problem = read::<DeductRequest>(body).unwrap_err();

@@ -20,6 +20,19 @@ pub(crate) fn number(query: &str, name: &str, default: u32) -> Result<u32, Error
     }
 }
 
+/// The same for a number that is cut to its range: one that is too large or negative is the largest or zero.
+///
+/// # Errors
+/// When it is given twice or is not a whole number.
+pub(crate) fn saturating(query: &str, name: &str, default: u32) -> Result<u32, Error> {
+    let Some(value) = once(query, name)? else { return Ok(default) };
+    let digits = value.strip_prefix('-').unwrap_or(&value);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Error::field(name, "must be a whole number"));
+    }
+    Ok(if digits.len() < value.len() { 0 } else { digits.parse().unwrap_or(u32::MAX) })
+}
+
 /// The value of `name` in the query, if it is there.
 ///
 /// # Errors
@@ -94,6 +107,10 @@ mod tests {
         ];
         for (query, expected) in table {
             assert_eq!(number(query, "days", 7).ok(), expected, "{query}");
+        }
+        let cut = [("", Some(7)), ("days=-1", Some(0)), ("days=99999999999", Some(u32::MAX)), ("days=-", None)];
+        for (query, expected) in cut {
+            assert_eq!(saturating(query, "days", 7).ok(), expected, "{query}");
         }
     }
 }

@@ -49,7 +49,6 @@ impl Document {
     }
 
     /// The text itself.
-    #[cfg(test)]
     pub(crate) fn body(&self) -> &Bytes {
         &self.plain.body
     }

@@ -63,6 +63,11 @@ impl Problem {
         self.body.error
     }
 
+    /// The status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
     /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.body.message
@@ -71,7 +76,7 @@ impl Problem {
     /// The reply.
     #[must_use]
     pub(crate) fn into_reply(self) -> Reply {
-        let status = StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = self.status();
         let mut reply = try_json(status, &self.body).unwrap_or_else(|error| {
             tracing::error!(%error, "could not serialize an error as JSON");
             bytes(StatusCode::INTERNAL_SERVER_ERROR, HeaderValue::from_static("application/json"), Bytes::new())

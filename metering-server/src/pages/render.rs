@@ -17,6 +17,7 @@ use url::Url;
 use crate::config::{BotCheckKind, Config};
 use crate::http::Document;
 use crate::mail::{RECOVER_PAGE, VERIFY_PAGE};
+use crate::pages::approval::{ApprovalPages, REASON};
 use crate::pages::assets::Assets;
 use crate::pages::headers::{Elsewhere, content_security_policy};
 use crate::pages::{HTML, Page, Pages, PagesError, terms};
@@ -30,6 +31,8 @@ struct Files;
 const TEMPLATES: &str = "templates/";
 /// Templates that are rendered to assets because they contain the accent colour.
 const RENDERED_ASSETS: [&str; 2] = ["theme.css", "icon.svg"];
+/// Where a payer confirms whose payment it is.
+pub(crate) const COMPLETE_PAGE: &str = "/metering/complete";
 /// The URL of Turnstile's script. Cloudflare requires it to be loaded from there.
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
@@ -113,7 +116,7 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
     let page = |template: &str, elsewhere: Elsewhere<'_>, terms: &str| -> Result<Page, PagesError> {
         let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
         let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
-        let context = context! { site, here, guest => guest_url, terms };
+        let context = context! { site, here, guest => guest_url, terms, reason => REASON };
         let html = environment.get_template(template)?.render(context)?;
         Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(elsewhere) })
     };
@@ -124,6 +127,7 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         ("/verify".to_owned(), page("verify.html", challenged, "")?),
         ("/metering/account".to_owned(), page("account.html", nothing, "")?),
         ("/metering/receipt".to_owned(), page("receipt.html", nothing, "")?),
+        (COMPLETE_PAGE.to_owned(), page("complete.html", nothing, "")?),
         ("/docs".to_owned(), page("docs.html", Elsewhere { api: api.as_ref(), ..nothing }, "")?),
         ("/docs/mcp".to_owned(), page("mcp.html", nothing, "")?),
     ]);
@@ -136,9 +140,10 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
     }
     let not_found = page("not_found.html", nothing, "")?;
     let console = page("console.html", nothing, "")?;
+    let approval = ApprovalPages::new(page("approved.html", nothing, "")?, page("not_approved.html", nothing, "")?);
     drop(environment);
     let assets = Arc::into_inner(assets).expect("only the templates shared it");
-    Ok(Pages { by_path, console, not_found, assets, icon })
+    Ok(Pages { by_path, console, not_found, approval, assets, icon })
 }
 
 /// The terms as HTML, if this service serves them itself.

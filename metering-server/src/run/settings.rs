@@ -7,7 +7,8 @@ use metering_core::ServiceConfig;
 use metering_core::events::Wake;
 use metering_core::service::{BillingSettings, Links, PaymentSettings, SignupSettings, WebhookSettings};
 
-use crate::config::Config;
+use crate::config::{Config, Surface};
+use crate::pages::COMPLETE_PAGE;
 use crate::signups::bot::BotChallenge;
 
 /// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer. The margin
@@ -46,6 +47,7 @@ pub(super) fn service(config: &Config, urls: &Urls) -> ServiceConfig {
     let links = Links {
         plans: Some(format!("{public}/credits/plans")),
         top_up: Some(format!("{public}/credits/topup")),
+        complete: config.serves(Surface::Metering).then(|| format!("{pages}{COMPLETE_PAGE}")),
         routes: Some("`metering routes` or /endpoints.json".into()),
     };
     let terms_version = config.terms.version.clone();
@@ -86,7 +88,9 @@ pub(super) fn payments(config: &Config) -> PaymentSettings {
 
 pub(super) fn billing(config: &Config) -> BillingSettings {
     let mut settings = BillingSettings::default();
-    settings.default_weight = config.billing.default_weight.weight();
+    settings.default_weight = config.billing.default_weight.get();
+    settings.max_weight = config.billing.max_weight.get();
+    settings.max_multiplier = config.billing.max_multiplier.get();
     settings.templates_per_account = config.billing.templates_per_account.get();
     settings
 }

@@ -113,6 +113,40 @@ fn form_approval_accepts_the_widgets_field_name() {
 }
 
 #[test]
+fn a_browsers_form_gets_a_page() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    let client = server.client();
+    let session = initiate(&client, "name@example.com");
+    let post = |accept: &str, code: &str| {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("user_code", code)
+            .append_pair("tos_accepted", "true")
+            .append_pair("altcha", &solution(&client));
+        let body = form.finish();
+        let head = format!(
+            "POST /verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: {accept}\r\nContent-Type: \
+             application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Response::parse(&metering_tests::client::exchange(server.address(), head.as_bytes()).unwrap()).unwrap()
+    };
+    let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let refused = post(browser, "<b>BBBB").expect(400);
+    assert!(
+        refused.text().contains("Not approved") && refused.text().contains("href=\"/verify\""),
+        "{}",
+        refused.text()
+    );
+    assert!(refused.header("content-security-policy").is_some());
+    let code = session["user_code"].as_str().unwrap();
+    assert_eq!(post("application/json", "BBBB-BBBB").expect(400).error(), "invalid_code");
+    let approved = post(browser, code).expect(200);
+    assert!(approved.text().starts_with("<!doctype html>") && approved.text().contains("gets its key now"));
+    assert_eq!(status(&client, &session).expect(200).json()["status"], "approved");
+}
+
+#[test]
 fn pending_signup_survives_a_restart() {
     let site = Site::new();
     let secret = [("METERING_SIGNUP__CHALLENGE_SECRET", "a secret that servers share")];

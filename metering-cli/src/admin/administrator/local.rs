@@ -279,7 +279,8 @@ impl Administrator for Local {
         let report = self.administration.usage(id, days).await?;
         let keys = self.administration.key_labels(id).await?;
         let prices = self.administration.price_history(days).await?;
-        UsageSummary::new(report, &keys, &prices, days).ok_or_else(out_of_range)
+        let events = self.administration.lifetime_events(&report, days).await?;
+        UsageSummary::new((report, events), &keys, &prices, days).ok_or_else(out_of_range)
     }
 
     async fn usage_of_all(&self, days: u32) -> Result<Vec<AccountUsageDocument>, Failure> {

@@ -10,7 +10,7 @@ use metering_core::{Clock, StoreError, SystemClock};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 
-use super::{disk, findings::Findings};
+use super::{disk, findings::Findings, imported};
 use crate::database::{Database, IfMissing, Location, causes, sidecars};
 
 const CHECK: &str = "store";
@@ -47,7 +47,7 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
             let is_current = judge(&location, &inspection, findings);
             // To open it would migrate it.
             if is_current {
-                open(&location, findings).await;
+                open(&location, config, findings).await;
             }
         }
     }
@@ -90,7 +90,7 @@ fn judge(location: &Location, inspection: &Inspection, findings: &mut Findings) 
     false
 }
 
-async fn open(location: &Location, findings: &mut Findings) {
+async fn open(location: &Location, config: &Config, findings: &mut Findings) {
     let database = match location.open(IfMissing::Fail).await {
         Ok(database) => database,
         Err(error) => return findings.problem(CHECK, error, "run this as the user that the server runs as"),
@@ -106,6 +106,7 @@ async fn open(location: &Location, findings: &mut Findings) {
         }
     }
     clock(&database, findings).await;
+    imported::check(config, &*database.store(), findings).await;
 }
 
 async fn clock(database: &Database, findings: &mut Findings) {

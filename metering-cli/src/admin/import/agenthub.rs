@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use metering_core::Timestamp;
-use metering_core::imports::{AgentHubKey, AgentHubPlanner, Oddity, PlannedAccount, UsageSign};
+use metering_core::imports::{AgentHubKey, AgentHubPlanner, Oddity, OddityKind, PlannedAccount, UsageSign, plan_quote};
+use metering_core::payments::Quote;
 use metering_sqlite::AgentHubFile;
 
 use crate::failure::Failure;
@@ -14,6 +15,8 @@ const PAGE: u32 = 500;
 
 /// The keys of a database.
 pub(super) struct Keys {
+    /// The path of the file.
+    name: String,
     file: AgentHubFile,
     sign: UsageSign,
     now: Timestamp,
@@ -26,7 +29,8 @@ impl Keys {
         let cannot = |error| Failure::Failed(format!("cannot read {}: {error}", path.display()));
         let file = AgentHubFile::open(path).map_err(cannot)?;
         let sign = file.usage_sign().map_err(cannot)?;
-        Ok(Self { file, sign, now, page: VecDeque::new(), last: None })
+        let name = path.display().to_string();
+        Ok(Self { name, file, sign, now, page: VecDeque::new(), last: None })
     }
 
     /// The next account, or why it cannot be imported.
@@ -46,8 +50,21 @@ impl Keys {
         Ok(Some(planner.finish()))
     }
 
-    /// Transactions of keys that do not exist.
-    pub(super) fn orphans(&self) -> Result<Vec<Oddity>, Failure> {
-        Ok(self.file.orphans()?)
+    /// Quotes whose payments may be on the way, newest first.
+    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, Oddity>>, Failure> {
+        let rows = self.file.quotes()?;
+        Ok(rows.iter().filter_map(|row| plan_quote(row, self.now).transpose()).collect())
+    }
+
+    /// Transactions of keys that do not exist, and what may be missing.
+    pub(super) fn oddities(&self) -> Result<Vec<Oddity>, Failure> {
+        let mut oddities = self.file.orphans()?;
+        if self.file.lacks_wal() {
+            let detail = "is in WAL mode and has no -wal file beside it. If the service was stopped properly, there is \
+                          none. If the file was copied from a running or killed service, its newest changes are in that \
+                          file: copy it too, and import again";
+            oddities.push(Oddity::new(&self.name, OddityKind::WithoutWal, detail));
+        }
+        Ok(oddities)
     }
 }

@@ -37,6 +37,9 @@ pub(super) struct Report {
     rounding_by_account: BTreeMap<String, Credits>,
     /// Totals of the store that are not the sum of ledger and usage.
     discrepancies: u64,
+    /// Open quotes that were imported, and those that an earlier run had imported.
+    quotes: u64,
+    quotes_already_there: u64,
     oddities: Vec<Oddity>,
     /// What a dry run has seen in the file; an import finds it in the store.
     #[serde(skip)]
@@ -99,6 +102,16 @@ impl Report {
 
     pub(super) fn oddities(&mut self, oddities: Vec<Oddity>) {
         self.oddities.extend(oddities);
+    }
+
+    /// Counts an open quote that was imported.
+    pub(super) const fn quote_opened(&mut self) {
+        self.quotes += 1;
+    }
+
+    /// Counts an open quote that an earlier run imported.
+    pub(super) const fn quote_already_there(&mut self) {
+        self.quotes_already_there += 1;
     }
 
     /// Counts what became of an account.
@@ -195,6 +208,10 @@ impl Report {
             out,
             "{accounts} accounts in the file: {created} {verb}, {already_there} imported before, {refused} refused."
         )?;
+        if self.quotes + self.quotes_already_there > 0 {
+            let (quotes, before) = (self.quotes, self.quotes_already_there);
+            writeln!(out, "Open quotes: {quotes} {verb}, {before} imported before.")?;
+        }
         if self.rounded_accounts > 0 {
             writeln!(out, "Rounding: {} credits in {} accounts.", self.rounding, self.rounded_accounts)?;
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use metering_core::Timestamp;
 use metering_core::imports::{Oddity, OddityKind, PlannedAccount, plan_record};
+use metering_core::payments::Quote;
 
 use super::FileFormat;
 use super::agenthub::Keys;
@@ -58,7 +59,15 @@ impl Source {
     pub(super) fn oddities(&self) -> Result<Vec<Oddity>, Failure> {
         match self {
             Self::Accounts(..) => Ok(Vec::new()),
-            Self::AgentHub(keys) => keys.orphans(),
+            Self::AgentHub(keys) => keys.oddities(),
+        }
+    }
+
+    /// Open quotes, whose payments may be on the way.
+    pub(super) fn quotes(&self) -> Result<Vec<Result<Quote, Oddity>>, Failure> {
+        match self {
+            Self::Accounts(..) => Ok(Vec::new()),
+            Self::AgentHub(keys) => keys.quotes(),
         }
     }
 }

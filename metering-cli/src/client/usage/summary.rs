@@ -15,6 +15,8 @@ pub(super) struct Summary {
     credit_balance: Amount,
     window_days: u64,
     totals: Totals,
+    /// Older services have these sums as `totals`.
+    window: Option<Totals>,
     by_day: Vec<Day>,
     by_endpoint: Vec<Endpoint>,
     /// Older services do not send it.
@@ -54,14 +56,15 @@ struct Key {
 
 impl Summary {
     pub(super) fn write(&self, top: usize, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
+        let window = self.window.as_ref().unwrap_or(&self.totals);
         write_pairs(
             out,
             &[
                 ("balance", &self.credit_balance),
                 ("days", &self.window_days),
-                ("calls", &self.totals.usage_events),
-                ("used", &self.totals.credits_used),
-                ("added", &self.totals.credits_added),
+                ("calls", &window.usage_events),
+                ("used", &window.credits_used),
+                ("added", &window.credits_added),
             ],
         )?;
         if self.by_day.is_empty() {

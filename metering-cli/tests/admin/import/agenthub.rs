@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use metering_core::payments::nonce_hash;
 use metering_core::store::PaymentStore;
 use metering_core::{ApiKey, Store};
 use serde_json::Value;
@@ -94,6 +95,58 @@ fn oddities_are_listed_and_a_dry_run_writes_nothing() {
     assert_eq!(dry_kinds, expected, "a dry run says the same");
     let text = import(&fixture, FILE, "agenthub", &[]);
     assert!(text.stdout.contains("Balances: 3 equal, 0 changed since their import, 0 not equal."), "{text:?}");
+}
+
+#[test]
+fn ids_names_and_open_quotes_move_in() {
+    let fixture = Fixture::new();
+    let hub = Hub::new(&fixture);
+    hub.key("k0", &hash(0), [5.0, 5.0, 0.0]);
+    hub.transaction("k0", "purchase_pay_signup", 5.0, Some(&format!("0x{}", hash(1))));
+    hub.run(
+        "UPDATE api_keys SET session_id = 'b0000000-0000-4000-8000-00000000pay1', \
+         payer_address = '0x' || hex(zeroblob(19)) || '07'",
+    );
+    hub.run("INSERT INTO credit_plans VALUES ('starter', 8453, 10)");
+    hub.quote("sqn_claimed-before", '7', Some("k0"));
+    hub.quote("sqn_waits-for-its-payment", '8', None);
+    hub.quote("sqn_expired-long-ago", '9', None);
+    hub.run("UPDATE signup_payment_quotes SET expires_at = '2026-01-01T00:00:00Z' WHERE payer_address LIKE '0x9%'");
+    hub.finish();
+    let dry = import(&fixture, FILE, "agenthub", &["--dry-run", "--json"]).success().json::<Value>();
+    assert_eq!(dry["quotes"], 1);
+    let found = report(&fixture, FILE, "agenthub");
+    assert_eq!((&found["quotes"], &found["quotes_already_there"]), (&1.into(), &0.into()), "{found}");
+    assert_eq!(oddities(&found), [""; 0]);
+    let again = report(&fixture, FILE, "agenthub");
+    assert_eq!((&again["quotes"], &again["quotes_already_there"]), (&0.into(), &1.into()), "{again}");
+    let id = "org_6b3000000000000000000000";
+    let shown: Value = fixture.json(&["account", "show", id]);
+    assert_eq!((&shown["org_id"], &shown["agent_name"]), (&id.into(), &"buyer-7".into()));
+    assert!(exported(&fixture).contains(id));
+    let store = fixture.store();
+    block_on(async {
+        let quote = store.quote(&nonce_hash("sqn_waits-for-its-payment").unwrap()).await.unwrap().unwrap();
+        assert_eq!((quote.amount.get(), quote.credits.to_string()), (5_000_000, "10".to_owned()));
+        assert_eq!(store.quote(&nonce_hash("sqn_claimed-before").unwrap()).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_copy_without_its_log_is_said_to_be_one() {
+    let fixture = Fixture::new();
+    hub(&fixture, 1);
+    let copy = |name: &str| {
+        std::fs::copy(fixture.path(FILE), fixture.path(name)).unwrap();
+        report(&fixture, name, "agenthub")
+    };
+    assert_eq!(oddities(&copy("rollback.db")), [""; 0]);
+    let connection = rusqlite::Connection::open(fixture.path(FILE)).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL; UPDATE api_keys SET credit_balance = 77").unwrap();
+    // The log stays, because the service still runs.
+    assert_eq!(oddities(&copy("wal.db")), ["without_wal"]);
+    let whole = import(&fixture, FILE, "agenthub", &["--dry-run", "--json"]).success().json::<Value>();
+    assert!(!oddities(&whole).contains(&"without_wal"), "{whole}");
 }
 
 #[test]

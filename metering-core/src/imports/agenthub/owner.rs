@@ -29,15 +29,23 @@ pub(super) fn id(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -
             oddities.push(Oddity::new(subject, OddityKind::DuplicateId, detail));
             derived
         }
-        None => derived(),
+        None => {
+            let (derived, given) = (derived(), key.org_id.as_deref().unwrap_or_default());
+            if !given.is_empty() {
+                let detail = format!("org_id {given:?} is not an id here; it was imported as {derived}");
+                oddities.push(Oddity::new(subject, OddityKind::InvalidId, detail));
+            }
+            derived
+        }
     }
 }
 
 pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> AgentName {
-    let given = key.session_name.as_deref().unwrap_or_default().trim();
-    // Who paid to sign up has no session.
+    // Who paid to sign up has no session of their own, but a quote.
+    let named = key.quote_name.as_deref().or(key.session_name.as_deref().filter(|_| !key.shares_session()));
+    let given = named.unwrap_or_default().trim();
     let needs_session = key.session_id.is_some() || key.payer.is_none();
-    if key.session_name.is_none() && needs_session {
+    if named.is_none() && key.session_name.is_none() && needs_session {
         let session = key.session_id.as_deref().unwrap_or("none");
         let detail = format!("signup session {session} does not exist; the name is made up");
         oddities.push(Oddity::new(subject, OddityKind::MissingSession, detail));
@@ -46,23 +54,40 @@ pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>)
         return name;
     }
     let wanted = if given.is_empty() { format!("imported-{}", key.id) } else { given.to_owned() };
-    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-    let text: String = wanted.chars().map(allowed).take(64).collect();
+    let name = name_of(&wanted).unwrap_or_else(|| "imported".parse().expect("this is a name"));
     if !given.is_empty() {
-        let detail = format!("agent_name {given:?} is not allowed here; it was imported as {text}");
+        let detail = format!("agent_name {given:?} is not allowed here; it was imported as {name}");
         oddities.push(Oddity::new(subject, OddityKind::InvalidName, detail));
     }
-    text.parse().unwrap_or_else(|_| "imported".parse().expect("this is a name"))
+    name
+}
+
+/// A name with what is not allowed in it replaced; `None` for an empty one.
+pub(super) fn name_of(wanted: &str) -> Option<AgentName> {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    wanted.trim().chars().map(allowed).take(64).collect::<String>().parse().ok()
+}
+
+/// An email address, unless it is none or a placeholder.
+pub(super) fn email_of(text: &str) -> Option<Email> {
+    text.trim().parse().ok().filter(|_| !is_placeholder(text.trim()))
 }
 
 pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> Option<Email> {
-    let text = key.email.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+    let text = key.email.as_deref().map(str::trim).filter(|text| !text.is_empty() && !is_placeholder(text))?;
     text.parse()
         .map_err(|_| {
             let detail = format!("{text:?} is not an email address; it was imported without one");
             oddities.push(Oddity::new(subject, OddityKind::InvalidEmail, detail));
         })
         .ok()
+}
+
+/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC 6762;
+/// ICANN reserves `internal`).
+fn is_placeholder(email: &str) -> bool {
+    let domain = email.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+    domain.ends_with(".local") || domain.ends_with(".internal")
 }
 
 pub(super) fn limits(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>) -> RateLimits {

@@ -179,3 +179,30 @@ fn a_key_without_a_hash_or_a_balance_is_refused() {
         assert_eq!(refused.kind, OddityKind::Refused, "{key:?}");
     }
 }
+
+#[test]
+fn ids_and_the_names_of_quotes_are_kept_and_placeholders_are_no_addresses() {
+    let id = format!("org_{}", "0123456789ab".repeat(2));
+    let paid = AgentHubKey {
+        session_id: Some(SHARED_SESSION.to_owned()),
+        session_name: Some("pay-rail".to_owned()),
+        quote_name: Some("bought-by-me".to_owned()),
+        email: Some("pay-rail-anon+0123@agent.local".to_owned()),
+        org_id: Some(id.clone()),
+        ..key(1.0, 1.0, 0.0)
+    };
+    let account = planned(paid.clone(), &[row("purchase_pay_signup", 1.0)]).account;
+    assert_eq!((account.id.as_str(), account.agent_name.as_str()), (id.as_str(), "bought-by-me"));
+    assert_eq!(account.email, None);
+    let system = AgentHubKey { email: Some("system-placeholder@bds.internal".to_owned()), quote_name: None, ..paid };
+    let account = planned(system, &[row("purchase_pay_signup", 1.0)]);
+    // The shared session's name is nobody's.
+    assert_eq!((account.account.agent_name.as_str(), account.account.email), ("imported-7", None));
+    assert_eq!(account.oddities, []);
+    let other = planned(AgentHubKey { org_id: Some("7".to_owned()), ..key(0.0, 0.0, 0.0) }, &[]);
+    assert_eq!(kinds(&other), [OddityKind::InvalidId]);
+    assert!(other.oddities[0].detail.contains(other.account.id.as_str()));
+    for text in ["org_0123456789abcdef0123456", "org_0123456789ABCDEF01234567", "org_0123456789abcdef0123456g"] {
+        assert!(text.parse::<AccountId>().is_err(), "{text}");
+    }
+}

@@ -27,6 +27,15 @@ pub enum PaymentError {
         /// URL of the list of plans.
         plans_url: Option<String>,
     },
+    /// A top-up names no transaction.
+    #[error(
+        "There is no checkout here, so nothing was charged: pay a plan from a wallet, and send plan_id, chain_id and the \
+         payment's tx_hash. The plans say what to pay, and where."
+    )]
+    NoCheckout {
+        /// URL of the list of plans.
+        plans_url: Option<String>,
+    },
     /// No plan can be paid on that chain.
     #[error("Plans cannot be paid on chain {0}.")]
     UnsupportedChain(u64),
@@ -95,6 +104,27 @@ pub enum PaymentError {
     /// The transaction is not the payment that was expected.
     #[error(transparent)]
     Unfit(PaymentFault),
+    /// The transaction is not the claimed quote's payment, but that of another open quote of the same wallet.
+    #[error(
+        "{fault} Another open quote of this wallet expects exactly this payment: claim it with that quote's signup_nonce. \
+         {failed}If you do not have it, sign `proof_message` unchanged with the wallet that paid (EIP-191, \
+         personal_sign), and send the same claim again with the result as `signature`.",
+        failed = if *.is_signed { "The signature is not by that wallet. " } else { "" }
+    )]
+    OtherQuote {
+        /// Why the claimed quote is not paid.
+        fault: PaymentFault,
+        /// The text to sign, unchanged (EIP-191).
+        message: String,
+        /// Whether a signature came with the claim.
+        is_signed: bool,
+    },
+    /// The transaction opened an account, by another quote of the claimed quote's wallet.
+    #[error(
+        "This payment already opened an account, by another quote of this wallet. Get its key with the wallet: \
+         POST /api-key/recover/challenge, or `metering rotate`."
+    )]
+    OpenedAccount,
     /// The transaction was used before.
     #[error("This transaction was already used; each transaction pays once.")]
     TxUsed,
@@ -111,7 +141,12 @@ pub enum PaymentError {
         message: String,
         /// What to do with the message.
         hint: String,
+        /// The page where the payer can sign it in a browser.
+        complete_url: Option<String>,
     },
+    /// There is no account with that id, or it is revoked.
+    #[error("No account has this org_id. Nothing was credited; check the address that you were sent.")]
+    UnknownAccount,
     /// The text is not a signature.
     #[error("signature {0}.")]
     MalformedProof(crate::chains::signature::WalletSignatureError),
@@ -121,6 +156,7 @@ impl PaymentError {
     pub(crate) const fn code(&self) -> ErrorCode {
         match self {
             Self::Incomplete { .. } => ErrorCode::ValidationFailed,
+            Self::NoCheckout { .. } => ErrorCode::CheckoutNotAvailable,
             Self::UnsupportedChain(_) => ErrorCode::UnsupportedChain,
             Self::UnknownPlan => ErrorCode::UnknownPlan,
             Self::UnsupportedToken { .. } => ErrorCode::UnsupportedToken,
@@ -130,12 +166,13 @@ impl PaymentError {
             Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
             Self::QuotesExhausted | Self::TooManyTopUpQuotes { .. } => ErrorCode::QuotesExhausted,
             Self::InvalidTxHash => ErrorCode::InvalidTxHash,
-            Self::UnknownQuote | Self::UnknownTopUpQuote => ErrorCode::NotFound,
+            Self::UnknownQuote | Self::UnknownTopUpQuote | Self::UnknownAccount => ErrorCode::NotFound,
             Self::AlreadyClaimed => ErrorCode::AlreadyClaimed,
             Self::Chain(error) => chain_code(error),
             Self::TxNotFound => ErrorCode::TxNotFound,
             Self::Unfit(fault) => fault.code(),
-            Self::TxUsed => ErrorCode::TxAlreadyUsed,
+            Self::OtherQuote { fault, .. } => fault.code(),
+            Self::TxUsed | Self::OpenedAccount => ErrorCode::TxAlreadyUsed,
             Self::Reserved => ErrorCode::PaymentReserved,
             Self::ProofRequired { .. } => ErrorCode::PayerProofRequired,
             Self::MalformedProof(_) => ErrorCode::InvalidSignature,
@@ -158,6 +195,7 @@ impl PaymentError {
                 body.fields = Some(fields.clone());
                 body.plans_url.clone_from(plans_url);
             }
+            Self::NoCheckout { plans_url } => body.plans_url.clone_from(plans_url),
             Self::UnsupportedToken { expected, found } => {
                 (body.expected, body.found) = (Some(expected.clone()), Some(found.clone()));
             }
@@ -168,7 +206,13 @@ impl PaymentError {
                     body.required = Some(Required::Confirmations(depth.required));
                 }
             }
-            Self::ProofRequired { hint, .. } => body.hint = Some(hint.clone()),
+            Self::OtherQuote { fault, message, .. } => {
+                (body.expected, body.found) = fault.expected_and_found().unzip();
+                body.proof_message = Some(message.clone());
+            }
+            Self::ProofRequired { hint, complete_url, .. } => {
+                (body.hint, body.complete_url) = (Some(hint.clone()), complete_url.clone());
+            }
             _ => {}
         }
     }

@@ -98,7 +98,8 @@ async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     // Without a key there is no account to credit, and a request that is not valid is not paid for.
     assert!(matches!(scene.service.deduct_paid(None, &quote(), Some(&presented)).await, Err(Error::Unauthorized)));
     let invalid: DeductRequest =
-        serde_json::from_str(r#"{"path": "/quote", "method": "GET", "credit_weight": 0}"#).unwrap();
+        serde_json::from_str(r#"{"path": "/quote", "method": "GET", "lookback_seconds": 1, "request_id": ""}"#)
+            .unwrap();
     let refused = scene.service.deduct_paid(Some(&scene.key), &invalid, Some(&presented)).await;
     assert!(matches!(refused, Err(Error::ValidationFailed(_))), "{refused:?}");
     assert_eq!(scene.received(), 0);

@@ -92,7 +92,11 @@ impl Scene {
             r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#;
         let config = ServiceConfig {
             public_url: "https://api.example".to_owned(),
-            links: Links { plans: Some("https://api.example/plans".to_owned()), ..Links::default() },
+            links: Links {
+                plans: Some("https://api.example/plans".to_owned()),
+                complete: Some("https://api.example/metering/complete".to_owned()),
+                ..Links::default()
+            },
             terms_url: "https://api.example/terms".to_owned(),
             terms_version: "1".to_owned(),
             chains: [MAIN, SIDE].map(chain).to_vec(),
@@ -232,7 +236,7 @@ pub(super) fn quote_request(wallet: &Wallet, plan: &str, chain_id: u64) -> Quote
 }
 
 pub(super) fn claim_request(nonce: &str, hash: TxHash) -> ClaimRequest {
-    ClaimRequest { signup_nonce: Some(nonce.to_owned().into()), tx_hash: Some(hash.to_string()) }
+    ClaimRequest { signup_nonce: Some(nonce.to_owned().into()), tx_hash: Some(hash.to_string()), signature: None }
 }
 
 pub(super) fn top_up_request(chain_id: u64, hash: TxHash, signature: Option<String>) -> TopUpRequest {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use metering_core::Store;
 use metering_core::chains::{Address, TxHash};
 use metering_core::service::PaymentSettings;
-use metering_core::wire::{ChainIdInput, TopUpRequest};
+use metering_core::wire::{ChainIdInput, CompletionRequest, TopUpRequest};
 use tokio::task::JoinSet;
 
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of};
@@ -21,7 +21,7 @@ async fn an_accounts_own_wallet_needs_no_signature() {
     assert_eq!((response.amount_added.to_string().as_str(), response.already_credited), ("10.5", false));
     assert_eq!(response.credit_balance.to_string(), "23");
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
-    assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("0", true));
+    assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("10.5", true));
     assert_eq!(again.credit_balance, response.credit_balance);
 }
 
@@ -49,6 +49,40 @@ async fn unknown_wallet_signs_once_and_is_linked_for_top_ups() {
     let next = scene.pay_price(&wallet, SIDE);
     scene.top_up(&key, SIDE, next, None).await.unwrap();
     assert_eq!(code(scene.rotate(&wallet).await), "no_linked_wallet");
+}
+
+#[tokio::test]
+async fn the_payer_completes_a_top_up_without_the_accounts_key() {
+    let scene = Scene::new().await;
+    let (key, account) = scene.account_without_wallet().await;
+    let wallet = Wallet::of(1);
+    let hash = scene.pay_price(&wallet, MAIN);
+    let refused = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body();
+    let page = format!("https://api.example/metering/complete?account={account}&plan=starter&chain={MAIN}&tx={hash}");
+    assert_eq!(refused.complete_url.as_deref(), Some(page.as_str()));
+    let mut request = CompletionRequest {
+        org_id: Some(account.to_string()),
+        plan_id: Some("starter".to_owned()),
+        chain_id: Some(ChainIdInput(MAIN)),
+        tx_hash: Some(hash.to_string()),
+        signature: None,
+    };
+    let asked = scene.service.complete_top_up(&request).await.unwrap_err().body();
+    assert_eq!((asked.error.as_str(), &asked.message), ("payer_proof_required", &refused.message));
+    request.signature = Some(Wallet::of(2).sign(&asked.message));
+    assert_eq!(code(scene.service.complete_top_up(&request).await), "payer_proof_required");
+    request.signature = Some(wallet.sign(&asked.message));
+    for already in [false, true] {
+        let done = scene.service.complete_top_up(&request).await.unwrap();
+        assert_eq!((done.amount_added.to_string().as_str(), done.already_credited), ("10.5", already));
+        assert_eq!(done.org_id, account.to_string());
+    }
+    assert_eq!(scene.balance(&key).await, "10.5");
+    // The client that was refused is told what its payment added.
+    let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("10.5", true));
+    request.org_id = Some("org_00000000000000000000".to_owned());
+    assert_eq!(code(scene.service.complete_top_up(&request).await), "not_found");
 }
 
 #[tokio::test]
@@ -257,10 +291,13 @@ async fn refusals_have_their_codes_and_change_nothing() {
     for (request, expected) in table {
         assert_eq!(code(scene.service.top_up(Some(&key), &request).await), expected, "{request:?}");
     }
-    let error = scene.service.top_up(Some(&key), &TopUpRequest::default()).await.unwrap_err();
-    let body = serde_json::to_value(error.body()).unwrap();
-    assert_eq!(body["error"], "validation_failed");
-    assert_eq!(body["plans_url"], "https://api.example/plans");
+    let of_wallet = TopUpRequest { tx_hash: Some(good.clone()), ..TopUpRequest::default() };
+    for (request, expected) in [(of_wallet, "validation_failed"), (TopUpRequest::default(), "checkout_not_available")] {
+        let error = scene.service.top_up(Some(&key), &request).await.unwrap_err();
+        let body = serde_json::to_value(error.body()).unwrap();
+        assert_eq!(body["error"], expected);
+        assert_eq!(body["plans_url"], "https://api.example/plans");
+    }
     assert_eq!(code(scene.service.top_up(None, &request("starter", SIDE, &good)).await), "unauthorized");
     assert_eq!(scene.balance(&key).await, "12.5");
 }

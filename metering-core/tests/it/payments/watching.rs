@@ -76,7 +76,7 @@ async fn watcher_credits_payments_of_known_wallets_only() {
     assert_eq!(scene.balance(&key).await, "21");
     // A late top-up learns that the payment is already credited.
     let late = scene.top_up(&own_key, MAIN, by_owner, None).await.unwrap();
-    assert!(late.already_credited);
+    assert_eq!((late.already_credited, late.amount_added.to_string().as_str()), (true, "10.5"));
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
 }
 

@@ -8,8 +8,8 @@ import { WalletError, checkAccount, checkFunds, connect, holdWallet, payment, re
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 /** Registering takes longer than other requests: the server waits for confirmations. */
-const REGISTER_TIMEOUT_MS = 150_000;
-const RETRY_MS = 3_000;
+export const REGISTER_TIMEOUT_MS = 150_000;
+export const RETRY_MS = 3_000;
 /** How long to wait between two looks at a quote: while its payment is confirmed, the longest otherwise, and once it expired. */
 const LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 12_000;
@@ -126,7 +126,7 @@ async function credit({ plan_id, chain_id }, tx_hash, key) {
 }
 
 /** Whether the same request may succeed later. */
-const isPassing = (error) => error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
+export const isPassing = (error) => error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
 
 /** Registers a payment, and retries for as long as a retry may succeed. Returns the service's response. */
 export async function register(sent, key, say, going = () => true) {
@@ -160,7 +160,8 @@ async function prove(sent, { message }, say) {
   return sign(message, sent.from ?? account);
 }
 
-function progress(error) {
+/** What a wait for a payment says. */
+export function progress(error) {
   const { confirmations, required } = error.body;
   if (error.code === "payment_unconfirmed" && required !== undefined) return `${confirmations} of ${required} confirmations.`;
   if (error.code === "tx_not_found") return "The network does not know the transaction yet.";

@@ -20,7 +20,7 @@ const PATTERNS: [(&str, &str); 23] = [
     ("code", USER_CODE),
     ("email", EMAIL),
     ("method", METHOD),
-    ("org_id", "^org_[A-Za-z0-9]{20}$"),
+    ("org_id", "^org_([A-Za-z0-9]{20}|[0-9a-f]{24})$"),
     ("payer_address", ADDRESS),
     ("plan_id", "^[A-Za-z0-9._-]{1,64}$"),
     ("primary_recipient", ADDRESS),
@@ -51,7 +51,7 @@ const METHOD: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$";
 const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
 
 /// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
-const NOT_NEGATIVE: [(&str, &str); 14] = [
+const NOT_NEGATIVE: [(&str, &str); 15] = [
     ("BalanceDocument", "total_credits_purchased"),
     ("DeductResponse", "amount_charged"),
     ("EpochUnit", "credits_per_epoch"),
@@ -63,6 +63,7 @@ const NOT_NEGATIVE: [(&str, &str); 14] = [
     ("RequestDocument", "charged"),
     ("RequestDocument", "held"),
     ("RequestDocument", "released"),
+    ("CompletionResponse", "amount_added"),
     ("TopUpResponse", "amount_added"),
     ("TopUpResponse", "total_credits_purchased"),
     ("VerifiedResponse", "credits_granted"),

@@ -66,10 +66,16 @@ fn price_is_the_callers_or_the_catalogues() {
         (json!({"path": "/own/route", "method": "post", "credit_weight": 2.5}), 2_500_000),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 0.000001}), 1),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1.5, "history_multiplier": 0.5}), 750_000),
-        (
-            json!({"path": "/own/route", "method": "GET", "credit_weight": 3, "history_multiplier": 4096}),
-            12_288_000_000,
-        ),
+        // Cut to the caps, as resolvers expect.
+        (json!({"path": "/own/route", "method": "GET", "credit_weight": 3, "history_multiplier": 1024}), 300_000_000),
+        (json!({"path": "/own/route", "method": "GET", "credit_weight": 1000.5}), 1_000_000_000),
+        // What cannot be used counts as 1, and numbers may be text with any number of digits.
+        (json!({"path": "/own/route", "method": "GET", "credit_weight": 0}), 1_000_000),
+        (json!({"path": "/own/route", "credit_weight": -1, "history_multiplier": "much"}), 1_000_000),
+        (json!({"path": "/own/route", "credit_weight": "2.00000049", "history_multiplier": [1]}), 2_000_000),
+        (json!({"credit_weight": 2.0000005}), 2_000_000),
+        (json!({"path": null, "method": null, "credit_weight": 0.0000001}), 1),
+        (json!({}), 1_000_000),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1000}), 1_000_000_000),
         (json!({"path": "/mpp/ethPrice", "method": "GET"}), 5_000_000),
         (json!({"path": "/mpp/ethPrice?x=1", "method": "GET"}), 5_000_000),
@@ -122,11 +128,12 @@ fn price_is_the_callers_or_the_catalogues() {
     }
     assert_eq!(balance(&client), amount(left));
     assert_eq!(usage_events(&client), u64::try_from(table.len()).unwrap());
+    server.expect_log("it counts as 1");
     site.verify();
 }
 
 #[test]
-fn request_without_a_price_is_refused_uncharged() {
+fn request_that_cannot_be_read_is_refused_uncharged() {
     let site = Site::new();
     let account = site.account("1");
     let server = serving(&site);
@@ -134,23 +141,9 @@ fn request_without_a_price_is_refused_uncharged() {
     let long = "x".repeat(2_000);
     // body, name in the error
     let table = [
-        (json!({"method": "GET", "credit_weight": 1}), "path"),
-        (json!({"path": "/a", "credit_weight": 1}), "method"),
         (json!({"path": 5, "method": "GET", "credit_weight": 1}), "path"),
-        (json!({"path": "/a", "method": "", "credit_weight": 1}), "method"),
         (json!({"path": "/a", "method": "G T", "credit_weight": 1}), "method"),
         (json!({"path": "/a", "method": long, "credit_weight": 1}), "method"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": -1}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 0}), "credit_weight"),
-        (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 0}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "history_multiplier": 0}), "history_multiplier"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "history_multiplier": -1}), "history_multiplier"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 1000.000001}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 0.0000001}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": "1"}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": [1]}), "credit_weight"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "history_multiplier": 4097}), "history_multiplier"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 0.000001, "history_multiplier": 0.5}), "credit_weight"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "lookback_seconds": -1}), "lookback_seconds"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "lookback_seconds": 1.5}), "lookback_seconds"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "request_id": ""}), "request_id"),
@@ -187,6 +180,7 @@ fn default_weight_is_configurable() {
         |request: Value| client.post(DEDUCT, &request).expect(200).header("x-bds-credit-charged").map(str::to_owned);
     assert_eq!(charged(json!({"path": "/unheard/of", "method": "GET"})), Some(amount(2_500_000)));
     assert_eq!(charged(json!({"path": "/mpp/ethPrice", "method": "GET"})), Some(amount(5_000_000)));
+    assert_eq!(client.send("POST", DEDUCT, None).expect(200).member("amount_charged"), amount(2_500_000));
     drop(server);
     let refused = site.server().set("METERING_BILLING__DEFAULT_WEIGHT", "0").run();
     assert!(refused.stderr.contains("billing.default_weight"), "{refused:?}");
@@ -248,8 +242,7 @@ fn invalid_body_is_refused_uncharged() {
     let account = site.account("1");
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
-    let not_json: [&[u8]; 9] = [
-        b"",
+    let not_json: [&[u8]; 8] = [
         b"{",
         b"nonsense",
         b"{\"path\": \"/a\", \"method\": \"GET\", \"credit_weight\": 1} more",
@@ -263,9 +256,7 @@ fn invalid_body_is_refused_uncharged() {
         let response = client.send("POST", DEDUCT, Some(body)).expect(400);
         assert_eq!(response.error(), "invalid_json", "{}", String::from_utf8_lossy(body));
     }
-    let invalid: [&[u8]; 4] = [
-        b"{\"path\": \"/a\", \"method\": \"GET\", \"credit_weight\": 1e999}",
-        b"{\"path\": \"/a\", \"method\": \"GET\", \"credit_weight\": 99999999999999999999999999999999}",
+    let invalid: [&[u8]; 2] = [
         b"{\"path\": \"/a\", \"method\": \"GET\", \"credit_weight\": 1, \"lookback_seconds\": 18446744073709551616}",
         b"{\"path\": \"/a\", \"path\": \"/b\", \"method\": \"GET\", \"credit_weight\": 1}",
     ];

@@ -204,5 +204,9 @@ fn unknown_path_is_a_page_for_browsers_and_json_for_programs() {
     // Existing paths keep their format, including metered routes and errors.
     assert_eq!(person.get(BASE).expect(401).error(), "unauthorized");
     assert_eq!(person.with_key(&account.api_key).get("/mpp/nothing").expect(404).error(), "unknown_route");
-    assert_eq!(server.client().get("/health").expect(200).json()["status"], "ok");
+    let health = server.client().get("/health").expect(200).json();
+    assert_eq!(
+        (&health["ok"], &health["service"], &health["status"]),
+        (&true.into(), &"metering-server".into(), &"ok".into())
+    );
 }

@@ -48,8 +48,12 @@ fn malformed_keys_are_explained_and_unknown_look_like_revoked() {
         (with("X-API-Key", ""), "starts with sk_live_"),
         // With two keys it is unclear which one pays, and a proxy that inspects requests might read the other one.
         (with("Authorization", &format!("Bearer {}", live.api_key)).with_key(&live.api_key), "send the API key once"),
-        (with("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key), "must be 'Bearer'"),
+        (with("Authorization", "Basic eA==").with_header("X-API-Key", "sk_live_short"), "46 characters"),
+        (with("Authorization", &format!("Bearer sk_live_{}", "0f".repeat(40))), "104 characters"),
     ];
+    // A name and a password are no key: the other header has it.
+    let beside = server.client().with_header("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key);
+    let _ = beside.get("/credits/balance").expect(200);
     let requests = [
         ("GET", BASE, None),
         ("GET", "/mpp/stream/allTrades", None),

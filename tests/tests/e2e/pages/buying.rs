@@ -5,7 +5,7 @@ use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use super::{account, play};
-use crate::support::shop::Shop;
+use crate::support::shop::{Kind, Shop};
 
 const EXPLORER: &str = "https://explorer.example";
 
@@ -33,6 +33,22 @@ fn one_of_two_wallets_pays_step_by_step() {
         &shop.server,
         json!({"key": key, "node": shop.chain.url(), "accounts": accounts, "explorer": EXPLORER}),
     );
+    shop.site.verify();
+}
+
+#[test]
+fn payer_completes_a_top_up_without_the_accounts_key() {
+    let Some((shop, key)) = shop("1", "") else { return };
+    let payer = shop.chain.wallet().account(3);
+    let hash = shop.pay(Kind::Token, &payer, Kind::Token.price());
+    let key = key.as_str().unwrap();
+    let refused = shop.top_up(key, Kind::Token, &hash, None).expect(403);
+    let more = json!({
+        "url": refused.json()["complete_url"], "node": shop.chain.url(), "payer": payer.checksummed(),
+        "other": checksummed(&shop, 4),
+    });
+    play("complete", &shop.server, more);
+    assert_eq!(shop.balance(key), "12.5");
     shop.site.verify();
 }
 

@@ -66,6 +66,9 @@ pub(crate) struct Credited {
 struct ProofRequired<'a> {
     status: &'static str,
     message: &'a str,
+    /// Where the payer can sign it in a browser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete_url: Option<&'a str>,
 }
 
 impl<'a> Crediting<'a> {
@@ -138,7 +141,7 @@ impl<'a> Crediting<'a> {
         if self.wallet.is_none() {
             self.wallet = self.args.wallet.given()?;
         }
-        let Some(wallet) = &self.wallet else { return Err(self.ask_elsewhere(message, claim, out)?) };
+        let Some(wallet) = &self.wallet else { return Err(self.ask_elsewhere(refusal, claim, out)?) };
         if !proof::is_for(message, wallet.address()) {
             return Err(Failure::Conflict(format!(
                 "the payment did not come from wallet {}, so this wallet cannot prove it",
@@ -151,11 +154,14 @@ impl<'a> Crediting<'a> {
     }
 
     /// Prints the text for a wallet whose key is not on this machine, and returns the failure to end with.
-    fn ask_elsewhere(&self, message: &str, claim: Claim<'_>, out: &mut dyn Write) -> Result<Failure, Failure> {
+    fn ask_elsewhere(&self, refusal: &Refusal, claim: Claim<'_>, out: &mut dyn Write) -> Result<Failure, Failure> {
         let Claim { plan_id, chain_id, hash, .. } = claim;
+        let message = refusal.message.as_str();
+        let complete_url = complete_url(&refusal.body);
+        let complete_url = complete_url.as_deref();
         let command = format!("metering topup --plan {plan_id} --chain {chain_id} --tx {hash} --signature 0x...");
         if self.json {
-            json_line(out, &ProofRequired { status: "payer_proof_required", message })?;
+            json_line(out, &ProofRequired { status: "payer_proof_required", message, complete_url })?;
         } else {
             notice(
                 "Sign the text below exactly as it is (EIP-191, personal_sign) with the wallet that paid, without a \
@@ -163,11 +169,25 @@ impl<'a> Crediting<'a> {
             );
             writeln!(out, "{}", proof::printable(message))?;
         }
+        let page = complete_url
+            .map(|url| format!("open {url} in a browser with the wallet that paid, or "))
+            .unwrap_or_default();
         Ok(Failure::Conflict(format!(
-            "the payer must sign the text on standard output first: then run `{command}`, or this command again with \
-             the wallet's key"
+            "the payer must sign the text on standard output first: {page}sign it and run `{command}`, or this command \
+             again with the wallet's key"
         )))
     }
+}
+
+/// The page where the payer can sign in a browser, if the service has one.
+fn complete_url(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Page {
+        complete_url: String,
+    }
+    let Page { complete_url } = serde_json::from_slice(body).ok()?;
+    let is_url = complete_url.starts_with("https://") || complete_url.starts_with("http://");
+    (is_url && complete_url.bytes().all(|byte| byte.is_ascii_graphic())).then_some(complete_url)
 }
 
 impl Credited {
@@ -176,7 +196,7 @@ impl Credited {
             return json_line(out, self);
         }
         if self.already_credited {
-            writeln!(out, "The payment was already credited to this account; nothing was added.")?;
+            writeln!(out, "The payment was already credited to this account: it added {} credits.", self.amount_added)?;
         } else {
             writeln!(out, "Added {} credits.", self.amount_added)?;
         }

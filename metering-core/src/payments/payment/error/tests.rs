@@ -37,6 +37,7 @@ fn only_transient_errors_are_retryable() {
         (PaymentError::AlreadyClaimed, ErrorCode::AlreadyClaimed, None),
         (PaymentError::TxUsed, ErrorCode::TxAlreadyUsed, None),
         (PaymentError::Reserved, ErrorCode::PaymentReserved, None),
+        (PaymentError::NoCheckout { plans_url: None }, ErrorCode::CheckoutNotAvailable, None),
         (PaymentError::Incomplete { fields: BTreeMap::new(), plans_url: None }, ErrorCode::ValidationFailed, None),
     ];
     for (error, code, retry) in table {

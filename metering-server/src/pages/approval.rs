@@ -1,0 +1,64 @@
+//! The pages that answer a form that approves a signup. Browsers without our script send one, and their users must not
+//! get JSON.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::http::{Reply, bytes, with_headers};
+use crate::pages::{HTML, Page, secured};
+
+/// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at startup.
+pub(super) const REASON: &str = "\u{fdd0}reason\u{fdd0}";
+
+/// What became of the approval of a signup, as pages.
+#[derive(Debug)]
+pub(crate) struct ApprovalPages {
+    approved: Page,
+    /// Has [`REASON`] in the place of the reason.
+    refused: Page,
+}
+
+impl ApprovalPages {
+    pub(super) const fn new(approved: Page, refused: Page) -> Self {
+        Self { approved, refused }
+    }
+
+    /// The signup was approved.
+    pub(crate) fn approved(&self, headers: &HeaderMap) -> Reply {
+        self.approved.reply(StatusCode::OK, headers)
+    }
+
+    /// It was not, for a reason in words for people.
+    pub(crate) fn refused(&self, status: StatusCode, reason: &str) -> Reply {
+        let page = String::from_utf8_lossy(self.refused.html.body());
+        let html = page.replace(REASON, &escaped(reason));
+        let reply = bytes(status, HeaderValue::from_static(HTML), Bytes::from(html));
+        with_headers(secured(reply), vec![("content-security-policy", self.refused.policy.clone())])
+    }
+}
+
+/// Text as HTML shows it.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_text() {
+        assert_eq!(escaped("a <b> & \"c\" 'd'"), "a &lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+    }
+}
