@@ -59,8 +59,7 @@ impl Front {
             })
         };
         let cross_origin = CrossOrigin::new(&config.web_origins().collect::<Vec<_>>());
-        let authorizer =
-            || Authorizer::new(Arc::clone(&app.service), cross_origin.clone(), config, app.bodies.clone());
+        let authorizer = || Authorizer::new(Arc::clone(&app.service), cross_origin.clone(), config, app.bodies.clone());
         let authorizer = config.serves(Surface::Authorize).then(authorizer);
         Self {
             app,
