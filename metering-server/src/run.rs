@@ -45,7 +45,7 @@ pub(crate) use catalogue::{catalogue, conflict};
 pub(crate) use current::Current;
 pub(crate) use ending::listen_for;
 pub use ending::{Ending, RunError};
-pub(crate) use listen::bind;
+pub(crate) use listen::{bind, connections};
 use reload::Parts;
 pub(crate) use reload::{Hangups, Reloader};
 
@@ -92,7 +92,7 @@ async fn run_until(
     let _ = rustls::crypto::ring::default_provider().install_default();
     chains::check(&*store, &readers).await?;
     let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-    let connections = listen::connections(&config);
+    let connections = connections(&config);
     let listener = bind("listen", &config.listen, &config, connections, tls.clone()).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {

@@ -206,6 +206,10 @@ mod tests {
 
     use super::*;
 
+    fn served(catalogue: &Catalogue, config: &Config) -> serde_json::Value {
+        serde_json::from_str(&Description::new(catalogue, config).to_json(catalogue).unwrap()).unwrap()
+    }
+
     fn default_document() -> serde_json::Value {
         let catalogue = Catalogue::from_json(metering_sample::ROUTES).unwrap();
         serde_json::to_value(document(&catalogue)).unwrap()
@@ -263,8 +267,8 @@ mod tests {
         ];
         for (surfaces, account, metered) in table {
             let config = Config { surfaces: surfaces.iter().copied().collect(), ..Config::default() };
-            let paths = served(&catalogue, &config).paths.paths;
-            let described = |path: &str| paths.contains_key(path);
+            let document = served(&catalogue, &config);
+            let described = |path: &str| document["paths"].get(path).is_some();
             assert_eq!((described("/credits/balance"), described("/mpp/ethPrice")), (account, metered), "{surfaces:?}");
             let operations = ENDPOINTS.iter().filter(|endpoint| endpoint.is_everywhere);
             assert!(operations.map(|endpoint| &*endpoint.path).all(described), "{surfaces:?}");
@@ -279,7 +283,7 @@ mod tests {
         for (public_url, url) in table {
             let mut config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
             config.brand = toml::from_str("name = 'Acme Data'").unwrap();
-            let document = serde_json::to_value(served(&catalogue, &config)).unwrap();
+            let document = served(&catalogue, &config);
             assert_eq!(document["info"]["title"], "Acme Data");
             assert_eq!(document["servers"], serde_json::json!([{ "url": url }]));
         }

@@ -137,7 +137,7 @@ impl HttpUpstream {
     ) -> Result<Response, Problem> {
         if !handshake::is_accepted(response.headers()) {
             tracing::warn!("the upstream switched to another protocol than WebSocket");
-            return Err(unreachable_upstream());
+            return Err(not_served("switched to another protocol than WebSocket"));
         }
         let switched = timeout(self.response_timeout, connection.switched(&mut response)).await;
         let switched = switched.map_err(|_| UpstreamError::TimedOut).and_then(|switched| Ok(switched?));

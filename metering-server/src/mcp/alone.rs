@@ -21,7 +21,7 @@ use crate::http::{
 };
 use crate::operations::metrics::{self, RequestTimes};
 use crate::operations::service_manager;
-use crate::run::{Ending, Hangups, RunError, bind, listen_for};
+use crate::run::{Ending, Hangups, RunError, bind, connections, listen_for};
 
 /// How often to run the upkeep of the metrics.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -54,10 +54,11 @@ async fn run_until(
 ) -> Result<Ending, RunError> {
     let gateway = config.mcp.gateway.clone().ok_or_else(|| RunError::Config(needs_gateway()))?;
     let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-    let listener = bind("listen", &config.listen, &config, tls.clone()).await?;
+    let connections = connections(&config);
+    let listener = bind("listen", &config.listen, &config, connections, tls.clone()).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
-        Some(address) => Some(bind("admin_listen", address, &config, None).await?),
+        Some(address) => Some(bind("admin_listen", address, &config, connections, None).await?),
         None => None,
     };
     let service = Client::new(Arc::new(remote(&gateway)?), ClientSource::Mcp);

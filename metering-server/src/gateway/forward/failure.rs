@@ -10,7 +10,7 @@ pub(super) fn is_unreadable(error: &hyper::Error) -> bool {
 /// What happened on a connection to the upstream. Nothing of the response was passed on.
 pub(super) fn what_happened(error: &hyper::Error) -> String {
     if error.is_parse_too_large() {
-        return format!("sent a response with more than {MAX_HEADERS} headers, or more than 400 KiB of them");
+        return format!("sent a response with more than {MAX_HEADERS} headers, or more than 128 KiB of them");
     }
     if error.is_parse() {
         return "sent something that is not a response of HTTP/1.1".to_owned();
