@@ -144,7 +144,8 @@ fn plans_for_chains_that_the_configuration_lacks_are_named() {
     fs::write(fixture.path("plans.json"), format!("[{}]", plan_json("a", "1"))).unwrap();
     for (id, noted) in [(1, false), (8453, true)] {
         fs::write(fixture.path("metering.toml"), chain(id)).unwrap();
-        let ran = fixture.admin(&["plan", "import", "plans.json", "--config", "metering.toml"]).success();
+        let ran = fixture.admin(&["plan", "import", "plans.json", "--config", "metering.toml"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
         let note = "metering.toml has no chain with chain_id = 1; until it has one, nobody can buy 1 of";
         assert_eq!(ran.stderr.contains(note), noted, "{}", ran.stderr);
     }

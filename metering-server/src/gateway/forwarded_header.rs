@@ -65,7 +65,7 @@ mod tests {
     use crate::gateway::public_address::tests::{client, headers};
 
     #[test]
-    fn a_trusted_proxys_list_is_extended_and_any_other_is_replaced() {
+    fn the_list_of_a_trusted_proxy_is_extended_and_any_other_is_replaced() {
         type Received<'a> = &'a [(&'static str, &'static str)];
         // from a trusted proxy, what is received, what the upstream gets
         let table: [(bool, Received<'_>, &str); 6] = [
