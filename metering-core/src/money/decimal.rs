@@ -136,15 +136,15 @@ pub(crate) fn parse_rounding_up(text: &str, units_per_one: u64) -> Result<u128, 
     const WHOLE_DIGITS: i64 = 29;
     const FRACTION_DIGITS: i64 = 27;
     const FRACTION: u128 = 10_u128.pow(27);
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(DecimalError::OutOfRange);
-    }
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, saturated_exponent(exponent)?),
         None => (text, 0),
     };
     if !is_plain_json_number(mantissa) {
         return Err(DecimalError::Malformed);
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(DecimalError::OutOfRange);
     }
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit).collect();

@@ -46,7 +46,7 @@ async fn what_the_layer_would_refuse_is_refused_by_the_head() {
         let refused = checked.as_ref().err().map(|response| response.status().as_u16());
         assert_eq!(refused, status, "{uri} {headers:?}");
         if let Err(response) = checked {
-            assert!(json(&response)["error"].is_string() && response.headers().contains_key("x-bds-request-id"));
+            assert!(json(&response)["error"].is_string() && response.headers().contains_key("x-request-id"));
         }
     }
     assert_eq!((scene.balance().await, empty.balance().await), (START - PRICE, 0));

@@ -272,7 +272,7 @@ async fn an_answer_that_others_executed_is_its_accounts() {
 
 #[tokio::test(start_paused = true)]
 async fn receipts_are_for_successful_responses_only() {
-    for (status, left) in [(200, "0.03"), (204, "0.03"), (404, "0.03"), (500, "0.03"), (503, "0.05")] {
+    for (status, left) in [(200, "0.03"), (204, "0.03"), (404, "0.03"), (500, "0.05"), (503, "0.05")] {
         let scene = Scene::new().await;
         let inner = service_fn(move |_: Request<String>| async move {
             let mut response = Response::new(String::new());

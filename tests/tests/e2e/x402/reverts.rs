@@ -79,7 +79,7 @@ fn outcomes(responses: &[Response]) -> Vec<(u16, Value)> {
 fn wallet_that_lies_in_simulations_reverts_once_and_is_paused() {
     let Some(scene) = Scene::new("contract_wallets = true\n") else { return };
     let refused = (402, json!("payment_refused"));
-    assert_eq!(outcomes(&scene.pay(&[scene.of_trap(0x41, TRAP, 1)])), [refused.clone()]);
+    assert_eq!(outcomes(&scene.pay(&[scene.of_trap(0x41, TRAP, 1)])), std::slice::from_ref(&refused));
     assert_eq!(scene.mined(), 1, "it is given up at its first revert");
     // The same wallet again, and twenty times at once.
     let waits = (429, json!("rate_limited"));
