@@ -220,7 +220,8 @@ mod tests {
         let text = r#"{"market":"M","version":1,"endpoints":[
             {"path":"/x","method":"GET","metered":true,"price":"0.02","group":"Prices","params":[
                 {"name":"q","in":"query","type":"string"}]},
-            {"path":"/a/{id}","method":"DELETE","metered":false},
+            {"path":"/a/{id}","method":"DELETE","metered":false,"params":[
+                {"name":"id","in":"path","type":"string","required":true}]},
             {"path":"/x","method":"POST","metered":true,"price":"0.2"}]}"#;
         for catalogue in [Catalogue::from_json(text), Catalogue::from_json(metering_sample::ROUTES)] {
             let (catalogue, config) = (catalogue.unwrap(), Config::default());

@@ -41,7 +41,7 @@ mod tests {
         // lowest rate, the last read in seconds, bytes received by then, the deadline in seconds
         let table: [(u64, u64, usize, u64); 8] = [
             (500, 0, 0, 15),
-            (500, 10, 1, 15),
+            (500, 10, 0, 15),
             (500, 14, 2_000, 19),
             (500, 14, 7_000, 29),
             (500, 600, 293_000, 601),

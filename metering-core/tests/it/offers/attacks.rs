@@ -166,10 +166,10 @@ async fn a_payer_blocked_after_the_check_pays_nothing_and_frees_its_place() {
     assert_eq!((scene.received(), scene.node.ledger().world().gas_mined), (0, 1));
     scene.node.mines.store(true, Ordering::SeqCst);
     assert_served(&scene.send("/quote", None, Some(&scene.signed(2, SMALL, 1))).await);
-    // Unblocked, the same payment is not executed again: it might revert again.
-    scene.node.ledger().blocked.clear();
+    // The same payment is not even simulated again: in a simulation it may succeed.
     let response = scene.send("/quote", None, Some(&signed)).await;
     assert_eq!(refusal(&response), (402, "payment_refused".to_owned(), true));
+    assert_eq!(reason(&response), "invalid_exact_evm_transaction_failed");
     scene.assert_credited_what_was_received().await;
 }
 
