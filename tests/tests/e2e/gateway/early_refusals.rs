@@ -55,7 +55,7 @@ fn refused_request_is_not_asked_for_its_body() {
     for (path, api_key, status, error) in table {
         let response = expecting(&server, path, api_key);
         assert_eq!((response.status, response.error().as_str()), (status, error), "{path}");
-        assert!(response.header("x-bds-request-id").is_some(), "{path}: {:?}", response.headers);
+        assert!(response.header("x-request-id").is_some(), "{path}: {:?}", response.headers);
     }
     assert_eq!(upstream.seen().len(), 1);
     assert_eq!(balance(&server.client_with(&rich.api_key)), "1");
