@@ -72,12 +72,17 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The error code in the body, or in the data of an error of JSON-RPC; or an empty string.
+    /// The error code in the body, or an empty string.
     #[must_use]
     pub fn error(&self) -> String {
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        let code = body["error"].as_str().or_else(|| body["error"]["data"]["error"].as_str());
-        code.unwrap_or_default().to_owned()
+        self.problem()["error"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The error in the body: all of it, or the data of an error of JSON-RPC. Null if the body is not JSON.
+    #[must_use]
+    pub fn problem(&self) -> Value {
+        let mut body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        if body["error"]["data"].is_object() { body["error"]["data"].take() } else { body }
     }
 
     /// Asserts the status.

@@ -86,7 +86,7 @@ fn gateway_outage_ends_no_session() {
     {
         assert!([502, 503].contains(&response.status), "{response:?}");
         assert!(
-            response.header("retry-after").is_some() && response.json()["retry_after_sec"].is_u64(),
+            response.header("retry-after").is_some() && response.problem()["retry_after_sec"].is_u64(),
             "{response:?}"
         );
         // The gateway's address must not leak.
