@@ -130,16 +130,17 @@ fn without_memory_a_retry_is_an_ordinary_request() {
 #[test]
 fn errors_of_the_gateway_have_the_shape_of_their_route() {
     let scene = Scene::new("0.05");
+    let client = scene.server.client_with(&scene.account.api_key);
+    let unreadable = client.send("POST", "/v1/replay/fixed", Some(&vec![b'x'; 4 << 20]));
+    assert_eq!(unreadable.status, 413);
+    assert_eq!(unreadable.json()["error"]["type"], "request_too_large");
+    assert_eq!(unreadable.header("request-id").unwrap(), unreadable.json()["request_id"]);
     let _ = scene.call("/v1/replay/stream", &[json_response("{}")]).expect(200);
     let poor = scene.call("/v1/replay/stream", &[]);
     let document = poor.json();
     assert_eq!((poor.status, &document["error"]["type"]), (402, &json!("insufficient_quota")), "{document}");
     assert!(document["plans"].is_array() && document["credit_balance"].is_number(), "{document}");
     assert!(poor.header("x-request-id").unwrap().starts_with("req_"));
-    let unreadable = scene.server.client().send("POST", "/v1/replay/fixed", Some(&vec![b'x'; 4 << 20]));
-    assert_eq!(unreadable.status, 413);
-    assert_eq!(unreadable.json()["error"]["type"], "request_too_large");
-    assert_eq!(unreadable.header("request-id").unwrap(), unreadable.json()["request_id"]);
     scene.verify();
 }
 
