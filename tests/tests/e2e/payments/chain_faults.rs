@@ -203,7 +203,8 @@ fn failures_are_retried_as_often_as_configured() {
         assert_eq!(claimed.status, 200, "{fault:?}: {}", claimed.text());
     }
     let paid = fixture.paid(Kind::Token);
-    fixture.proxy.set(Fault::first(3, Fault::HttpError(503)));
+    // The batch, twice again, and a single call, which says whether it is the batch that is refused.
+    fixture.proxy.set(Fault::first(4, Fault::HttpError(503)));
     assert_eq!(fixture.top_up(&paid).expect(502).error(), "rpc_error");
     let _ = fixture.top_up(&paid).expect(200);
     // Permanent errors are not retried.

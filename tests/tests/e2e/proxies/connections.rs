@@ -2,11 +2,11 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use metering_tests::load::{Stop, request, run};
+use metering_tests::load::{Stop, request, start as start_load};
 use metering_tests::proxies::Kind;
 use metering_tests::site::Site;
 
@@ -63,8 +63,17 @@ fn reuses(kind: Kind) {
     let counting = Counting::before(server.address());
     let proxy = start(kind, kind.file(), counting.address, service);
     let calls = vec![request("GET", "/api/free", Some(&account.api_key), &[])];
-    let result = run(plan_with_long_timeout(proxy.address(), CONNECTIONS, Stop::AfterRequests(REQUESTS), calls));
-    assert_eq!((result.errors, result.with_status(200)), (0, REQUESTS), "{:?}: {}", result.first_error, proxy.log());
+    let plan = plan_with_long_timeout(proxy.address(), CONNECTIONS, Stop::AfterRequests(REQUESTS), calls);
+    let unexpected = Arc::new(Mutex::new(None));
+    let first = Arc::clone(&unexpected);
+    let result = start_load(plan, move |response| {
+        if response.status != 200 {
+            first.lock().unwrap().get_or_insert_with(|| format!("{response:?}"));
+        }
+    });
+    let result = result.join();
+    let unexpected = unexpected.lock().unwrap();
+    assert_eq!((result.errors, result.with_status(200)), (0, REQUESTS), "{unexpected:?} {result:?}: {}", proxy.log());
     let accepted = counting.accepted.load(Ordering::Relaxed);
     assert!((1..=AT_MOST).contains(&accepted), "{accepted} connections for {REQUESTS} requests");
 }
