@@ -53,6 +53,7 @@ pub mod events;
 pub mod imports;
 #[cfg(feature = "tower")]
 mod layer;
+mod lower_hex;
 pub mod money;
 pub mod offers;
 pub mod operators;

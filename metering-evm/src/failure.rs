@@ -114,7 +114,7 @@ impl Failure {
         match self {
             Self::TooLarge(_) => true,
             Self::Http { status, .. } => !is_transient(*status) && !is_about_the_client(*status),
-            Self::Rpc(error) | Self::Refused(error) => error.is_too_large() || !error.asks_for_patience(),
+            Self::Rpc(error) | Self::Refused(error) => error.is_too_large() || !error.asks_to_retry_later(),
             _ => false,
         }
     }
@@ -151,11 +151,11 @@ impl RpcError {
     /// Internal error, limit exceeded, and the messages of providers whose node is busy or lags behind others.
     fn is_transient(&self) -> bool {
         const CODES: [i64; 3] = [-32_603, -32_005, 429];
-        CODES.contains(&self.code) && !self.is_revert() || self.asks_for_patience()
+        CODES.contains(&self.code) && !self.is_revert() || self.asks_to_retry_later()
     }
 
     /// Whether it says that the source is busy or behind. Codes do not say that reliably.
-    fn asks_for_patience(&self) -> bool {
+    fn asks_to_retry_later(&self) -> bool {
         const TOO_MANY_REQUESTS: i64 = 429;
         const WORDS: [&str; 9] = [
             "header not found",

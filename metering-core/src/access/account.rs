@@ -10,6 +10,7 @@ use crate::access::email_status::EmailStatus;
 use crate::access::invisible::is_invisible;
 use crate::chains::address::Address;
 use crate::clock::Timestamp;
+use crate::lower_hex::is_lower_hex;
 use crate::money::alert::BalanceAlert;
 use crate::money::credits::Credits;
 use crate::random::{Randomness, push_base62};
@@ -60,16 +61,10 @@ impl FromStr for AccountId {
             Some(rest) if rest.len() == Self::DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()) => {
                 Ok(Self(text.into()))
             }
-            Some(rest) if rest.len() == Self::IMPORTED_DIGITS && rest.bytes().all(is_lower_hex) => {
-                Ok(Self(text.into()))
-            }
+            Some(rest) if rest.len() == Self::IMPORTED_DIGITS && is_lower_hex(rest) => Ok(Self(text.into())),
             _ => Err(AccountIdError),
         }
     }
-}
-
-const fn is_lower_hex(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl fmt::Display for AccountId {

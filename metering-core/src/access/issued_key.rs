@@ -104,7 +104,7 @@ impl KeyHolder {
         self.check_use(&KeyUse { scope, route: None, address, at: now })
     }
 
-    /// Checks that the key, and each key above it, may be used for this.
+    /// Checks that the key and its parent keys allow this use.
     ///
     /// # Errors
     /// As [`KeyUse::check`], for the first key of the chain that refuses it.

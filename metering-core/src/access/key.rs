@@ -4,6 +4,7 @@ use sha2::Sha256;
 use sha3::{Digest, Sha3_256};
 
 use crate::access::hash_kind::HashKind;
+use crate::lower_hex::is_lower_hex;
 use crate::random::BASE62;
 use crate::secret::{Secret, SecretHash, SecretKind};
 
@@ -146,10 +147,6 @@ fn hash_kind(text: &str) -> HashKind {
         Some(digits) if digits.len() == IMPORTED_DIGITS && is_lower_hex(digits) => HashKind::Sha256,
         _ => HashKind::Sha3,
     }
-}
-
-fn is_lower_hex(digits: &str) -> bool {
-    digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {

@@ -9,6 +9,7 @@ use sha3::{Digest, Sha3_256};
 
 use crate::access::account::AccountId;
 use crate::access::key::KeyHash;
+use crate::lower_hex::is_lower_hex;
 
 /// Separates these hashes from all others.
 const PURPOSE: &[u8] = b"metering: the public id of a key";
@@ -61,9 +62,8 @@ impl FromStr for KeyId {
     type Err = KeyIdError;
 
     fn from_str(text: &str) -> Result<Self, KeyIdError> {
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         match text.strip_prefix(Self::PREFIX) {
-            Some(rest) if rest.len() == Self::DIGITS && rest.bytes().all(is_digit) => Ok(Self(text.into())),
+            Some(rest) if rest.len() == Self::DIGITS && is_lower_hex(rest) => Ok(Self(text.into())),
             _ => Err(KeyIdError),
         }
     }

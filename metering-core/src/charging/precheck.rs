@@ -1,7 +1,7 @@
 //! Which requests would be refused whatever their body says: the part of the charge rule that needs no commit.
 //!
 //! It reads what the charge reads, changes nothing, and never refuses what the charge would accept. Budgets, requests
-//! under way and idempotency keys are left to the charge.
+//! in flight and idempotency keys are left to the charge.
 
 use crate::access::issued_key::KeyHolder;
 use crate::access::key_use::{KeyRefusal, KeyUse};

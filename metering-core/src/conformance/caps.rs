@@ -194,5 +194,5 @@ pub async fn key_holder_has_what_counts_against_the_limits(store: Arc<dyn Store>
     assert_eq!((minute.index, minute.count), (NOON.minute(), 3));
     assert_eq!((day.index, day.count), (NOON.day().unix_days(), 3));
     let counted: Vec<_> = holder.key_windows.iter().map(|windows| windows.day.count).collect();
-    assert_eq!(counted, [0, 2, 0], "only the key with limits is counted, with the key below it");
+    assert_eq!(counted, [0, 2, 0], "only the key with limits is counted, and its child key");
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::access::account::AccountId;
 use crate::events::webhook::Webhook;
 
-/// The deliveries under way, counted by account and by the host that they go to.
+/// The deliveries in flight, counted by account and by the host that they go to.
 ///
 /// ```
 /// use metering_core::events::DeliveryShares;
@@ -25,7 +25,7 @@ pub struct DeliveryShares {
 }
 
 impl DeliveryShares {
-    /// At most this many under way for one account, and to one host.
+    /// At most this many in flight for one account, and to one host.
     #[must_use]
     pub fn new(per_account: u32, per_host: u32) -> Self {
         Self { per_account, per_host, accounts: HashMap::new(), hosts: HashMap::new() }

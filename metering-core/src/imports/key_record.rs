@@ -14,6 +14,7 @@ use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::imports::account::{ImportedKey, ImportedSecret, UsedTransaction};
 use crate::imports::time::parse_time;
+use crate::lower_hex::is_lower_hex;
 use crate::money::credits::Credits;
 use crate::transfer::SecretRecord;
 
@@ -212,8 +213,7 @@ pub(super) const HASH_PROBLEM: &str = "a key hash is 64 lower-case hex digits";
 
 /// Reads a hash: 64 hex digits, of lower case, so that a key itself is never taken for one.
 pub(super) fn hash(text: &str) -> Option<KeyHash> {
-    let lower = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let bytes = hex::decode(text).ok().filter(|_| lower)?;
+    let bytes = hex::decode(text).ok().filter(|_| is_lower_hex(text))?;
     Some(KeyHash::from_bytes(bytes.try_into().ok()?))
 }
 

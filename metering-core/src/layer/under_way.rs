@@ -1,4 +1,4 @@
-//! [`UnderWay`]: counts a request as under way until its response has been sent.
+//! [`UnderWay`]: counts a request as in flight until its response has been sent.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use http::Response;
 
 use crate::charging::in_flight::Slot;
 
-/// Counts a request as under way, for a key with a limit on that.
+/// Counts a request as in flight, for a key with a limit on that.
 ///
 /// [`MeteringLayer`](crate::MeteringLayer) puts it into the extensions of the response. If the response has a body that
 /// takes time, such as a stream, keep it with the body until that has ended. Otherwise the request ends with its head.

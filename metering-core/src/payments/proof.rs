@@ -35,12 +35,8 @@ pub fn payer_proof_message(service: &str, account: &AccountId, payer: Address, t
          \n\
          Purpose: top-up\n\
          Account: {account}\n\
-         Payer: {}\n\
-         Chain: {}\n\
-         Transaction: {}",
-        payer.to_checksummed(),
-        tx.chain_id,
-        tx.hash
+         {}",
+        payment(payer, tx)
     )
 }
 
@@ -66,11 +62,12 @@ pub fn claim_proof_message(service: &str, payer: Address, tx: TxRef) -> String {
          moves no money.\n\
          \n\
          Purpose: claim\n\
-         Payer: {}\n\
-         Chain: {}\n\
-         Transaction: {}",
-        payer.to_checksummed(),
-        tx.chain_id,
-        tx.hash
+         {}",
+        payment(payer, tx)
     )
+}
+
+/// The lines of a message that say which payment it is about.
+fn payment(payer: Address, tx: TxRef) -> String {
+    format!("Payer: {}\nChain: {}\nTransaction: {}", payer.to_checksummed(), tx.chain_id, tx.hash)
 }

@@ -5,6 +5,7 @@ mod chain;
 mod claims;
 mod email;
 mod not_before;
+mod other_quotes;
 mod quotes;
 mod rotation;
 mod scene;

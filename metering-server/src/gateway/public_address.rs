@@ -1,4 +1,4 @@
-//! The address under which clients reach the gateway, as the upstream is told it.
+//! The public address of the gateway, as the upstream gets it.
 //!
 //! A trusted proxy in front knows it best, since its clients asked for it. What the proxy does not say is that of
 //! `public_url`, and without that, of the connection. Whatever any other peer says about itself is ignored.

@@ -51,8 +51,8 @@ mod tests {
         ];
         for (min_rate, last, received, deadline) in table {
             let pace = Pace { pause: Duration::from_secs(15), min_rate };
-            let reckoned = pace.deadline(started, after(last), received);
-            assert_eq!(reckoned, after(deadline), "{min_rate} {last} {received}");
+            let computed = pace.deadline(started, after(last), received);
+            assert_eq!(computed, after(deadline), "{min_rate} {last} {received}");
         }
     }
 }

@@ -63,13 +63,13 @@ impl RevertGuard {
         self.book().on_chain(chain_id, self.clock.now())
     }
 
-    /// A permit for a payment, as soon as others are no longer in flight; `None` if that takes longer than `patience`.
+    /// A permit for a payment, as soon as others are no longer in flight; `None` if that takes longer than `timeout`.
     pub(super) async fn permit(
         self: &Arc<Self>,
         exposure: Exposure,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<Permit>, RevertPause> {
-        let deadline = tokio::time::Instant::now() + patience;
+        let deadline = tokio::time::Instant::now() + timeout;
         loop {
             let ended = self.ended.notified();
             let mut ended = std::pin::pin!(ended);
