@@ -53,6 +53,7 @@ mod payments;
 mod rows;
 #[cfg(test)]
 mod schema;
+mod script;
 mod signups;
 mod store;
 mod transactions;

@@ -49,6 +49,7 @@ mod offers;
 mod operators;
 mod payments;
 mod rows;
+mod script;
 mod signups;
 mod store;
 mod transfer;

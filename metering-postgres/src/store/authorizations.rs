@@ -13,8 +13,8 @@ use metering_core::{AccountId, StoreError, Timestamp};
 
 use crate::access::keys;
 use crate::offers::{authorizations, claims, places, rows, states, submissions};
-use crate::signups::sessions;
 use crate::store::PostgresStore;
+use metering_sql::sessions;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -119,6 +119,7 @@ impl AuthorizationStore for PostgresStore {
     }
 
     async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        self.write(move |write| Box::pin(async move { sessions::use_solution(write, &nonce, expires_at).await })).await
+        let args = (nonce, expires_at);
+        metering_sql::write(self, args, |db, (nonce, at)| Box::pin(sessions::use_solution(db, nonce, *at))).await
     }
 }

@@ -13,8 +13,8 @@ use crate::access::keys;
 use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::offers::{authorizations, claims, places, rows, submissions};
-use crate::signups::sessions;
 use crate::store::SqliteStore;
+use metering_sql::sessions;
 
 #[async_trait]
 impl AuthorizationStore for SqliteStore {
@@ -101,7 +101,7 @@ impl AuthorizationStore for SqliteStore {
     }
 
     async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        let using = move |connection: &Snapshot<'_>| sessions::use_solution(connection, &nonce, expires_at);
-        self.writer.write(using).await
+        let args = (nonce, expires_at);
+        metering_sql::write(self, args, |db, (nonce, at)| Box::pin(sessions::use_solution(db, nonce, *at))).await
     }
 }

@@ -5,6 +5,8 @@
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{DeliveryId, WebhookId};
+use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
+use metering_core::signups::SignupSession;
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
     SolutionRecord, VolumeRecord, WalletLink,
@@ -13,7 +15,6 @@ use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{Day, RequestId};
 use tokio_postgres::Row;
 
-use crate::access::challenges;
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::charging::volumes::{VOLUME_COLUMNS, volume};
@@ -22,12 +23,13 @@ use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
-use crate::payments::{plans, quotes, recipients, records, unreadable};
+use crate::payments::{quotes, records};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::signups::{links, sessions};
+use crate::script::row_of;
+use crate::signups::links;
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -119,9 +121,9 @@ fn books(section: Section) -> Source {
 
 fn rest(section: Section) -> Source {
     match section {
-        Section::Plans => Source::new("definition, active", "plan", &["chain_id", "id COLLATE \"C\""], |row| {
-            Ok(Record::Plan(Box::new(plans::plan(row)?)))
-        }),
+        Section::Plans => {
+            stored::<Plan>(&["chain_id", "id COLLATE \"C\""], |row| Ok(Record::Plan(Box::new(record(row)?))))
+        }
         Section::Payments => {
             Source::new(records::COLUMNS, "payment p JOIN account a ON a.id = p.account", &["p.id"], |row| {
                 Ok(Record::Payment(Box::new(records::record(row)?.1)))
@@ -135,22 +137,16 @@ fn rest(section: Section) -> Source {
                 Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
             })
         }
-        Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce COLLATE \"C\""], |row| {
-            Ok(Record::Challenge(challenges::challenge(row)?))
-        }),
-        Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
-        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
-            Ok(Record::Recipient(recipients::record(row)?))
-        }),
+        Section::Challenges => stored::<Challenge>(&["nonce COLLATE \"C\""], |row| Ok(Record::Challenge(record(row)?))),
+        Section::ScanMarks => stored::<ScanMark>(&["chain_id"], |row| Ok(Record::ScanMark(record(row)?))),
+        Section::Recipients => {
+            stored::<RecipientRecord>(&["chain_id", "recipient"], |row| Ok(Record::Recipient(record(row)?)))
+        }
         Section::Unreadable => Source {
             indexed: 3,
-            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
-                Ok(Record::Unreadable(unreadable::arrival(row)?))
-            })
+            ..stored::<UnreadableArrival>(&["chain_id", "block", "tx_hash"], |row| Ok(Record::Unreadable(record(row)?)))
         },
-        Section::Signups => {
-            Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(sessions::session(row)?)))
-        }
+        Section::Signups => stored::<SignupSession>(&["token"], |row| Ok(Record::Signup(record(row)?))),
         Section::EmailLinks => {
             Source::new(links::COLUMNS, "email_link l JOIN account a ON a.id = l.account", &["l.token"], |row| {
                 Ok(Record::EmailLink(links::link(row)?))
@@ -243,6 +239,16 @@ fn delivery_record(row: &Row) -> Result<Record> {
     }))
 }
 
+/// A section whose rows are those of a table.
+fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row) -> Result<Record>) -> Source {
+    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+}
+
+/// Reads a record from the columns of its table, which come before the section's keys.
+fn record<R: metering_sql::Record>(row: &Row) -> Result<R> {
+    Ok(R::of_row(&row_of(row)?)?)
+}
+
 fn account_record(row: &Row) -> Result<Record> {
     let window = |first: usize| {
         Ok::<_, crate::error::Failure>(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
@@ -272,11 +278,6 @@ fn idempotency_record(row: &Row) -> Result<Record> {
 fn volume_record(row: &Row) -> Result<Record> {
     let (route, volume) = volume(row, 1)?;
     Ok(Record::Volume(VolumeRecord { account: parsed(row, 0)?, route, volume }))
-}
-
-fn mark_record(row: &Row) -> Result<Record> {
-    let number = |index: usize| Ok::<_, crate::error::Failure>(row.try_get::<_, i64>(index)?.cast_unsigned());
-    Ok(Record::ScanMark(ScanMark { chain_id: number(0)?, block: number(1)? }))
 }
 
 fn key_record(row: &Row) -> Result<Record> {

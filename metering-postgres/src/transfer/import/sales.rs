@@ -8,9 +8,8 @@ use metering_core::{AccountId, Credits, Timestamp};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
-use crate::payments::plans;
-use crate::payments::unreadable::hash_column;
 use crate::rows::{execute, units_column};
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 
 const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
@@ -43,19 +42,14 @@ const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id
      FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[]) AS new (id, wallet, org_id) \
      JOIN account a ON a.org_id = new.org_id";
 
-const UNREADABLE: &str = "INSERT INTO unreadable_arrival (chain_id, block, tx_hash, reason, attempts, found_at, \
-     next_attempt_at) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::TEXT[], $5::BIGINT[], \
-     $6::BIGINT[], $7::BIGINT[])";
-
-const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[])";
-
-const RECIPIENTS: &str = "INSERT INTO recipient (chain_id, recipient, since, store, configured_at) \
-     SELECT * FROM unnest($1::BIGINT[], $2::BYTEA[], $3::BIGINT[], $4::BYTEA[], $5::BIGINT[])";
+/// Inserts records that are stored as one row each.
+pub(super) async fn insert<R: metering_sql::Record>(write: &SerializedWrite<'_>, records: &[R]) -> Result<u64> {
+    Ok(metering_sql::insert(&mut Statements(write.client()), records).await?)
+}
 
 pub(super) async fn plans(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<Plan> = of_kind!(records, Plan).into_iter().map(|plan| Plan::clone(plan)).collect();
-    plans::put(write, &records).await?;
-    Ok(u64::try_from(records.len()).unwrap_or(u64::MAX))
+    insert(write, &records).await
 }
 
 pub(super) async fn payments(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
@@ -140,41 +134,16 @@ pub(super) async fn links(write: &SerializedWrite<'_>, records: &[Record]) -> Re
 }
 
 pub(super) async fn scan_marks(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&ScanMark> = of_kind!(records, ScanMark);
-    let chains = column!(records, mark => mark.chain_id.cast_signed());
-    execute(write.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
+    let records: Vec<ScanMark> = of_kind!(records, ScanMark).into_iter().cloned().collect();
+    insert(write, &records).await
 }
 
 pub(super) async fn recipients(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&RecipientRecord> = of_kind!(records, Recipient);
-    execute(
-        write.client(),
-        RECIPIENTS,
-        &[
-            &column!(records, record => record.chain_id.cast_signed()),
-            &column!(records, record => record.recipient.as_bytes().as_slice()),
-            &column!(records, record => record.since.unix_millis()),
-            &column!(records, record => record.store.as_bytes().as_slice()),
-            &column!(records, record => record.configured_at.unix_millis()),
-        ],
-    )
-    .await
+    let records: Vec<RecipientRecord> = of_kind!(records, Recipient).into_iter().cloned().collect();
+    insert(write, &records).await
 }
 
 pub(super) async fn unreadable(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&UnreadableArrival> = of_kind!(records, Unreadable);
-    execute(
-        write.client(),
-        UNREADABLE,
-        &[
-            &column!(records, arrival => arrival.location.chain_id.cast_signed()),
-            &column!(records, arrival => arrival.location.block_number.cast_signed()),
-            &column!(records, arrival => hash_column(&arrival.location)),
-            &column!(records, arrival => arrival.reason.as_str()),
-            &column!(records, arrival => i64::from(arrival.attempts)),
-            &column!(records, arrival => arrival.found_at.unix_millis()),
-            &column!(records, arrival => arrival.next_attempt_at.map(Timestamp::unix_millis)),
-        ],
-    )
-    .await
+    let records: Vec<UnreadableArrival> = of_kind!(records, Unreadable).into_iter().cloned().collect();
+    insert(write, &records).await
 }

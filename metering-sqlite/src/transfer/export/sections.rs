@@ -3,6 +3,8 @@
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::DeliveryId;
+use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
+use metering_core::signups::SignupSession;
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
     SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
@@ -11,7 +13,6 @@ use metering_core::usage::DailyTotal;
 use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
 use rusqlite::Row;
 
-use crate::access::challenges;
 use crate::access::keys::{
     KEY_COLUMN_COUNT, KEY_COLUMNS, METER_COLUMN_COUNT, METER_COLUMNS, key, meter, optional_time,
 };
@@ -24,9 +25,10 @@ use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
-use crate::payments::{plans, quotes, recipients, records, unreadable};
+use crate::payments::{quotes, records};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::signups::{links, sessions};
+use crate::script::row_of;
+use crate::signups::links;
 use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
@@ -190,9 +192,9 @@ fn offered(section: Section) -> Source {
 
 fn rest(section: Section) -> Source {
     match section {
-        Section::Plans => Source::new("definition, active", "plan", &["chain_id", "id"], |row| {
-            Ok(plans::plan(row)?.map(|plan| Record::Plan(Box::new(plan))))
-        }),
+        Section::Plans => {
+            stored::<Plan>(&["chain_id", "id"], |row| Ok(record::<Plan>(row)?.map(|plan| Record::Plan(Box::new(plan)))))
+        }
         Section::Payments => {
             Source::new(records::COLUMNS, "payment p CROSS JOIN account a ON a.id = p.account", &["p.id"], |row| {
                 Ok(records::record(row)?.map(|(_, record)| Record::Payment(Box::new(record))))
@@ -207,22 +209,18 @@ fn rest(section: Section) -> Source {
             &["w.id"],
             link_record,
         ),
-        Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce"], |row| {
-            Ok(challenges::challenge(row)?.map(Record::Challenge))
-        }),
-        Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
-        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
-            Ok(Ok(Record::Recipient(recipients::record(row)?)))
-        }),
+        Section::Challenges => stored::<Challenge>(&["nonce"], |row| Ok(record(row)?.map(Record::Challenge))),
+        Section::ScanMarks => stored::<ScanMark>(&["chain_id"], |row| Ok(record(row)?.map(Record::ScanMark))),
+        Section::Recipients => {
+            stored::<RecipientRecord>(&["chain_id", "recipient"], |row| Ok(record(row)?.map(Record::Recipient)))
+        }
         Section::Unreadable => Source {
             indexed: 3,
-            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
-                Ok(unreadable::arrival(row)?.map(Record::Unreadable))
+            ..stored::<UnreadableArrival>(&["chain_id", "block", "tx_hash"], |row| {
+                Ok(record(row)?.map(Record::Unreadable))
             })
         },
-        Section::Signups => {
-            Source::new(sessions::COLUMNS, "signup", &["token"], |row| Ok(sessions::session(row)?.map(Record::Signup)))
-        }
+        Section::Signups => stored::<SignupSession>(&["token"], |row| Ok(record(row)?.map(Record::Signup))),
         Section::EmailLinks => {
             Source::new(links::COLUMNS, "email_link l CROSS JOIN account a ON a.id = l.account", &["l.token"], |row| {
                 Ok(links::link(row)?.map(Record::EmailLink))
@@ -264,6 +262,17 @@ fn rest(section: Section) -> Source {
             secret_record,
         ),
     }
+}
+
+/// A section whose rows are those of a table.
+fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row<'_>) -> Read<Record>) -> Source {
+    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+}
+
+/// Reads a record from the columns of its table.
+fn record<R: metering_sql::Record>(row: &Row<'_>) -> Read<R> {
+    let read = || metering_sql::now(std::future::ready(R::of_row(&row_of(row, R::TABLE.columns.len())?)));
+    Ok(read())
 }
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
@@ -328,11 +337,6 @@ fn volume_record(row: &Row<'_>) -> Read<Record> {
 fn link_record(row: &Row<'_>) -> Read<Record> {
     let (wallet, org_id): (_, String) = (address(row, 0)?, row.get(1)?);
     Ok(parse(&org_id).map(|account| Record::Link(WalletLink { wallet, account })))
-}
-
-fn mark_record(row: &Row<'_>) -> Read<Record> {
-    let number = |index| row.get::<_, i64>(index).map(i64::cast_unsigned);
-    Ok(Ok(Record::ScanMark(ScanMark { chain_id: number(0)?, block: number(1)? })))
 }
 
 fn solution_record(row: &Row<'_>) -> Read<Record> {

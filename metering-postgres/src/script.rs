@@ -1,0 +1,164 @@
+//! Runs the scripts of `metering-sql`.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use metering_core::StoreError;
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, Row, Script, Value};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use crate::connection::session::GenericClient;
+use crate::connection::value;
+use crate::error::{Failure, Result, corrupt};
+use crate::rows::all;
+use crate::store::PostgresStore;
+
+/// Statements on a connection or in a transaction.
+pub(crate) struct Statements<'c, C>(pub(crate) &'c C);
+
+impl<C: GenericClient> Statements<'_, C> {
+    async fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>> {
+        let values: Vec<Parameter<'_>> = values.iter().map(Parameter).collect();
+        let values: Vec<&dyn value::Value> = values.iter().map(|value| value as _).collect();
+        all(self.0, &dialect(sql), &values).await?.iter().map(row_of).collect()
+    }
+
+    /// The statements are pipelined: all are sent before the first response comes.
+    async fn run(&self, sql: &str, rows: &[Vec<Value>]) -> Result<u64> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let sql = dialect(sql);
+        let statement = &self.0.prepare(&sql).await?;
+        let sent = rows.iter().map(|row| async move {
+            let values: Vec<Parameter<'_>> = row.iter().map(Parameter).collect();
+            let values: Vec<&dyn value::Value> = values.iter().map(|value| value as _).collect();
+            self.0.execute(statement, &values).await
+        });
+        Ok(try_join_all(sent).await?.iter().sum())
+    }
+}
+
+impl<C: GenericClient + Sync> Executor for Statements<'_, C> {
+    fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, metering_sql::Result<Vec<Row>>> {
+        Box::pin(async move { self.rows(sql, values).await.map_err(fault) })
+    }
+
+    fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
+        Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
+    }
+}
+
+fn dialect(sql: &str) -> String {
+    sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock}", "FOR UPDATE")
+}
+
+fn fault(failure: Failure) -> Fault {
+    match failure {
+        Failure::Store(error) => Fault::Store(error),
+        failure => Fault::Driver(Box::new(failure)),
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Store(error) => Self::Store(error),
+            Fault::Driver(failure) => match failure.downcast() {
+                Ok(failure) => *failure,
+                Err(_) => Self::Store(StoreError::Broken("an unknown error of the driver".to_owned())),
+            },
+        }
+    }
+}
+
+/// The columns of a row.
+pub(crate) fn row_of(row: &tokio_postgres::Row) -> Result<Row> {
+    let value = |(index, column): (usize, &tokio_postgres::Column)| {
+        Ok(match *column.type_() {
+            Type::BOOL => Value::Boolean(row.try_get(index)?),
+            Type::INT2 => Value::Integer(row.try_get::<_, Option<i16>>(index)?.map(Into::into)),
+            Type::INT4 => Value::Integer(row.try_get::<_, Option<i32>>(index)?.map(Into::into)),
+            Type::INT8 => Value::Integer(row.try_get(index)?),
+            Type::TEXT | Type::VARCHAR | Type::NAME => Value::Text(row.try_get(index)?),
+            Type::BYTEA => Value::Bytes(row.try_get(index)?),
+            ref other => return Err(corrupt(format_args!("a column has the type {other}"))),
+        })
+    };
+    Ok(Row::new(row.columns().iter().enumerate().map(value).collect::<Result<_>>()?))
+}
+
+/// A value in the type that the server expects of the parameter.
+#[derive(Debug)]
+struct Parameter<'v>(&'v Value);
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self.0 {
+            Value::Integer(Some(number)) => match *ty {
+                Type::INT2 => i16::try_from(*number)?.to_sql(ty, out),
+                Type::INT4 => i32::try_from(*number)?.to_sql(ty, out),
+                _ => number.to_sql(ty, out),
+            },
+            Value::Text(text) => text.to_sql(ty, out),
+            Value::Bytes(bytes) => bytes.to_sql(ty, out),
+            Value::Boolean(truth) => truth.to_sql(ty, out),
+            Value::Integer(None) => Ok(IsNull::Yes),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl value::Value for Parameter<'_> {
+    fn sql_type(&self) -> Type {
+        match self.0 {
+            Value::Integer(_) => Type::INT8,
+            Value::Text(_) => Type::TEXT,
+            Value::Bytes(_) => Type::BYTEA,
+            Value::Boolean(_) => Type::BOOL,
+        }
+    }
+
+    fn as_sql(&self) -> &(dyn ToSql + Sync) {
+        self
+    }
+}
+
+impl Backend for PostgresStore {
+    fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(async move {
+            self.write(|write| {
+                let script = Arc::clone(&script);
+                Box::pin(async move { Ok(script(&mut Statements(write.client())).await?) })
+            })
+            .await
+        })
+    }
+
+    fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(async move {
+            self.read(|client| {
+                let script = Arc::clone(&script);
+                Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
+            })
+            .await
+        })
+    }
+
+    fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(async move {
+            self.read_at_once(|client| {
+                let script = Arc::clone(&script);
+                Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
+            })
+            .await
+        })
+    }
+}

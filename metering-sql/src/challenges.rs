@@ -1,0 +1,56 @@
+//! Challenges for a wallet's signature.
+
+use metering_core::backend::decision;
+use metering_core::payments::Challenge;
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::{self, Record, find, insert};
+use crate::row::Reader;
+use crate::table::Column::Own;
+use crate::table::Table;
+use crate::value::Value;
+use crate::values;
+
+impl Record for Challenge {
+    const TABLE: Table = Table {
+        name: "challenge",
+        key: &["nonce"],
+        columns: &[Own("nonce"), Own("address"), Own("org_id"), Own("message"), Own("expires_at"), Own("failures")],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let Self { nonce, address, account, message, expires_at, failures } = self;
+        Ok(values![nonce, address, account, message, expires_at, failures])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (nonce, address, account) = (row.next()?, row.next()?, row.next()?);
+        Ok(Self { nonce, address, account, message: row.next()?, expires_at: row.next()?, failures: row.next()? })
+    }
+}
+
+/// Stores a challenge.
+pub async fn open(db: &mut dyn Executor, new: &Challenge) -> Result<()> {
+    let nonce_in_use = by_nonce(db, &new.nonce).await?.is_some();
+    let challenge = decision::open_challenge(new.clone(), nonce_in_use)?;
+    insert(db, &[challenge]).await.map(drop)
+}
+
+/// The challenge with this nonce, unless it is used up.
+pub async fn by_nonce(db: &mut dyn Executor, nonce: &str) -> Result<Option<Challenge>> {
+    find(db, "WHERE nonce = ?1", &values![nonce]).await
+}
+
+/// Counts a failed attempt. The last one allowed uses up the challenge.
+pub async fn fail(db: &mut dyn Executor, nonce: &str) -> Result<()> {
+    let Some(challenge) = by_nonce(db, nonce).await? else { return Ok(()) };
+    let Some(failed) = decision::fail_challenge(challenge) else { return delete(db, nonce).await };
+    let sql = "UPDATE challenge SET failures = ?2 WHERE nonce = ?1";
+    db.execute(sql, &[values![nonce, failed.failures]]).await.map(drop)
+}
+
+/// Uses up a challenge.
+pub async fn delete(db: &mut dyn Executor, nonce: &str) -> Result<()> {
+    record::delete::<Challenge>(db, "WHERE nonce = ?1", values![nonce]).await.map(drop)
+}

@@ -1,0 +1,38 @@
+//! The statements that the SQL backends share, each written once.
+//!
+//! A use case is a script over an [`Executor`]: it reads the facts, calls the pure decision of `metering-core`, and writes
+//! the changes. A [`Backend`] runs a script in one transaction. SQLite's executor never waits, so its writer thread polls
+//! a script once ([`now`]); PostgreSQL's waits for the network.
+//!
+//! The charge path is not here: each backend has its own, because that is what makes it fast.
+
+mod backend;
+mod executor;
+mod fault;
+mod record;
+mod row;
+mod stores;
+mod table;
+mod value;
+
+pub mod challenges;
+pub mod owners;
+pub mod plans;
+pub mod recipients;
+pub mod scan_marks;
+pub mod sessions;
+pub mod unreadable;
+
+pub use backend::{Backend, BoxFuture, Erased, Script, now, read, snapshot, write};
+pub use executor::Executor;
+pub use fault::{Fault, Result};
+pub use record::{Record, delete, find, insert, list, put};
+pub use row::{Reader, Row};
+pub use table::{Column, Table};
+pub use value::{FromValue, ToValue, Value};
+
+#[doc(hidden)]
+pub mod private {
+    pub use async_trait::async_trait;
+    pub use metering_core;
+}

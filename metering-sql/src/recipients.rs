@@ -1,0 +1,61 @@
+//! The addresses that receive payments, and since when each has been in use.
+
+use metering_core::Timestamp;
+use metering_core::chains::Address;
+use metering_core::payments::{RecipientRecord, Registration, register_recipients};
+use metering_core::transfer::SourceId;
+
+use crate::executor::Executor;
+use crate::fault::{Result, corrupt};
+use crate::record::{self, Record, put};
+use crate::row::Reader;
+use crate::table::Column::Own;
+use crate::table::Table;
+use crate::value::Value;
+use crate::values;
+
+impl Record for RecipientRecord {
+    const TABLE: Table = Table {
+        name: "recipient",
+        key: &["chain_id", "recipient"],
+        columns: &[Own("chain_id"), Own("recipient"), Own("since"), Own("store"), Own("configured_at")],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let Self { chain_id, recipient, since, store, configured_at, .. } = self;
+        Ok(values![chain_id, recipient, since, store, configured_at])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (chain_id, recipient, since) = (row.next()?, row.next()?, row.next()?);
+        Ok(Self { chain_id, recipient, since, store: row.next()?, configured_at: row.next()? })
+    }
+}
+
+/// Every recipient, by chain and address.
+pub async fn list(db: &mut dyn Executor) -> Result<Vec<RecipientRecord>> {
+    let mut found: Vec<RecipientRecord> = record::list(db, "", &[]).await?;
+    // Sorted here, since the database's integers are signed.
+    found.sort_by_key(|record| (record.chain_id, record.recipient));
+    Ok(found)
+}
+
+/// Registers the configured recipients.
+pub async fn register(
+    db: &mut dyn Executor,
+    configured: &[(u64, Address)],
+    now: Timestamp,
+) -> Result<Vec<Registration>> {
+    let store = identity(db).await?;
+    let changes = register_recipients(&list(db).await?, configured, store, now);
+    put(db, &changes.written).await?;
+    let used_up: Vec<_> = changes.used_up.iter().map(|chain| values![chain, RecipientRecord::ANY]).collect();
+    db.execute("DELETE FROM recipient WHERE chain_id = ?1 AND recipient = ?2", &used_up).await?;
+    Ok(changes.registrations)
+}
+
+/// The store's own id.
+async fn identity(db: &mut dyn Executor) -> Result<SourceId> {
+    let rows = db.query("SELECT name FROM identity WHERE id = 1", &[]).await?;
+    rows.first().ok_or_else(|| corrupt("the store has no identity"))?.get(0)
+}

@@ -1,0 +1,76 @@
+//! Reads and writes whole rows of a table.
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::row::{Reader, Row};
+use crate::table::Table;
+use crate::value::Value;
+
+/// A type that is stored as one row of a table.
+pub trait Record: Sized + Send + Sync {
+    /// Its table.
+    const TABLE: Table;
+
+    /// Its columns, in the order of the table's declaration.
+    ///
+    /// # Errors
+    /// When a value cannot be stored.
+    fn values(&self) -> Result<Vec<Value>>;
+
+    /// Reads it from a row.
+    ///
+    /// # Errors
+    /// When the row is corrupt.
+    fn read(row: &mut Reader<'_>) -> Result<Self>;
+
+    /// Reads it from the columns of [`Table::select`].
+    ///
+    /// # Errors
+    /// When the row is corrupt.
+    fn of_row(row: &Row) -> Result<Self> {
+        Self::read(&mut Reader::new(&Self::TABLE, row))
+    }
+}
+
+/// The records of the rows that match. `rest` follows `FROM table`: `WHERE …`, `ORDER BY …`, `LIMIT …`.
+///
+/// # Errors
+/// When a row is corrupt or the database fails.
+pub async fn list<R: Record>(db: &mut dyn Executor, rest: &str, values: &[Value]) -> Result<Vec<R>> {
+    let sql = format!("{} {rest}", R::TABLE.select());
+    db.query(&sql, values).await?.iter().map(R::of_row).collect()
+}
+
+/// Like [`list`], for at most one row.
+///
+/// # Errors
+/// When the row is corrupt or the database fails.
+pub async fn find<R: Record>(db: &mut dyn Executor, rest: &str, values: &[Value]) -> Result<Option<R>> {
+    Ok(list(db, rest, values).await?.into_iter().next())
+}
+
+/// Inserts records. Returns how many.
+///
+/// # Errors
+/// When a key is in use or the database fails.
+pub async fn insert<R: Record>(db: &mut dyn Executor, records: &[R]) -> Result<u64> {
+    let rows = records.iter().map(R::values).collect::<Result<Vec<_>>>()?;
+    db.execute(&R::TABLE.insert(), &rows).await
+}
+
+/// Inserts records, each in place of the one with its key, if there is one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn put<R: Record>(db: &mut dyn Executor, records: &[R]) -> Result<u64> {
+    let rows = records.iter().map(R::values).collect::<Result<Vec<_>>>()?;
+    db.execute(&R::TABLE.put(), &rows).await
+}
+
+/// Deletes the rows that match. Returns how many.
+///
+/// # Errors
+/// When the database fails.
+pub async fn delete<R: Record>(db: &mut dyn Executor, rest: &str, values: Vec<Value>) -> Result<u64> {
+    db.execute(&format!("DELETE FROM {} {rest}", R::TABLE.name), &[values]).await
+}

@@ -1,0 +1,38 @@
+//! How far each chain has been scanned for payments.
+
+use metering_core::transfer::ScanMark;
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::{Record, find, put};
+use crate::row::Reader;
+use crate::table::Column::Own;
+use crate::table::Table;
+use crate::value::Value;
+use crate::values;
+
+impl Record for ScanMark {
+    const TABLE: Table = Table { name: "scan_mark", key: &["chain_id"], columns: &[Own("chain_id"), Own("block")] };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        Ok(values![self.chain_id, self.block])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self { chain_id: row.next()?, block: row.next()? })
+    }
+}
+
+/// The last scanned block of a chain, if any.
+pub async fn of_chain(db: &mut dyn Executor, chain_id: u64) -> Result<Option<u64>> {
+    let mark: Option<ScanMark> = find(db, "WHERE chain_id = ?1", &values![chain_id]).await?;
+    Ok(mark.map(|mark| mark.block))
+}
+
+/// Advances the mark of a chain, and never moves it back. Compares here, because the database's integers are signed.
+pub async fn advance(db: &mut dyn Executor, chain_id: u64, block: u64) -> Result<()> {
+    if of_chain(db, chain_id).await?.is_some_and(|mark| mark >= block) {
+        return Ok(());
+    }
+    put(db, &[ScanMark { chain_id, block }]).await.map(drop)
+}

@@ -1,0 +1,148 @@
+//! The storage traits, implemented for a [`Backend`](crate::Backend) by its scripts.
+//!
+//! These are macros because a type can only implement the traits of another crate in its own. What a macro is given after
+//! the type are the methods that the backend still writes itself.
+
+/// Implements [`PaymentStore`](metering_core::PaymentStore).
+#[macro_export]
+macro_rules! payment_store {
+    ($store:ty { $($own:tt)* }) => {
+        const _: () = {
+            use $crate::private::metering_core::access::KeyHash;
+            use $crate::private::metering_core::chains::{Address, TxRef};
+            use $crate::private::metering_core::payments::*;
+            use $crate::private::metering_core::store::*;
+            use $crate::private::metering_core::{Account, AccountId, StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::PaymentStore for $store {
+                async fn plans(&self) -> Result<Vec<Plan>> {
+                    read(self, (), |db, ()| Box::pin($crate::plans::list(db))).await
+                }
+
+                async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+                    write(self, plans, |db, plans| Box::pin($crate::plans::put(db, plans))).await
+                }
+
+                async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+                    write(self, key.clone(), |db, key| Box::pin($crate::plans::remove(db, key))).await
+                }
+
+                async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+                    let args = (key.clone(), active);
+                    write(self, args, |db, (key, active)| Box::pin($crate::plans::set_active(db, key, *active))).await
+                }
+
+                async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
+                    write(self, challenge, |db, challenge| Box::pin($crate::challenges::open(db, challenge))).await
+                }
+
+                async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
+                    read(self, nonce.to_owned(), |db, nonce| Box::pin($crate::challenges::by_nonce(db, nonce))).await
+                }
+
+                async fn fail_challenge(&self, nonce: &str) -> Result<()> {
+                    write(self, nonce.to_owned(), |db, nonce| Box::pin($crate::challenges::fail(db, nonce))).await
+                }
+
+                async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
+                    read(self, chain_id, |db, chain_id| Box::pin($crate::scan_marks::of_chain(db, *chain_id))).await
+                }
+
+                async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
+                    let args = (chain_id, block);
+                    write(self, args, |db, &(chain_id, block)| Box::pin($crate::scan_marks::advance(db, chain_id, block))).await
+                }
+
+                async fn register_recipients(
+                    &self,
+                    configured: Vec<(u64, Address)>,
+                    now: Timestamp,
+                ) -> Result<Vec<Registration>> {
+                    let args = (configured, now);
+                    write(self, args, |db, (configured, now)| Box::pin($crate::recipients::register(db, configured, *now))).await
+                }
+
+                async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
+                    read(self, (), |db, ()| Box::pin($crate::recipients::list(db))).await
+                }
+
+                async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
+                    write(self, arrival, |db, arrival| Box::pin($crate::unreadable::put(db, arrival))).await
+                }
+
+                async fn unreadable(
+                    &self,
+                    chain_id: u64,
+                    from_block: u64,
+                    limit: u32,
+                ) -> Result<Vec<UnreadableArrival>> {
+                    let args = (chain_id, from_block, limit);
+                    read(self, args, |db, &(chain, from, limit)| Box::pin($crate::unreadable::of_chain(db, chain, from, limit)))
+                        .await
+                }
+
+                async fn unreadable_due(
+                    &self,
+                    chain_id: u64,
+                    now: Timestamp,
+                    limit: u32,
+                ) -> Result<Vec<UnreadableArrival>> {
+                    let args = (chain_id, now, limit);
+                    read(self, args, |db, &(chain, now, limit)| Box::pin($crate::unreadable::due(db, chain, now, limit))).await
+                }
+
+                async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
+                    write(self, *location, |db, location| Box::pin($crate::unreadable::forget(db, location))).await
+                }
+
+                $($own)*
+            }
+        };
+    };
+}
+
+/// Implements [`SignupStore`](metering_core::SignupStore).
+#[macro_export]
+macro_rules! signup_store {
+    ($store:ty { $($own:tt)* }) => {
+        const _: () = {
+            use $crate::private::metering_core::access::{Email, KeyHash};
+            use $crate::private::metering_core::signups::*;
+            use $crate::private::metering_core::store::*;
+            use $crate::private::metering_core::{Account, NewAccount, StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::SignupStore for $store {
+                async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
+                    write(self, session, |db, session| Box::pin($crate::sessions::open(db, session))).await
+                }
+
+                async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
+                    read(self, *token, |db, token| Box::pin($crate::sessions::by_token(db, token))).await
+                }
+
+                async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
+                    read(self, *code, |db, code| Box::pin($crate::sessions::by_code(db, code))).await
+                }
+
+                async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+                    write(self, (*code, now), |db, (code, now)| Box::pin($crate::sessions::approve(db, code, *now))).await
+                }
+
+                async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
+                    let args = (solution, expires_at);
+                    write(self, args, |db, (solution, until)| Box::pin($crate::sessions::use_solution(db, solution, *until))).await
+                }
+
+                $($own)*
+            }
+        };
+    };
+}

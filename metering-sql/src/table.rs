@@ -1,0 +1,98 @@
+//! A table's columns, declared once: the statements that name all of them follow from the declaration.
+
+use std::fmt::Write;
+
+/// A table, and the columns that its records have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// The columns that identify a row.
+    pub key: &'static [&'static str],
+    /// All columns, in the order in which a record reads and writes them.
+    pub columns: &'static [Column],
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Stored as it is.
+    Own(&'static str),
+    /// The row number of an account; a record has the account's public id.
+    Account(&'static str),
+}
+
+impl Column {
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Own(name) | Self::Account(name) => name,
+        }
+    }
+}
+
+impl Table {
+    /// `SELECT` of all columns, without a condition. The table's own columns can be named without it.
+    #[must_use]
+    pub fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.column_list(), self.name)
+    }
+
+    /// What follows `SELECT` for all columns.
+    #[must_use]
+    pub fn column_list(&self) -> String {
+        let column = |column: &Column| match column {
+            Column::Own(name) => format!("{}.{name}", self.name),
+            Column::Account(name) => format!("(SELECT o.org_id FROM account o WHERE o.id = {}.{name})", self.name),
+        };
+        self.columns.iter().map(column).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `INSERT` of one row.
+    #[must_use]
+    pub fn insert(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(Column::name).collect();
+        let value = |(index, column): (usize, &Column)| match column {
+            Column::Own(_) => format!("?{}", index + 1),
+            Column::Account(_) => format!("(SELECT o.id FROM account o WHERE o.org_id = ?{})", index + 1),
+        };
+        let values: Vec<String> = self.columns.iter().enumerate().map(value).collect();
+        format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
+    }
+
+    /// `INSERT` of one row, which replaces the one with the same key.
+    #[must_use]
+    pub fn put(&self) -> String {
+        let mut sql = self.insert();
+        let others = self.columns.iter().map(Column::name).filter(|name| !self.key.contains(name));
+        let sets: Vec<String> = others.map(|name| format!("{name} = excluded.{name}")).collect();
+        let _ = write!(sql, " ON CONFLICT ({}) DO UPDATE SET {}", self.key.join(", "), sets.join(", "));
+        sql
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Table = Table {
+        name: "link",
+        key: &["token"],
+        columns: &[Column::Own("token"), Column::Account("account"), Column::Own("until")],
+    };
+
+    #[test]
+    fn statements_follow_from_the_columns() {
+        assert_eq!(
+            LINK.select(),
+            "SELECT link.token, (SELECT o.org_id FROM account o WHERE o.id = link.account), link.until FROM link"
+        );
+        assert_eq!(
+            LINK.put(),
+            "INSERT INTO link (token, account, until) \
+             VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3) \
+             ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
+        );
+    }
+}
