@@ -1,10 +1,8 @@
 //! Accounts, their keys, and what proves who owns one: linked wallets and challenges.
 
 pub(crate) mod accounts;
-pub(crate) mod challenges;
 pub(crate) mod key_changes;
 pub(crate) mod key_status;
 pub(crate) mod key_writes;
 pub(crate) mod keys;
-pub(crate) mod owners;
 pub(crate) mod wallets;

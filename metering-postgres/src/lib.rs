@@ -54,7 +54,6 @@ mod rows;
 #[cfg(test)]
 mod schema;
 mod script;
-mod signups;
 mod store;
 mod transactions;
 mod transfer;

@@ -4,16 +4,24 @@ use std::error::Error;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use metering_core::StoreError;
+use metering_core::access::Totals;
+use metering_core::backend::decision::EntryChanges;
+use metering_core::events::NewEvent;
+use metering_core::money::NewLedgerEntry;
+use metering_core::{StoreError, Timestamp};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, Row, Script, Value};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
+use crate::access::key_writes;
 use crate::connection::session::GenericClient;
 use crate::connection::value;
 use crate::error::{Failure, Result, corrupt};
+use crate::events::outbox;
+use crate::money::ledger;
 use crate::rows::all;
 use crate::store::PostgresStore;
+use crate::transactions::serialized;
 
 /// Statements on a connection or in a transaction.
 pub(crate) struct Statements<'c, C>(pub(crate) &'c C);
@@ -41,7 +49,7 @@ impl<C: GenericClient> Statements<'_, C> {
     }
 }
 
-impl<C: GenericClient + Sync> Executor for Statements<'_, C> {
+impl<C: GenericClient> Executor for Statements<'_, C> {
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, metering_sql::Result<Vec<Row>>> {
         Box::pin(async move { self.rows(sql, values).await.map_err(fault) })
     }
@@ -49,10 +57,56 @@ impl<C: GenericClient + Sync> Executor for Statements<'_, C> {
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
         Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
     }
+
+    /// The row of `meter` has all of them.
+    fn totals(&mut self, _account: i64, stored: Totals) -> metering_sql::Result<Totals> {
+        Ok(stored)
+    }
+
+    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
+        Box::pin(async move {
+            let ids = serialized::next_ids(self.0, count).await.map_err(fault)?;
+            Ok(ids.into_iter().map(Some).collect())
+        })
+    }
+
+    fn append_entry<'a>(
+        &'a mut self,
+        account: i64,
+        entry: &'a NewLedgerEntry,
+        now: Timestamp,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { ledger::append(self.0, account, entry, now).await.map_err(fault) })
+    }
+
+    fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move {
+            let written = match changes {
+                [changes] => ledger::write(self.0, changes).await,
+                _ => ledger::write_all(self.0, changes).await,
+            };
+            written.map_err(fault)
+        })
+    }
+
+    fn write_events<'a>(
+        &'a mut self,
+        account: Option<i64>,
+        events: &'a [NewEvent],
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        let account = account.unwrap_or(outbox::NO_ACCOUNT);
+        Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
+    }
+
+    /// Nodes compare `access` with what they remember.
+    fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
+        Box::pin(async move { key_writes::draw_access(self.0, account).await.map_err(fault) })
+    }
 }
 
 fn dialect(sql: &str) -> String {
-    sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock}", "FOR UPDATE")
+    let sql = sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock m}", "FOR UPDATE OF m");
+    sql.replace("{key_id}", "id").replace("{budget}", "budget")
 }
 
 fn fault(failure: Failure) -> Fault {

@@ -33,7 +33,7 @@ pub trait Backend: Send + Sync {
 }
 
 /// A script with the arguments that it borrows.
-pub(crate) type Call<A, T> = for<'a> fn(&'a mut dyn Executor, &'a A) -> BoxFuture<'a, Result<T>>;
+pub type Call<A, T> = for<'a> fn(&'a mut dyn Executor, &'a A) -> BoxFuture<'a, Result<T>>;
 
 /// Runs `script` with `args` in one transaction.
 ///

@@ -1,7 +1,9 @@
 //! Challenges for a wallet's signature.
 
+use metering_core::access::KeyHash;
 use metering_core::backend::decision;
 use metering_core::payments::Challenge;
+use metering_core::{Account, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
@@ -10,7 +12,7 @@ use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
-use crate::values;
+use crate::{keys, values};
 
 impl Record for Challenge {
     const TABLE: Table = Table {
@@ -50,7 +52,15 @@ pub async fn fail(db: &mut dyn Executor, nonce: &str) -> Result<()> {
     db.execute(sql, &[values![nonce, failed.failures]]).await.map(drop)
 }
 
-/// Uses up a challenge.
-pub async fn delete(db: &mut dyn Executor, nonce: &str) -> Result<()> {
+/// Uses up a challenge and replaces the key of its account.
+pub async fn rotate_key(db: &mut dyn Executor, nonce: &str, key: &KeyHash, now: Timestamp) -> Result<Option<Account>> {
+    let Some(challenge) = by_nonce(db, nonce).await? else { return Ok(None) };
+    let facts = keys::replace_facts(db, &challenge.account, key).await?;
+    let Some(changes) = decision::rotate_key(&challenge, facts, *key, now)? else { return Ok(None) };
+    delete(db, nonce).await?;
+    keys::write_all(db, &changes).await.map(Some)
+}
+
+async fn delete(db: &mut dyn Executor, nonce: &str) -> Result<()> {
     record::delete::<Challenge>(db, "WHERE nonce = ?1", values![nonce]).await.map(drop)
 }

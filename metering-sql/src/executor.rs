@@ -1,5 +1,11 @@
 //! Runs the statements of one transaction.
 
+use metering_core::Timestamp;
+use metering_core::access::Totals;
+use metering_core::backend::decision::EntryChanges;
+use metering_core::events::NewEvent;
+use metering_core::money::NewLedgerEntry;
+
 use crate::backend::BoxFuture;
 use crate::fault::Result;
 use crate::row::Row;
@@ -13,7 +19,11 @@ use crate::value::Value;
 /// | word | meaning | SQLite | PostgreSQL |
 /// |---|---|---|---|
 /// | `{bytes}` | after a text column in `ORDER BY`: compares bytes | nothing | `COLLATE "C"` |
-/// | `{lock}` | at the end of a `SELECT`: its rows stay as they are until the transaction ends | nothing | `FOR UPDATE` |
+/// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
+/// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
+/// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
+///
+/// The other methods are for what cold writes share with the charge path, which each backend has in its own way.
 pub trait Executor: Send {
     /// The rows of a query.
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, Result<Vec<Row>>>;
@@ -21,4 +31,31 @@ pub trait Executor: Send {
     /// Runs one statement once for each of `rows`, in order, and returns how many rows of the database changed. A backend
     /// on a network sends all of them in one round trip.
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, Result<u64>>;
+
+    /// The totals of an account, given those in its row of `meter`.
+    ///
+    /// # Errors
+    /// When the sums are out of range.
+    fn totals(&mut self, account: i64, stored: Totals) -> Result<Totals>;
+
+    /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
+    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;
+
+    /// Writes a ledger entry of an account that was just inserted with totals that include it.
+    fn append_entry<'a>(
+        &'a mut self,
+        account: i64,
+        entry: &'a NewLedgerEntry,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<()>>;
+
+    /// Writes ledger entries with their events, and what they add to the totals of their accounts, whose meters are
+    /// locked. At most one for each account.
+    fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, Result<()>>;
+
+    /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
+    fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
+
+    /// Makes every process read an account's keys and settings again before its next charge.
+    fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, Result<()>>;
 }

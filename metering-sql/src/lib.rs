@@ -15,15 +15,19 @@ mod stores;
 mod table;
 mod value;
 
+pub mod accounts;
 pub mod challenges;
+pub mod keys;
+pub mod links;
 pub mod owners;
 pub mod plans;
+pub mod quotes;
 pub mod recipients;
 pub mod scan_marks;
 pub mod sessions;
 pub mod unreadable;
 
-pub use backend::{Backend, BoxFuture, Erased, Script, now, read, snapshot, write};
+pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};
 pub use executor::Executor;
 pub use fault::{Fault, Result};
 pub use record::{Record, delete, find, insert, list, put};

@@ -1,19 +1,19 @@
 //! Signup sessions, and used solutions of bot challenges.
 
-use metering_core::Timestamp;
-use metering_core::backend::decision::{self, Decided, SignupFacts};
+use metering_core::backend::decision::{self, Decided, RedeemChanges, SignupFacts};
 use metering_core::signups::{SessionHash, SignupSession, UserCode};
-use metering_core::store::{SignupApproved, SignupOpened};
+use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
+use metering_core::{NewAccount, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
-use crate::record::{self, Record, find, insert};
+use crate::record::{Record, delete, find, insert};
 use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
-use crate::values;
+use crate::{accounts, values};
 
 impl Record for SignupSession {
     const TABLE: Table = Table {
@@ -79,9 +79,22 @@ pub async fn approve(db: &mut dyn Executor, code: &UserCode, now: Timestamp) -> 
     Ok(SignupApproved::Approved)
 }
 
-/// Deletes a session that became an account.
-pub async fn delete(db: &mut dyn Executor, token: &SessionHash) -> Result<()> {
-    record::delete::<SignupSession>(db, "WHERE token = ?1", values![token]).await.map(drop)
+/// Turns an approved session into an account.
+pub async fn redeem(
+    db: &mut dyn Executor,
+    token: &SessionHash,
+    account: &NewAccount,
+    now: Timestamp,
+) -> Result<SignupRedeemed> {
+    let session = by_token(db, token).await?;
+    let facts = accounts::create_facts(db, account).await?;
+    let RedeemChanges { account, token } = match decision::redeem_signup(session, account.clone(), facts, now)? {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(refusal) => return Ok(refusal),
+    };
+    accounts::insert(db, &account).await?;
+    delete::<SignupSession>(db, "WHERE token = ?1", values![token]).await?;
+    Ok(SignupRedeemed::Account(account.account))
 }
 
 /// Marks a solution as used; `false` if it was used before.

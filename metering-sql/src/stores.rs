@@ -3,6 +3,63 @@
 //! These are macros because a type can only implement the traits of another crate in its own. What a macro is given after
 //! the type are the methods that the backend still writes itself.
 
+/// Implements [`Store`](metering_core::Store).
+#[macro_export]
+macro_rules! store {
+    ($store:ty { $($own:tt)* }) => {
+        const _: () = {
+            use $crate::private::metering_core::access::KeyHash;
+            use $crate::private::metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
+            use $crate::private::metering_core::money::{LedgerEntry, NewLedgerEntry};
+            use $crate::private::metering_core::store::{Created, Cursor, Page, Posted, Verification};
+            use $crate::private::metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
+            use $crate::private::metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::Store for $store {
+                async fn create_account(&self, account: NewAccount) -> Result<Created> {
+                    write(self, account, |db, account| Box::pin($crate::accounts::create(db, account))).await
+                }
+
+                async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+                    let found = read(self, id.clone(), |db, id| Box::pin($crate::accounts::by_id(db, id))).await?;
+                    Ok(found.map(|(_, account)| account))
+                }
+
+                async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| Box::pin($crate::accounts::list(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+                    let args = (id.clone(), entry, now);
+                    write(self, args, |db, (id, entry, now)| Box::pin($crate::accounts::post_entry(db, id, entry, *now))).await
+                }
+
+                async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+                    let args = (id.clone(), limits);
+                    write(self, args, |db, (id, limits)| Box::pin($crate::accounts::set_limits(db, id, *limits))).await
+                }
+
+                async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+                    write(self, (id.clone(), now), |db, (id, now)| Box::pin($crate::accounts::revoke(db, id, *now))).await
+                }
+
+                async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+                    let args = (id.clone(), key, now);
+                    write(self, args, |db, (id, key, now)| Box::pin($crate::keys::replace(db, id, key, *now))).await
+                }
+
+                $($own)*
+            }
+        };
+    };
+}
+
 /// Implements [`PaymentStore`](metering_core::PaymentStore).
 #[macro_export]
 macro_rules! payment_store {
@@ -46,6 +103,15 @@ macro_rules! payment_store {
 
                 async fn fail_challenge(&self, nonce: &str) -> Result<()> {
                     write(self, nonce.to_owned(), |db, nonce| Box::pin($crate::challenges::fail(db, nonce))).await
+                }
+
+                async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+                    let args = (nonce.to_owned(), key, now);
+                    write(self, args, |db, (nonce, key, now)| Box::pin($crate::challenges::rotate_key(db, nonce, key, *now))).await
+                }
+
+                async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
+                    read(self, *payer, |db, payer| Box::pin($crate::accounts::by_payer(db, payer))).await
                 }
 
                 async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
@@ -108,7 +174,7 @@ macro_rules! payment_store {
 /// Implements [`SignupStore`](metering_core::SignupStore).
 #[macro_export]
 macro_rules! signup_store {
-    ($store:ty { $($own:tt)* }) => {
+    ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::{Email, KeyHash};
             use $crate::private::metering_core::signups::*;
@@ -133,15 +199,49 @@ macro_rules! signup_store {
                 }
 
                 async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
-                    write(self, (*code, now), |db, (code, now)| Box::pin($crate::sessions::approve(db, code, *now))).await
+                    write(self, (*code, now), |db, (code, now)| Box::pin($crate::sessions::approve(db, code, *now)))
+                        .await
+                }
+
+                async fn redeem_signup(
+                    &self,
+                    token: &SessionHash,
+                    account: NewAccount,
+                    now: Timestamp,
+                ) -> Result<SignupRedeemed> {
+                    let args = (*token, account, now);
+                    write(self, args, |db, (token, account, now)| {
+                        Box::pin($crate::sessions::redeem(db, token, account, *now))
+                    })
+                    .await
+                }
+
+                async fn account_by_email(&self, email: &Email) -> Result<Option<Account>> {
+                    read(self, email.clone(), |db, email| Box::pin($crate::accounts::by_email(db, email))).await
+                }
+
+                async fn open_email_link(&self, link: EmailLink) -> Result<bool> {
+                    write(self, link, |db, link| Box::pin($crate::links::open(db, link))).await
+                }
+
+                async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified> {
+                    write(self, (*token, now), |db, (token, now)| Box::pin($crate::links::verify(db, token, *now)))
+                        .await
+                }
+
+                async fn recover_key(&self, token: &LinkHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+                    let args = (*token, key, now);
+                    write(self, args, |db, (token, key, now)| Box::pin($crate::links::recover(db, token, key, *now)))
+                        .await
                 }
 
                 async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
                     let args = (solution, expires_at);
-                    write(self, args, |db, (solution, until)| Box::pin($crate::sessions::use_solution(db, solution, *until))).await
+                    write(self, args, |db, (solution, until)| {
+                        Box::pin($crate::sessions::use_solution(db, solution, *until))
+                    })
+                    .await
                 }
-
-                $($own)*
             }
         };
     };

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use metering_core::access::{AgentName, Email, KeyHash};
+use metering_core::access::{
+    AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+};
 use metering_core::chains::{Address, TxHash};
-use metering_core::signups::{LinkHash, SessionHash, UserCode};
+use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};
 
@@ -216,6 +218,7 @@ macro_rules! wrappers {
 
 wrappers! {
     Timestamp: i64, Self::from_unix_millis, |time| time.unix_millis();
+    KeyNumber: u32, Self::new, |number| number.get();
     Day: i64, Self::from_unix_days, |day| day.unix_days();
     Credits: i64, Self::from_atoms, |credits| credits.atoms();
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
@@ -248,7 +251,21 @@ macro_rules! texts {
     };
 }
 
-texts!(AccountId, AgentName, Email, UserCode);
+texts!(AccountId, AgentName, BudgetReset, Email, KeyId, KeyName, Networks, RoutePatterns, Scopes, UserCode);
+
+impl ToValue for LinkPurpose {
+    const NULL: Value = Value::Text(None);
+
+    fn to_value(&self) -> Value {
+        self.as_str().to_value()
+    }
+}
+
+impl FromValue for LinkPurpose {
+    fn from_value(value: &Value) -> Option<Self> {
+        String::from_value(value)?.parse().ok()
+    }
+}
 
 /// The parameters of a statement: `values![id, at]`.
 #[macro_export]

@@ -1,11 +1,9 @@
 //! Accounts with their keys, and what proves who owns one: linked wallets and challenges.
 
 pub(crate) mod accounts;
-pub(crate) mod challenges;
 pub(crate) mod imports;
 pub(crate) mod key_changes;
 pub(crate) mod key_holders;
 pub(crate) mod key_tree;
 pub(crate) mod keys;
-pub(crate) mod owners;
 pub(crate) mod wallets;

@@ -50,7 +50,6 @@ mod operators;
 mod payments;
 mod rows;
 mod script;
-mod signups;
 mod store;
 mod transfer;
 mod usage;

@@ -77,16 +77,7 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     Ok(read().map(|account| (id, account)))
 }
 
-/// The columns of an email status: the credits that come with the verification, and the time of the verification.
-pub(crate) const fn email_columns(status: EmailStatus) -> (Option<i64>, Option<i64>) {
-    match status {
-        EmailStatus::Unchecked => (None, None),
-        EmailStatus::Pending { free_credits } => (Some(free_credits.atoms()), None),
-        EmailStatus::Verified { at } => (None, Some(at.unix_millis())),
-    }
-}
-
-/// The status of [`email_columns`]. The schema ensures that at most one is set.
+/// The status of an email address: the credits that come with the verification, and its time. The schema ensures that at most one is set.
 const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailStatus {
     match (credits, verified_at) {
         (None, None) => EmailStatus::Unchecked,

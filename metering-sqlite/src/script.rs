@@ -1,13 +1,20 @@
 //! Runs the scripts of `metering-sql`. Statements never wait, so a script is polled once, on the thread of its connection.
 
-use metering_core::StoreError;
+use metering_core::access::Totals;
+use metering_core::backend::decision::EntryChanges;
+use metering_core::events::NewEvent;
+use metering_core::money::NewLedgerEntry;
+use metering_core::{StoreError, Timestamp};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
 
 use crate::error::{Result, corrupt, store_error};
+use crate::events::outbox;
 use crate::journal::Snapshot;
+use crate::journal::sequence::record_settings;
+use crate::money::ledger;
 use crate::store::SqliteStore;
 
 /// Statements of one transaction.
@@ -45,19 +52,56 @@ impl<'a, 's> Statements<'a, 's> {
 
 impl Executor for Statements<'_, '_> {
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, metering_sql::Result<Vec<Row>>> {
-        let rows = self.rows(sql, values).map_err(Into::into);
-        Box::pin(std::future::ready(rows))
+        done(self.rows(sql, values))
     }
 
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
-        let changed = self.run(sql, rows).map_err(Into::into);
-        Box::pin(std::future::ready(changed))
+        done(self.run(sql, rows))
+    }
+
+    fn totals(&mut self, account: i64, stored: Totals) -> metering_sql::Result<Totals> {
+        Ok(self.0.unfolded()?.totals(account, stored)?)
+    }
+
+    fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
+        done(Ok(vec![None; count]))
+    }
+
+    fn append_entry<'a>(
+        &'a mut self,
+        account: i64,
+        entry: &'a NewLedgerEntry,
+        now: Timestamp,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(ledger::append(&self.0, account, entry, now).map(drop))
+    }
+
+    fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(changes.iter().try_for_each(|changes| ledger::write(&self.0, changes)))
+    }
+
+    fn write_events<'a>(
+        &'a mut self,
+        account: Option<i64>,
+        events: &'a [NewEvent],
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
+    }
+
+    fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
+        done(record_settings(&self.0, account))
     }
 }
 
 /// SQLite compares bytes anyway, and only one transaction writes.
 fn dialect(sql: &str) -> String {
-    sql.replace("{bytes}", "").replace("{lock}", "")
+    let sql = sql.replace("{bytes}", "").replace("{lock m}", "");
+    sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit")
+}
+
+/// A future that is ready.
+fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Result<T>> {
+    Box::pin(std::future::ready(result.map_err(Into::into)))
 }
 
 /// The columns of a row.

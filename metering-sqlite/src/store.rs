@@ -18,13 +18,8 @@ pub(crate) mod verify;
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use metering_core::access::KeyHash;
-use metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
-use metering_core::money::{LedgerEntry, NewLedgerEntry};
-use metering_core::store::{Created, Cursor, Page, Posted, Verification};
-use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
-use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreError, Timestamp};
+use metering_core::StoreError;
+use metering_core::store::Verification;
 
 use crate::access::{accounts, key_changes};
 use crate::charging::volumes;
@@ -171,126 +166,92 @@ impl SqliteStore {
     }
 }
 
-#[async_trait]
-impl Store for SqliteStore {
-    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        self.writer.commit(postings, now).await
-    }
+metering_sql::store! {
+    SqliteStore {
+        async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+            self.writer.commit(postings, now).await
+        }
 
-    async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.writer.write(move |connection| accounts::create(connection, account)).await
-    }
+        async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+            let old = *old;
+            self.writer.write(move |connection| key_changes::replace_live(connection, &old, key, now)).await
+        }
 
-    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
-        let id = id.clone();
-        let found = self.read(move |connection| accounts::by_id(connection, &id)).await?;
-        Ok(found.map(|(_, account)| account))
-    }
+        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+            let id = id.clone();
+            self.read(move |connection| daily_totals::report(connection, &id, days)).await
+        }
 
-    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
-        let after = after.cloned();
-        self.read(move |connection| accounts::list(connection, after.as_ref(), limit)).await
-    }
+        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+            let id = id.clone();
+            self.read(move |connection| volumes::of_account(connection, &id)).await
+        }
 
-    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        let id = id.clone();
-        self.writer.write(move |connection| accounts::post_entry(connection, &id, entry, now)).await
-    }
+        async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
+            let id = id.clone();
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let read = move |connection: &Snapshot<'_>| match accounts::by_id(connection, &id)? {
+                Some((row, _)) => activity::newest(connection, row, limit),
+                None => Ok(Vec::new()),
+            };
+            self.read(read).await
+        }
 
-    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        let id = id.clone();
-        self.writer.write(move |connection| accounts::set_limits(connection, &id, limits)).await
-    }
+        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+            let after = after.cloned();
+            self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
+        }
 
-    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        let id = id.clone();
-        self.writer.write(move |connection| accounts::revoke(connection, &id, now)).await
-    }
+        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+            let (id, after) = (id.clone(), after.cloned());
+            self.read(move |connection| ledger::list_of(connection, &id, after.as_ref(), limit)).await
+        }
 
-    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        let id = id.clone();
-        self.writer.write(move |connection| key_changes::replace(connection, &id, key, now)).await
-    }
+        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+            let id = id.clone();
+            self.read(move |connection| daily_totals::of_account(connection, &id, days)).await
+        }
 
-    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        let old = *old;
-        self.writer.write(move |connection| key_changes::replace_live(connection, &old, key, now)).await
-    }
+        async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+            let after = after.cloned();
+            self.read(move |connection| daily_totals::list(connection, after.as_ref(), limit)).await
+        }
 
-    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-        let id = id.clone();
-        self.read(move |connection| daily_totals::report(connection, &id, days)).await
-    }
+        async fn verify(&self) -> Result<Verification> {
+            let found = self.read_from_disk(|snapshot| verify::verify(snapshot)).await;
+            self.health.note(&found);
+            found
+        }
 
-    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-        let id = id.clone();
-        self.read(move |connection| volumes::of_account(connection, &id)).await
-    }
-
-    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
-        let id = id.clone();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let read = move |connection: &Snapshot<'_>| match accounts::by_id(connection, &id)? {
-            Some((row, _)) => activity::newest(connection, row, limit),
-            None => Ok(Vec::new()),
-        };
-        self.read(read).await
-    }
-
-    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        let after = after.cloned();
-        self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
-    }
-
-    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        let (id, after) = (id.clone(), after.cloned());
-        self.read(move |connection| ledger::list_of(connection, &id, after.as_ref(), limit)).await
-    }
-
-    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-        let id = id.clone();
-        self.read(move |connection| daily_totals::of_account(connection, &id, days)).await
-    }
-
-    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-        let after = after.cloned();
-        self.read(move |connection| daily_totals::list(connection, after.as_ref(), limit)).await
-    }
-
-    async fn verify(&self) -> Result<Verification> {
-        let found = self.read_from_disk(|snapshot| verify::verify(snapshot)).await;
-        self.health.note(&found);
-        found
-    }
-
-    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        let mut forgotten: u64 = 0;
-        loop {
-            // One transaction per slice, so that charges can commit in between.
-            let slice = move |connection: &Snapshot<'_>| expiry::forget_slice(connection, now);
-            let (rows, is_all) = self.writer.write(slice).await?;
-            forgotten = forgotten.saturating_add(rows);
-            if is_all {
-                return Ok(forgotten);
+        async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
+            let mut forgotten: u64 = 0;
+            loop {
+                // One transaction per slice, so that charges can commit in between.
+                let slice = move |connection: &Snapshot<'_>| expiry::forget_slice(connection, now);
+                let (rows, is_all) = self.writer.write(slice).await?;
+                forgotten = forgotten.saturating_add(rows);
+                if is_all {
+                    return Ok(forgotten);
+                }
             }
         }
-    }
 
-    async fn check_identity(&self) -> Result<()> {
-        self.health.check_identity()
-    }
-
-    async fn check(&self) -> Result<()> {
-        self.health.check_identity()?;
-        if self.health.begin_check()? {
-            let health = Arc::clone(&self.health);
-            self.read_from_disk(move |connection| health.check_damage(connection)).await?;
+        async fn check_identity(&self) -> Result<()> {
+            self.health.check_identity()
         }
-        let health = Arc::clone(&self.health);
-        let room = tokio::task::spawn_blocking(move || health.check_room()).await;
-        room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
-        let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
-        let touch = move |connection: &Snapshot<'_>| connection.execute(sql, []).map(drop);
-        self.writer.write(move |connection| touch(connection).map_err(store_error)).await
+
+        async fn check(&self) -> Result<()> {
+            self.health.check_identity()?;
+            if self.health.begin_check()? {
+                let health = Arc::clone(&self.health);
+                self.read_from_disk(move |connection| health.check_damage(connection)).await?;
+            }
+            let health = Arc::clone(&self.health);
+            let room = tokio::task::spawn_blocking(move || health.check_room()).await;
+            room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
+            let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
+            let touch = move |connection: &Snapshot<'_>| connection.execute(sql, []).map(drop);
+            self.writer.write(move |connection| touch(connection).map_err(store_error)).await
+        }
     }
 }

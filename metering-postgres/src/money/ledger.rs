@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::events::outbox::{self, EventRows};
 use crate::money::sum::{SUM, wide_sum};
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
-use crate::transactions::serialized::SerializedWrite;
+use crate::transactions::serialized::next_ids;
 use crate::usage::activity::ledger_kind;
 
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
@@ -20,19 +20,19 @@ pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.descriptio
      l.tx_hash, l.plan_id";
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
-pub(crate) async fn write(write: &SerializedWrite<'_>, changes: &EntryChanges<i64>) -> Result<()> {
+pub(crate) async fn write<C: GenericClient>(client: &C, changes: &EntryChanges<i64>) -> Result<()> {
     let EntryChanges { row, account: Account { totals, alert, .. }, entry, written_at, events } = changes;
-    append(write, *row, entry, *written_at).await?;
+    append(client, *row, entry, *written_at).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4, alert_raised = $5::BIGINT \
                WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
     let raised = i64::from(alert.raised.number());
-    execute(write.client(), sql, &[row, &amounts[0], &amounts[1], &amounts[2], &raised]).await?;
-    outbox::write(write.client(), *row, events).await
+    execute(client, sql, &[row, &amounts[0], &amounts[1], &amounts[2], &raised]).await?;
+    outbox::write(client, *row, events).await
 }
 
 /// Like [`write`], for an entry each of several accounts, in a few statements.
-pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChanges<i64>]) -> Result<()> {
+pub(crate) async fn write_all<C: GenericClient>(client: &C, changes: &[EntryChanges<i64>]) -> Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChang
         column(|changes| changes.account.totals.granted.atoms()),
     ];
     let raised = column(|changes| changes.account.alert.raised.number().into());
-    execute(write.client(), sql, &[&rows, &totals[0], &totals[1], &totals[2], &raised]).await?;
+    execute(client, sql, &[&rows, &totals[0], &totals[1], &totals[2], &raised]).await?;
     let sql = "INSERT INTO ledger \
                (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
                SELECT new.id, new.account, m.entries, new.kind, new.amount, new.description, new.created_at, \
@@ -62,7 +62,7 @@ pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChang
                AS new (id, account, kind, amount, description, created_at, chain_id, hash, plan_id) \
                JOIN meter m ON m.account = new.account";
     let values: crate::rows::Values<'_> = &[
-        &write.next_ids(changes.len()).await?,
+        &next_ids(client, changes.len()).await?,
         &rows,
         &text(|changes| changes.entry.kind.as_str()),
         &column(|changes| changes.entry.amount.atoms()),
@@ -72,19 +72,19 @@ pub(crate) async fn write_all(write: &SerializedWrite<'_>, changes: &[EntryChang
         &payments().map(|payment| Some(payment?.tx.hash.as_bytes().as_slice())).collect::<Vec<_>>(),
         &payments().map(|payment| payment?.plan_id.as_deref()).collect::<Vec<_>>(),
     ];
-    execute(write.client(), sql, values).await?;
+    execute(client, sql, values).await?;
     let events = changes.iter().flat_map(|changes| changes.events.iter().map(|event| (changes.row, event)));
-    outbox::write_rows(write.client(), EventRows::new(events)).await
+    outbox::write_rows(client, EventRows::new(events)).await
 }
 
 /// Writes only the entry; the caller updates the totals.
-pub(crate) async fn append(
-    write: &SerializedWrite<'_>,
+pub(crate) async fn append<C: GenericClient>(
+    client: &C,
     account: i64,
     entry: &NewLedgerEntry,
     now: Timestamp,
 ) -> Result<()> {
-    let (client, id) = (write.client(), write.next_id().await?);
+    let id = next_ids(client, 1).await?[0];
     let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
     let number: i64 = one(client, sql, &[&account]).await?.try_get(0)?;
     let sql = "INSERT INTO ledger \

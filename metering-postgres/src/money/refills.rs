@@ -81,5 +81,5 @@ async fn write_turns(
     for entry in &entries {
         refilled.add(entry.entry.amount);
     }
-    ledger::write_all(write, &entries).await
+    ledger::write_all(write.client(), &entries).await
 }

@@ -6,14 +6,15 @@ use metering_core::payments::{NonceHash, Payment, PaymentTarget, Quote, QuoteSta
 use metering_core::store::QuoteOpened;
 use tokio_postgres::Row;
 
-use crate::access::owners;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
 use crate::rows::{
     Values, address, all, amount, bytes, execute, first, one, optional_tx, parse, parsed, timestamp, units,
     units_column,
 };
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
+use metering_sql::owners::owner_facts;
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
      q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash, t.org_id";
@@ -113,7 +114,7 @@ async fn facts_of<C: GenericClient>(client: &C, new: &Quote) -> Result<QuoteFact
         &rested.unix_millis(),
     ];
     let row = one(client, sql, values).await?;
-    let owner = owners::owner_facts(client, new.email.as_ref(), Some(&new.payer)).await?;
+    let owner = owner_facts(&mut Statements(client), new.email.as_ref(), Some(&new.payer)).await?;
     let unpaid_top_ups = usize::try_from(row.try_get::<_, i64>(2)?).unwrap_or(usize::MAX);
     Ok(QuoteFacts { nonce_in_use: row.try_get(0)?, amount_taken: row.try_get(1)?, owner, unpaid_top_ups })
 }

@@ -64,7 +64,7 @@ pub(crate) async fn credit_facts(write: &SerializedWrite<'_>, credit: &PaymentCr
 /// Writes the credit of a payment: entry, link, record and quote. Returns the account after it.
 pub(crate) async fn write_credit(write: &SerializedWrite<'_>, changes: CreditChanges<i64>) -> Result<Account> {
     let CreditChanges { posted, record, link, quote } = changes;
-    ledger::write(write, &posted).await?;
+    ledger::write(write.client(), &posted).await?;
     if let Some(wallet) = link {
         wallets::link(write, &wallet, posted.row).await?;
     }

@@ -44,7 +44,7 @@ pub(crate) async fn settle(write: &SerializedWrite<'_>, change: SettlementChange
         Decided::Refused(refusal) => return Ok(refusal),
     };
     if let Some(posted) = &posted {
-        ledger::write(write, posted).await?;
+        ledger::write(write.client(), posted).await?;
     }
     update(client, &record).await?;
     if record.used_as == PaymentUse::Authorization {

@@ -2,14 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use async_trait::async_trait;
-use metering_core::access::KeyHash;
-use metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
-use metering_core::money::{LedgerEntry, NewLedgerEntry};
-use metering_core::store::{Created, Cursor, Page, Posted, Verification};
-use metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
-use metering_core::{Account, AccountId, NewAccount, RateLimits, Store, StoreError, Timestamp};
-
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
 use crate::charging::volumes;
@@ -21,155 +13,102 @@ use crate::usage::{activity, daily_totals, report};
 /// smaller.
 const LANES: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
-type Result<T> = std::result::Result<T, StoreError>;
+metering_sql::store! {
+    PostgresStore {
+        async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+            // In a separate task: a caller that is cancelled must not leave an unfinished transaction on a connection.
+            let store = self.clone();
+            let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
+            committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
+        }
 
-#[async_trait]
-impl Store for PostgresStore {
-    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        // In a separate task: a caller that is cancelled must not leave an unfinished transaction on a connection.
-        let store = self.clone();
-        let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
-        committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
-    }
+        async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+            let old = *old;
+            self.write(move |write| Box::pin(async move { accounts::replace_live_key(write, &old, key, now).await })).await
+        }
 
-    async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.write(|write| Box::pin(accounts::create(write, account.clone()))).await
-    }
-
-    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
-        let found = self.read(|client| {
-            let id = id.clone();
-            Box::pin(async move { accounts::by_id(client, &id).await })
-        });
-        Ok(found.await?.map(|(_, account)| account))
-    }
-
-    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
-        self.read(|client| {
-            let after = after.cloned();
-            Box::pin(async move { accounts::list(client, after.as_ref(), limit).await })
-        })
-        .await
-    }
-
-    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        self.write(|write| {
-            let (id, entry) = (id.clone(), entry.clone());
-            Box::pin(async move { accounts::post_entry(write, &id, entry, now).await })
-        })
-        .await
-    }
-
-    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        self.write(|write| {
-            let id = id.clone();
-            Box::pin(async move { accounts::set_limits(write, &id, limits).await })
-        })
-        .await
-    }
-
-    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        self.write(|write| {
-            let id = id.clone();
-            Box::pin(async move { accounts::revoke(write, &id, now).await })
-        })
-        .await
-    }
-
-    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        self.write(|write| {
-            let id = id.clone();
-            Box::pin(async move { accounts::replace_key(write, &id, key, now).await })
-        })
-        .await
-    }
-
-    async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        let old = *old;
-        self.write(move |write| Box::pin(async move { accounts::replace_live_key(write, &old, key, now).await })).await
-    }
-
-    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-        self.read_at_once(|transaction| {
-            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-            Box::pin(async move { report::report(transaction, &known, &id, days).await })
-        })
-        .await
-    }
-
-    async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-        self.read(|client| {
-            let id = id.clone();
-            Box::pin(async move { volumes::of_account(client, &id).await })
-        })
-        .await
-    }
-
-    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
-        self.read_at_once(|transaction| {
-            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-            Box::pin(async move {
-                match accounts::by_id(transaction, &id).await? {
-                    Some((row, _)) => activity::newest(transaction, &known, row, limit).await,
-                    None => Ok(Vec::new()),
-                }
+        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+            self.read_at_once(|transaction| {
+                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+                Box::pin(async move { report::report(transaction, &known, &id, days).await })
             })
-        })
-        .await
-    }
+            .await
+        }
 
-    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        self.read(|client| {
-            let after = after.cloned();
-            Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
-        })
-        .await
-    }
+        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+            self.read(|client| {
+                let id = id.clone();
+                Box::pin(async move { volumes::of_account(client, &id).await })
+            })
+            .await
+        }
 
-    async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-        self.read(|client| {
-            let (id, after) = (id.clone(), after.cloned());
-            Box::pin(async move { ledger::list_of(client, &id, after.as_ref(), limit).await })
-        })
-        .await
-    }
+        async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
+            self.read_at_once(|transaction| {
+                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+                Box::pin(async move {
+                    match accounts::by_id(transaction, &id).await? {
+                        Some((row, _)) => activity::newest(transaction, &known, row, limit).await,
+                        None => Ok(Vec::new()),
+                    }
+                })
+            })
+            .await
+        }
 
-    async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-        self.read_at_once(|transaction| {
-            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-            Box::pin(async move { report::days(transaction, &known, &id, days).await })
-        })
-        .await
-    }
+        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+            self.read(|client| {
+                let after = after.cloned();
+                Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
+            })
+            .await
+        }
 
-    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-        self.read_at_once(|transaction| {
-            let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
-            Box::pin(async move { daily_totals::list(transaction, &known, after.as_ref(), limit).await })
-        })
-        .await
-    }
+        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+            self.read(|client| {
+                let (id, after) = (id.clone(), after.cloned());
+                Box::pin(async move { ledger::list_of(client, &id, after.as_ref(), limit).await })
+            })
+            .await
+        }
 
-    async fn verify(&self) -> Result<Verification> {
-        self.read_at_once(|transaction| Box::pin(verify::verify(transaction))).await
-    }
+        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+            self.read_at_once(|transaction| {
+                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+                Box::pin(async move { report::days(transaction, &known, &id, days).await })
+            })
+            .await
+        }
 
-    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.forget(now).await
-    }
+        async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+            self.read_at_once(|transaction| {
+                let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
+                Box::pin(async move { daily_totals::list(transaction, &known, after.as_ref(), limit).await })
+            })
+            .await
+        }
 
-    async fn check(&self) -> Result<()> {
-        // In a separate task, like a commit: the caller may be cancelled.
-        let store = self.clone();
-        let checked = tokio::spawn(async move { store.read(|client| Box::pin(check::check(client))).await }).await;
-        checked.unwrap_or_else(|error| Err(StoreError::Unavailable(Box::new(error))))
-    }
+        async fn verify(&self) -> Result<Verification> {
+            self.read_at_once(|transaction| Box::pin(verify::verify(transaction))).await
+        }
 
-    async fn clock(&self) -> Result<Option<Timestamp>> {
-        self.read(|client| Box::pin(check::clock(client))).await.map(Some)
-    }
+        async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
+            self.forget(now).await
+        }
 
-    fn commit_lanes(&self) -> NonZeroUsize {
-        LANES
+        async fn check(&self) -> Result<()> {
+            // In a separate task, like a commit: the caller may be cancelled.
+            let store = self.clone();
+            let checked = tokio::spawn(async move { store.read(|client| Box::pin(check::check(client))).await }).await;
+            checked.unwrap_or_else(|error| Err(StoreError::Unavailable(Box::new(error))))
+        }
+
+        async fn clock(&self) -> Result<Option<Timestamp>> {
+            self.read(|client| Box::pin(check::clock(client))).await.map(Some)
+        }
+
+        fn commit_lanes(&self) -> NonZeroUsize {
+            LANES
+        }
     }
 }

@@ -9,8 +9,8 @@ use metering_core::events::{
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, StoreError, Timestamp};
+use metering_sql::accounts;
 
-use crate::access::accounts;
 use crate::events::webhooks::Deletion;
 use crate::events::{backlog, deliveries, due, outbox, webhooks};
 use crate::store::PostgresStore;
@@ -20,11 +20,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl EventStore for PostgresStore {
     async fn set_balance_alert(&self, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
-        self.write(|write| {
-            let id = id.clone();
-            Box::pin(async move { accounts::set_alert(write, &id, threshold).await })
-        })
-        .await
+        let args = (id.clone(), threshold);
+        metering_sql::write(self, args, |db, (id, below)| Box::pin(accounts::set_alert(db, id, *below))).await
     }
 
     async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated> {

@@ -1,6 +1,6 @@
 //! Implements the payment part of the storage contract. Each method runs in a transaction.
 
-use crate::access::{accounts, challenges, wallets};
+use crate::access::wallets;
 use crate::payments::{claims, quotes, records, settlements};
 use crate::store::PostgresStore;
 
@@ -73,22 +73,9 @@ metering_sql::payment_store! {
             self.write(|write| Box::pin(settlements::settle(write, change.clone()))).await
         }
 
-        async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
-            let payer = *payer;
-            self.read(move |client| Box::pin(async move { accounts::by_payer(client, &payer).await })).await
-        }
-
         async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
             let wallet = *wallet;
             self.read(move |client| Box::pin(async move { wallets::accounts_of(client, &wallet).await })).await
-        }
-
-        async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-            self.write(|write| {
-                let nonce = nonce.to_owned();
-                Box::pin(async move { challenges::rotate_key(write, &nonce, key, now).await })
-            })
-            .await
         }
     }
 }

@@ -66,10 +66,7 @@ impl<'t> SerializedWrite<'t> {
 
     /// Like [`SerializedWrite::next_id`], for `count` ids, in ascending order.
     pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
-        let sql = "UPDATE turn SET last_id = last_id + $1 WHERE id = 1 RETURNING last_id";
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let last: i64 = one(self.transaction, sql, &[&count]).await?.try_get(0)?;
-        Ok((last - count + 1..=last).collect())
+        next_ids(self.transaction, count).await
     }
 
     /// A new id, above all earlier ones.
@@ -77,6 +74,14 @@ impl<'t> SerializedWrite<'t> {
         let sql = "UPDATE turn SET last_id = last_id + 1 WHERE id = 1 RETURNING last_id";
         Ok(one(self.transaction, sql, &[]).await?.try_get(0)?)
     }
+}
+
+/// New ids, above all earlier ones, in ascending order. Only for a transaction that holds the lock.
+pub(crate) async fn next_ids<C: GenericClient>(client: &C, count: usize) -> Result<Vec<i64>> {
+    let sql = "UPDATE turn SET last_id = last_id + $1 WHERE id = 1 RETURNING last_id";
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let last: i64 = one(client, sql, &[&count]).await?.try_get(0)?;
+    Ok((last - count + 1..=last).collect())
 }
 
 impl PostgresStore {

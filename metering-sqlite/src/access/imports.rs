@@ -8,12 +8,14 @@ use metering_core::usage::DailyTotal;
 use metering_core::{AccountId, Timestamp, UsageLine};
 use rusqlite::{Connection, params};
 
-use crate::access::{accounts, keys, owners};
+use crate::access::{accounts, keys};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::money::ledger;
 use crate::payments::records;
 use crate::rows::{all, first, parse, timestamp};
+use crate::script::Statements;
+use metering_sql::owners::owner_facts;
 
 /// Imports accounts in order.
 pub(crate) fn import(
@@ -41,7 +43,11 @@ pub(crate) fn import(
 fn facts(snapshot: &Snapshot<'_>, new: &ImportedAccount) -> Result<ImportFacts> {
     let mut facts = ImportFacts {
         account: accounts::by_id(snapshot, &new.id)?.map(|(_, account)| account),
-        owner: owners::owner_facts(snapshot, new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address))?,
+        owner: metering_sql::now(owner_facts(
+            &mut Statements::new(snapshot),
+            new.email.as_ref(),
+            new.payer.as_ref().map(|payer| &payer.address),
+        ))?,
         ..ImportFacts::default()
     };
     let holder = "SELECT a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
@@ -65,8 +71,7 @@ fn facts(snapshot: &Snapshot<'_>, new: &ImportedAccount) -> Result<ImportFacts> 
 
 fn write(connection: &Snapshot<'_>, changes: &ImportChanges) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments, conflicts: _ } = changes;
-    accounts::insert_account(connection, account).map_err(store_error)?;
-    let row = connection.last_insert_rowid();
+    let row = accounts::insert_rows(connection, account)?;
     for record in keys {
         keys::write_key(
             connection,
@@ -82,7 +87,6 @@ fn write(connection: &Snapshot<'_>, changes: &ImportChanges) -> Result<()> {
         )?;
     }
     secrets.iter().try_for_each(|secret| insert_secret(connection, row, secret))?;
-    accounts::insert_meter(connection, row, account).map_err(store_error)?;
     for entry in entries {
         ledger::append(connection, row, &entry.entry, entry.created_at)?;
     }

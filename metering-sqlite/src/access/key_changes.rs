@@ -172,17 +172,6 @@ fn change_one(connection: &Connection, write: KeyWrite<i64>) -> Result<Key> {
     Ok(write.key)
 }
 
-/// Replaces the keys of an account that can manage keys.
-pub(crate) fn replace(
-    snapshot: &Snapshot<'_>,
-    id: &AccountId,
-    secret: KeyHash,
-    now: Timestamp,
-) -> Result<Option<Account>> {
-    let changes = decision::replace_key(replace_facts(snapshot, id, &secret)?, secret, now)?;
-    changes.map(|changes| write_all(snapshot, changes)).transpose()
-}
-
 /// What is read before the keys of an account are replaced.
 pub(crate) fn replace_facts(snapshot: &Snapshot<'_>, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
     let (account, key_in_use) = (accounts::by_id(snapshot, id)?, keys::is_secret_in_use(snapshot, secret)?);

@@ -2,7 +2,6 @@
 
 use metering_core::backend::decision::{self, ClaimChanges, ClaimStep, Decided};
 use metering_core::store::{Claim, Claimed};
-use rusqlite::Connection;
 
 use crate::access::{accounts, key_changes};
 use crate::error::Result;
@@ -25,7 +24,7 @@ pub(crate) fn claim(connection: &Snapshot<'_>, claim: Claim) -> Result<Claimed> 
     }
 }
 
-fn create_account(connection: &Connection, claim: Claim) -> Result<Claimed> {
+fn create_account(connection: &Snapshot<'_>, claim: Claim) -> Result<Claimed> {
     let tx_used = records::by_tx(connection, &claim.payment.tx)?.is_some();
     let facts = accounts::create_facts(connection, &claim.account)?;
     let ClaimChanges { account, record, nonce, quote } = match decision::claim_open(claim, tx_used, facts)? {

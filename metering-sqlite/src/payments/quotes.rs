@@ -5,9 +5,11 @@ use metering_core::store::QuoteOpened;
 use metering_core::{AccountId, Credits};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::owners;
 use crate::error::{Result, corrupt, store_error};
+use crate::journal::Snapshot;
 use crate::rows::{address, all, first, optional_tx, parse, timestamp, units, units_column};
+use crate::script::Statements;
+use metering_sql::owners::owner_facts;
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
      q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash, t.org_id";
@@ -76,7 +78,7 @@ pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<Paym
 }
 
 /// Stores a quote, unless its owner has an account or its amount is in use.
-pub(crate) fn open(connection: &Connection, new: Quote) -> Result<QuoteOpened> {
+pub(crate) fn open(connection: &Snapshot<'_>, new: Quote) -> Result<QuoteOpened> {
     let facts = facts_of(connection, &new)?;
     match decision::open_quote(new, facts)? {
         Decided::Accepted(quote) => insert(connection, &quote).map(|()| QuoteOpened::Opened).map_err(store_error),
@@ -84,7 +86,7 @@ pub(crate) fn open(connection: &Connection, new: Quote) -> Result<QuoteOpened> {
     }
 }
 
-fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
+fn facts_of(connection: &Snapshot<'_>, new: &Quote) -> Result<QuoteFacts> {
     // The second column is `Quote::reserves_amount_of`, the third `Quote::counts_against`.
     let sql = "SELECT EXISTS (SELECT 1 FROM quote WHERE nonce = ?1), \
                EXISTS (SELECT 1 FROM quote WHERE chain_id = ?2 AND token = ?3 AND recipient = ?4 AND amount = ?5 \
@@ -108,7 +110,7 @@ fn facts_of(connection: &Connection, new: &Quote) -> Result<QuoteFacts> {
         new.top_up.as_ref().map(AccountId::as_str),
         rested.unix_millis(),
     ];
-    let owner = owners::owner_facts(connection, new.email.as_ref(), Some(&new.payer))?;
+    let owner = metering_sql::now(owner_facts(&mut Statements::new(connection), new.email.as_ref(), Some(&new.payer)))?;
     let read = |row: &Row<'_>| {
         let unpaid_top_ups = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(usize::MAX);
         Ok(QuoteFacts { nonce_in_use: row.get(0)?, amount_taken: row.get(1)?, owner, unpaid_top_ups })

@@ -9,8 +9,8 @@ use metering_core::events::{
 };
 use metering_core::store::{Cursor, EventStore, Page, WebhookCreated};
 use metering_core::{Account, AccountId, Credits, Timestamp};
+use metering_sql::accounts;
 
-use crate::access::accounts;
 use crate::error::Result;
 use crate::events::{backlog, deliveries, due, event, webhooks};
 use crate::journal::Snapshot;
@@ -31,8 +31,8 @@ impl SqliteStore {
 #[async_trait]
 impl EventStore for SqliteStore {
     async fn set_balance_alert(&self, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
-        let id = id.clone();
-        self.writer.write(move |snapshot| accounts::set_balance_alert(snapshot, &id, threshold)).await
+        let args = (id.clone(), threshold);
+        metering_sql::write(self, args, |db, (id, below)| Box::pin(accounts::set_alert(db, id, *below))).await
     }
 
     async fn create_webhook(&self, new: NewWebhook) -> Result<WebhookCreated> {

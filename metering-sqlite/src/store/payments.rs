@@ -1,6 +1,6 @@
 //! Implements the payment part of the storage contract. Each method goes to the writer or to a reader.
 
-use crate::access::{accounts, challenges, wallets};
+use crate::access::wallets;
 use crate::payments::{claims, quotes, records, settlements};
 use crate::store::SqliteStore;
 
@@ -61,19 +61,9 @@ metering_sql::payment_store! {
             self.writer.write(move |connection| settlements::settle(connection, &change)).await
         }
 
-        async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
-            let payer = *payer;
-            self.read(move |connection| accounts::by_payer(connection, &payer)).await
-        }
-
         async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
             let wallet = *wallet;
             self.read(move |connection| wallets::accounts_of(connection, &wallet)).await
-        }
-
-        async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-            let nonce = nonce.to_owned();
-            self.writer.write(move |connection| challenges::rotate_key(connection, &nonce, key, now)).await
         }
     }
 }

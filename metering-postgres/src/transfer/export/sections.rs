@@ -6,7 +6,7 @@ use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
-use metering_core::signups::SignupSession;
+use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
     SolutionRecord, VolumeRecord, WalletLink,
@@ -29,7 +29,6 @@ use crate::rows::{
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
 use crate::script::row_of;
-use crate::signups::links;
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -147,11 +146,7 @@ fn rest(section: Section) -> Source {
             ..stored::<UnreadableArrival>(&["chain_id", "block", "tx_hash"], |row| Ok(Record::Unreadable(record(row)?)))
         },
         Section::Signups => stored::<SignupSession>(&["token"], |row| Ok(Record::Signup(record(row)?))),
-        Section::EmailLinks => {
-            Source::new(links::COLUMNS, "email_link l JOIN account a ON a.id = l.account", &["l.token"], |row| {
-                Ok(Record::EmailLink(links::link(row)?))
-            })
-        }
+        Section::EmailLinks => stored::<EmailLink>(&["token"], |row| Ok(Record::EmailLink(record(row)?))),
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
             Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
         }),

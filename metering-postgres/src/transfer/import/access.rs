@@ -10,11 +10,6 @@ use crate::error::Result;
 use crate::rows::execute;
 use crate::transactions::serialized::SerializedWrite;
 
-const EMAIL_LINKS: &str = "INSERT INTO email_link (token, account, purpose, expires_at) \
-     SELECT new.token, a.id, new.purpose, new.expires_at \
-     FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) AS new (token, org_id, purpose, expires_at) \
-     JOIN account a ON a.org_id = new.org_id";
-
 const SOLUTIONS: &str =
     "INSERT INTO used_solution (solution, expires_at) SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[])";
 
@@ -36,16 +31,6 @@ pub(super) async fn solutions(write: &SerializedWrite<'_>, records: &[Record]) -
 }
 
 pub(super) async fn email_links(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&EmailLink> = of_kind!(records, EmailLink);
-    execute(
-        write.client(),
-        EMAIL_LINKS,
-        &[
-            &column!(records, link => link.token.as_bytes().as_slice()),
-            &column!(records, link => link.account.as_str()),
-            &column!(records, link => link.purpose.as_str()),
-            &column!(records, link => link.expires_at.unix_millis()),
-        ],
-    )
-    .await
+    let records: Vec<EmailLink> = of_kind!(records, EmailLink).into_iter().cloned().collect();
+    insert(write, &records).await
 }

@@ -9,12 +9,14 @@ use metering_core::money::LedgerEntry;
 use metering_core::transfer::{AccountRecord, LedgerRecord, Record, SecretRecord};
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{AccountId, Timestamp};
+use metering_sql::owners::owner_facts;
 
-use crate::access::{accounts, owners};
+use crate::access::accounts;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::payments::records;
 use crate::rows::{all, bytes, exists, first, key_number, optional_timestamp, parsed, timestamp};
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 
 use super::{books, keys, sales};
@@ -66,7 +68,8 @@ pub(crate) async fn check<C: GenericClient>(
 async fn facts<C: GenericClient>(client: &C, new: &ImportedAccount) -> Result<ImportFacts> {
     let mut facts = ImportFacts {
         account: accounts::by_id(client, &new.id).await?.map(|(_, account)| account),
-        owner: owners::owner_facts(client, new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address)).await?,
+        owner: owner_facts(&mut Statements(client), new.email.as_ref(), new.payer.as_ref().map(|payer| &payer.address))
+            .await?,
         ..ImportFacts::default()
     };
     let holder = "SELECT a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = $1";

@@ -4,7 +4,7 @@ use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::DeliveryId;
 use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
-use metering_core::signups::SignupSession;
+use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
     SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
@@ -28,7 +28,6 @@ use crate::operators::{audit, operator, prices};
 use crate::payments::{quotes, records};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::script::row_of;
-use crate::signups::links;
 use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
@@ -221,11 +220,7 @@ fn rest(section: Section) -> Source {
             })
         },
         Section::Signups => stored::<SignupSession>(&["token"], |row| Ok(record(row)?.map(Record::Signup))),
-        Section::EmailLinks => {
-            Source::new(links::COLUMNS, "email_link l CROSS JOIN account a ON a.id = l.account", &["l.token"], |row| {
-                Ok(links::link(row)?.map(Record::EmailLink))
-            })
-        }
+        Section::EmailLinks => stored::<EmailLink>(&["token"], |row| Ok(record(row)?.map(Record::EmailLink))),
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], solution_record),
         Section::Holds => Source::new(holds::COLUMNS, holds::TABLES, &["h.id"], |row| {
             Ok(holds::hold(row)?.map(|(_, hold)| Record::Hold(Box::new(hold))))

@@ -1,0 +1,259 @@
+//! Accounts.
+//!
+//! An account is a row of `account` and one of `meter`. What charges change is read through
+//! [`Executor::totals`](crate::Executor::totals).
+
+use metering_core::access::{Email, EmailStatus, Payer, Totals};
+use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
+use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
+use metering_core::chains::Address;
+use metering_core::money::{AlertLevel, BalanceAlert, NewLedgerEntry};
+use metering_core::store::{Created, Cursor, Page, Posted};
+use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
+
+use crate::executor::Executor;
+use crate::fault::{Result, corrupt};
+use crate::owners::owner_facts;
+use crate::row::Row;
+use crate::value::Value;
+use crate::{keys, values};
+
+const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
+     a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
+     m.balance, m.purchased, m.granted, m.used, m.alert_below, m.alert_raised";
+/// How many there are.
+const COLUMN_COUNT: usize = 18;
+const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
+
+/// An account and its row number.
+pub type Found = (i64, Account);
+
+async fn select(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Vec<Found>> {
+    let rows = db.query(&format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}"), values).await?;
+    rows.iter().map(|row| account(db, row)).collect()
+}
+
+async fn one(db: &mut dyn Executor, condition: &str, values: &[Value]) -> Result<Option<Found>> {
+    Ok(select(db, condition, values).await?.into_iter().next())
+}
+
+/// The account with this id, and its row number.
+pub async fn by_id(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Found>> {
+    one(db, "a.org_id = ?1", &values![id]).await
+}
+
+/// Like [`by_id`], and keeps charges from changing the account until the transaction ends.
+pub async fn locked(db: &mut dyn Executor, id: &AccountId) -> Result<Option<Found>> {
+    one(db, "a.org_id = ?1 {lock m}", &values![id]).await
+}
+
+/// The account with this row number, which another row names.
+pub async fn by_row(db: &mut dyn Executor, row: i64) -> Result<Account> {
+    let found = one(db, "a.id = ?1", &values![row]).await?;
+    found.map(|(_, account)| account).ok_or_else(|| corrupt(format_args!("account {row} is missing")))
+}
+
+/// The account that this wallet paid for, unless it is revoked.
+pub async fn by_payer(db: &mut dyn Executor, payer: &Address) -> Result<Option<Account>> {
+    let found = one(db, "a.payer_address = ?1 AND a.revoked_at IS NULL", &values![payer]).await?;
+    Ok(found.map(|(_, account)| account))
+}
+
+/// The account that holds this email address, unless it is revoked.
+pub async fn by_email(db: &mut dyn Executor, email: &Email) -> Result<Option<Account>> {
+    let found = one(db, "a.email_folded = ?1 AND a.revoked_at IS NULL", &values![email.folded()]).await?;
+    Ok(found.map(|(_, account)| account))
+}
+
+/// Accounts after a cursor, at most `limit`.
+pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+    let values = values![row_of_cursor(after)?, one_more_than(limit)];
+    Ok(page_of_rows(select(db, "a.id > ?1 ORDER BY a.id LIMIT ?2", &values).await?, limit))
+}
+
+/// The row number of an account, the account, and the day it was last processed for a refill.
+pub type Turn = (i64, (Account, Option<Day>));
+
+/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
+pub async fn turns_after(db: &mut dyn Executor, after: i64, limit: i64) -> Result<Vec<Turn>> {
+    let sql = format!("SELECT {COLUMNS}, a.refilled_on FROM {TABLES} WHERE a.id > ?1 ORDER BY a.id LIMIT ?2");
+    let rows = db.query(&sql, &values![after, limit]).await?;
+    let turn = |row| account(db, row).and_then(|(id, account)| Ok((id, (account, row.get(COLUMN_COUNT)?))));
+    rows.iter().map(turn).collect()
+}
+
+/// The accounts with these row numbers, in ascending order. Charges do not change them until the transaction ends.
+pub async fn all_locked(db: &mut dyn Executor, rows: &[i64]) -> Result<Vec<Found>> {
+    let (Some(first), Some(last)) = (rows.iter().min(), rows.iter().max()) else { return Ok(Vec::new()) };
+    let mut found = select(db, "a.id BETWEEN ?1 AND ?2 ORDER BY a.id {lock m}", &values![first, last]).await?;
+    found.retain(|(row, _)| rows.contains(row));
+    Ok(found)
+}
+
+/// What is read before an account is created.
+pub async fn create_facts(db: &mut dyn Executor, new: &NewAccount) -> Result<CreateFacts> {
+    let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM key_secret WHERE hash = ?2";
+    let in_use = db.query(sql, &values![new.id, new.key]).await?;
+    let payer = new.payer.as_ref().map(|payer| &payer.address);
+    let owner = owner_facts(db, new.email.as_ref(), payer).await?;
+    Ok(CreateFacts { id_or_key_in_use: !in_use.is_empty(), owner })
+}
+
+/// Creates an account with its key and first ledger entries.
+pub async fn create(db: &mut dyn Executor, new: &NewAccount) -> Result<Created> {
+    let facts = create_facts(db, new).await?;
+    match decision::create_account(new.clone(), facts)? {
+        Decided::Accepted(changes) => insert(db, &changes).await.map(|_| Created::Account(changes.account)),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Inserts an account with its key and first ledger entries, and returns its row number.
+pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i64> {
+    let CreateChanges { account, key, entries, events } = changes;
+    let row = insert_rows(db, account).await?;
+    let first = KeyWrite {
+        row,
+        key: metering_core::access::Key::first(account.id.clone(), key, account.created_at),
+        old_secrets: OldSecrets::Keep,
+        secret: Some(*key),
+        meter: MeterWrite::Keep,
+        written_at: account.created_at,
+        // It is among the events of the account.
+        event: None,
+    };
+    keys::write(db, &first).await?;
+    for entry in entries {
+        db.append_entry(row, entry, account.created_at).await?;
+    }
+    db.write_events(Some(row), events).await?;
+    Ok(row)
+}
+
+/// Inserts only the account's own rows, and returns its row number.
+pub async fn insert_rows(db: &mut dyn Executor, account: &Account) -> Result<i64> {
+    let sql = "INSERT INTO account (id, org_id, agent_name, email, email_folded, email_credits, email_verified_at, \
+               payer_address, payer_chain_id, created_at, revoked_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id";
+    let Account { id, agent_name, email, email_status, payer, limits, totals, alert, created_at, revoked_at } = account;
+    let (folded, (credits, verified_at)) = (account.held_email().map(Email::folded), email_columns(*email_status));
+    let (address, chain) = (payer.map(|payer| payer.address), payer.map(|payer| payer.chain_id));
+    let row = db.next_ids(1).await?.into_iter().next().flatten();
+    let values =
+        values![row, id, agent_name, email, folded, credits, verified_at, address, chain, created_at, revoked_at];
+    let rows = db.query(sql, &values).await?;
+    let row: i64 = rows.first().ok_or_else(|| corrupt("a row that was just inserted is missing"))?.get(0)?;
+    let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
+               alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (minute, day) = (limits.requests_per_minute, limits.requests_per_day);
+    let Totals { balance, purchased, granted, used, .. } = totals;
+    let raised = alert.raised.number();
+    db.execute(sql, &[values![row, balance, purchased, granted, used, minute, day, alert.threshold, raised]]).await?;
+    Ok(row)
+}
+
+/// Posts an entry to an account that is not revoked.
+pub async fn post_entry(
+    db: &mut dyn Executor,
+    id: &AccountId,
+    entry: &NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
+    match decision::post_entry(locked(db, id).await?, entry.clone(), now) {
+        Decided::Accepted(changes) => {
+            db.post_entries(std::slice::from_ref(&changes)).await?;
+            Ok(Posted::Account(changes.account))
+        }
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// Sets the rate limits of an account.
+pub async fn set_limits(db: &mut dyn Executor, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+    let Some((row, account)) = locked(db, id).await? else { return Ok(None) };
+    let sql = "UPDATE meter SET requests_per_minute = ?2, requests_per_day = ?3 WHERE account = ?1";
+    db.execute(sql, &[values![row, limits.requests_per_minute, limits.requests_per_day]]).await?;
+    db.settings_changed(row).await?;
+    Ok(Some(Account { limits, ..account }))
+}
+
+/// Sets the threshold of the balance alert.
+pub async fn set_alert(db: &mut dyn Executor, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
+    let Some((row, account)) = locked(db, id).await? else { return Ok(None) };
+    let alert = account.alert.with_threshold(threshold, account.totals.unspent());
+    let sql = "UPDATE meter SET alert_below = ?2, alert_raised = ?3 WHERE account = ?1";
+    db.execute(sql, &[values![row, threshold, alert.raised.number()]]).await?;
+    db.settings_changed(row).await?;
+    Ok(Some(Account { alert, ..account }))
+}
+
+/// Writes the level of the balance alert, if it changed. The account's meter is locked.
+pub async fn write_alert_level(db: &mut dyn Executor, row: i64, level: AlertLevel) -> Result<()> {
+    let sql = "UPDATE meter SET alert_raised = ?2 WHERE account = ?1 AND alert_raised <> ?2";
+    if db.execute(sql, &[values![row, level.number()]]).await? > 0 { db.settings_changed(row).await } else { Ok(()) }
+}
+
+/// Revokes an account and its secrets.
+pub async fn revoke(db: &mut dyn Executor, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+    let (row, account) = match decision::revoke_account(locked(db, id).await?, now) {
+        Decided::Accepted(changes) => changes,
+        Decided::Refused(unchanged) => return Ok(unchanged),
+    };
+    db.execute("UPDATE account SET revoked_at = ?2 WHERE id = ?1", &[values![row, now]]).await?;
+    let sql = "UPDATE key_secret SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL";
+    db.execute(sql, &[values![row, now]]).await?;
+    db.settings_changed(row).await?;
+    Ok(Some(account))
+}
+
+/// The columns of an email status: the credits that come with the verification, and the time of the verification.
+pub(crate) const fn email_columns(status: EmailStatus) -> (Option<Credits>, Option<Timestamp>) {
+    match status {
+        EmailStatus::Unchecked => (None, None),
+        EmailStatus::Pending { free_credits } => (Some(free_credits), None),
+        EmailStatus::Verified { at } => (None, Some(at)),
+    }
+}
+
+/// Reads the columns of [`COLUMNS`].
+fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
+    let email_status = match (row.get(4)?, row.get(5)?) {
+        (None, None) => EmailStatus::Unchecked,
+        (Some(free_credits), _) => EmailStatus::Pending { free_credits },
+        (None, Some(at)) => EmailStatus::Verified { at },
+    };
+    // The schema ensures that both are set or neither is.
+    let payer = match (row.get(6)?, row.get(7)?) {
+        (Some(address), Some(chain_id)) => Some(Payer { address, chain_id }),
+        _ => None,
+    };
+    let (id, stored) = (row.get(0)?, totals(row, 12)?);
+    let account = Account {
+        id: row.get(1)?,
+        agent_name: row.get(2)?,
+        email: row.get(3)?,
+        email_status,
+        payer,
+        limits: RateLimits { requests_per_minute: row.get(10)?, requests_per_day: row.get(11)? },
+        totals: db.totals(id, stored)?,
+        alert: BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17)? },
+        created_at: row.get(8)?,
+        revoked_at: row.get(9)?,
+    };
+    Ok((id, account))
+}
+
+/// Reads balance, purchased, granted and used. What is held is what explains the balance.
+fn totals(row: &Row, first: usize) -> Result<Totals> {
+    let (balance, purchased): (Credits, Credits) = (row.get(first)?, row.get(first + 1)?);
+    let (granted, used): (Credits, Credits) = (row.get(first + 2)?, row.get(first + 3)?);
+    let [added, taken] =
+        [(purchased, granted), (used, balance)].map(|(one, other)| i128::from(one.atoms()) + i128::from(other.atoms()));
+    Ok(Totals { balance, purchased, granted, used, held: credits(added - taken)? })
+}
+
+/// The level of an alert.
+pub(crate) fn alert_level(row: &Row, column: usize) -> Result<AlertLevel> {
+    let number: u8 = row.get(column)?;
+    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is no level of an alert")))
+}

@@ -1,0 +1,153 @@
+//! Keys and their secrets.
+
+use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
+use metering_core::backend::decision::{self, KeyChanges, KeyFacts, KeyWrite, MeterWrite, OldSecrets};
+use metering_core::charging::KeyMeter;
+use metering_core::{Account, AccountId, RateLimits, Timestamp};
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::row::Row;
+use crate::value::Value;
+use crate::{accounts, quotes, values};
+
+const SELECT: &str = "SELECT k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
+     k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.{budget}, k.budget_reset, k.created_at, \
+     k.leaked_at, k.revoked_at, k.alert_below FROM api_key k WHERE";
+
+/// Whether any key has, or ever had, this secret.
+pub async fn is_secret_in_use(db: &mut dyn Executor, secret: &KeyHash) -> Result<bool> {
+    Ok(!db.query("SELECT 1 FROM key_secret WHERE hash = ?1", &values![secret]).await?.is_empty())
+}
+
+/// The keys of an account that are not revoked, by number.
+pub async fn unrevoked(db: &mut dyn Executor, row: i64, account: &AccountId) -> Result<Vec<Key>> {
+    let sql = format!("{SELECT} k.account = ?1 AND k.revoked_at IS NULL ORDER BY k.number");
+    db.query(&sql, &values![row]).await?.iter().map(|row| key(row, account)).collect()
+}
+
+/// Replaces the keys of an account that can manage keys.
+pub async fn replace(
+    db: &mut dyn Executor,
+    id: &AccountId,
+    secret: &KeyHash,
+    now: Timestamp,
+) -> Result<Option<Account>> {
+    let facts = replace_facts(db, id, secret).await?;
+    match decision::replace_key(facts, *secret, now)? {
+        Some(changes) => write_all(db, &changes).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// What is read before the keys of an account are replaced. Charges do not change the account until the transaction ends.
+pub async fn replace_facts(db: &mut dyn Executor, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
+    let account = accounts::locked(db, id).await?;
+    let keys = match &account {
+        Some((row, account)) => unrevoked(db, *row, &account.id).await?,
+        None => Vec::new(),
+    };
+    Ok(KeyFacts { account, keys, key_in_use: is_secret_in_use(db, secret).await? })
+}
+
+/// Writes an account's new keys. This also counts as delivery of the key that the account's quote promised.
+pub async fn write_all(db: &mut dyn Executor, changes: &KeyChanges<i64>) -> Result<Account> {
+    quotes::key_given_out(db, changes.row).await?;
+    for change in &changes.keys {
+        write(db, change).await?;
+    }
+    db.settings_changed(changes.row).await?;
+    Ok(changes.account.clone())
+}
+
+/// Writes a key, what becomes of its secrets, its meter and its event. Unless the account was just inserted, the caller
+/// must then call [`Executor::settings_changed`].
+pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> {
+    let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = change;
+    let old = match old_secrets {
+        OldSecrets::Keep => None,
+        OldSecrets::Revoke => Some(("revoked_at = ?3", written_at)),
+        OldSecrets::EndGrace => {
+            Some(("revoked_at = CASE WHEN expires_at IS NULL THEN revoked_at ELSE ?3 END", written_at))
+        }
+        OldSecrets::ExpireAt(at) => Some(("expires_at = CASE WHEN expires_at < ?3 THEN expires_at ELSE ?3 END", at)),
+    };
+    if let Some((set, at)) = old {
+        let sql = format!("UPDATE key_secret SET {set} WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL");
+        db.execute(&sql, &[values![row, key.number, at]]).await?;
+    }
+    upsert(db, *row, key).await?;
+    if let Some(secret) = secret {
+        let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
+        db.execute(sql, &[values![secret, row, key.number, written_at]]).await?;
+    }
+    match meter {
+        MeterWrite::Keep => {}
+        MeterWrite::Set(meter) => set_meter(db, *row, key.number, meter).await?,
+        MeterWrite::Remove => {
+            let sql = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
+            db.execute(sql, &[values![row, key.number]]).await?;
+        }
+    }
+    db.write_events(Some(*row), event.as_slice()).await
+}
+
+async fn upsert(db: &mut dyn Executor, row: i64, key: &Key) -> Result<()> {
+    let sql = "INSERT INTO api_key (account, number, {key_id}, parent, name, scopes, routes, networks, expires_at, \
+               disabled, requests_per_minute, requests_per_day, max_in_flight, {budget}, budget_reset, created_at, \
+               leaked_at, revoked_at, alert_below) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+               ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
+               routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
+               disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
+               requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
+               {budget} = excluded.{budget}, budget_reset = excluded.budget_reset, leaked_at = excluded.leaked_at, \
+               revoked_at = excluded.revoked_at, alert_below = excluded.alert_below";
+    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, alert_below } =
+        &key.terms;
+    let (limit, reset) = (budget.map(|budget| budget.limit), budget.and_then(|budget| budget.reset));
+    let mut values = values![row, key.number, key.id, key.parent, name, scopes, routes, networks, expires_at, disabled];
+    values.extend(values![limits.requests_per_minute, limits.requests_per_day, max_in_flight, limit, reset]);
+    values.extend(values![key.created_at, key.leaked_at, key.revoked_at, alert_below]);
+    db.execute(sql, &[values]).await.map(drop)
+}
+
+/// Writes the meter of a key.
+pub async fn set_meter(db: &mut dyn Executor, account: i64, key: KeyNumber, meter: &KeyMeter) -> Result<()> {
+    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, raised) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (account, key) DO UPDATE \
+               SET spent_since = excluded.spent_since, spent = excluded.spent, minute = excluded.minute, \
+               minute_count = excluded.minute_count, day = excluded.day, day_count = excluded.day_count, \
+               raised = excluded.raised";
+    let KeyMeter { spent: Spent { since, amount }, raised, minute, day } = meter;
+    let mut values: Vec<Value> = values![account, key, since, amount, minute.index, minute.count];
+    values.extend(values![day.index, day.count, raised.number()]);
+    db.execute(sql, &[values]).await.map(drop)
+}
+
+/// Reads the columns of [`SELECT`].
+fn key(row: &Row, account: &AccountId) -> Result<Key> {
+    let reset = row.get(13)?;
+    let terms = KeyTerms {
+        name: row.get(3)?,
+        scopes: row.get(4)?,
+        routes: row.get(5)?,
+        networks: row.get(6)?,
+        expires_at: row.get(7)?,
+        disabled: row.get(8)?,
+        limits: RateLimits { requests_per_minute: row.get(9)?, requests_per_day: row.get(10)? },
+        max_in_flight: row.get(11)?,
+        budget: row.get::<Option<_>>(12)?.map(|limit| Budget { limit, reset }),
+        alert_below: row.get(17)?,
+    };
+    Ok(Key {
+        id: row.get(1)?,
+        number: row.get(0)?,
+        account: account.clone(),
+        parent: row.get(2)?,
+        terms,
+        created_at: row.get(14)?,
+        leaked_at: row.get(15)?,
+        revoked_at: row.get(16)?,
+    })
+}

@@ -1,4 +1,0 @@
-//! Free signups.
-
-pub(crate) mod links;
-pub(crate) mod sessions;
