@@ -30,7 +30,9 @@ impl<C: GenericClient> Statements<'_, C> {
     async fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>> {
         let values: Vec<Parameter<'_>> = values.iter().map(Parameter).collect();
         let values: Vec<&dyn value::Value> = values.iter().map(|value| value as _).collect();
-        all(self.0, &dialect(sql), &values).await?.iter().map(row_of).collect()
+        let rows = all(self.0, &dialect(sql), &values).await?;
+        let names = rows.first().map(names_of).unwrap_or_default();
+        rows.iter().map(|row| row_of(row, &names)).collect()
     }
 
     /// The statements are pipelined: all are sent before the first response comes.
@@ -128,8 +130,13 @@ impl From<Fault> for Failure {
     }
 }
 
+/// The names of the columns of a row.
+pub(crate) fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
+    row.columns().iter().map(|column| column.name().to_owned()).collect()
+}
+
 /// The columns of a row.
-pub(crate) fn row_of(row: &tokio_postgres::Row) -> Result<Row> {
+pub(crate) fn row_of(row: &tokio_postgres::Row, names: &Arc<[String]>) -> Result<Row> {
     let value = |(index, column): (usize, &tokio_postgres::Column)| {
         Ok(match *column.type_() {
             Type::BOOL => Value::Boolean(row.try_get(index)?),
@@ -141,7 +148,7 @@ pub(crate) fn row_of(row: &tokio_postgres::Row) -> Result<Row> {
             ref other => return Err(corrupt(format_args!("a column has the type {other}"))),
         })
     };
-    Ok(Row::new(row.columns().iter().enumerate().map(value).collect::<Result<_>>()?))
+    Ok(Row::new(Arc::clone(names), row.columns().iter().enumerate().map(value).collect::<Result<_>>()?))
 }
 
 /// A value in the type that the server expects of the parameter.

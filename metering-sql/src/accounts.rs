@@ -255,5 +255,6 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 /// The level of an alert.
 pub(crate) fn alert_level(row: &Row, column: usize) -> Result<AlertLevel> {
     let number: u8 = row.get(column)?;
-    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is no level of an alert")))
+    AlertLevel::from_number(number)
+        .ok_or_else(|| corrupt(format_args!("meter.alert_raised: {number} is no level of an alert")))
 }

@@ -1,5 +1,7 @@
 //! The rows of a query.
 
+use std::sync::Arc;
+
 use metering_core::StoreError;
 
 use crate::fault::{Result, corrupt};
@@ -8,13 +10,17 @@ use crate::value::{FromValue, Value};
 
 /// A row of a query.
 #[derive(Debug, Clone)]
-pub struct Row(Vec<Value>);
+pub struct Row {
+    /// The names of the columns, for errors: shared by all rows of a query.
+    names: Arc<[String]>,
+    values: Vec<Value>,
+}
 
 impl Row {
     /// A row of these columns.
     #[must_use]
-    pub const fn new(values: Vec<Value>) -> Self {
-        Self(values)
+    pub const fn new(names: Arc<[String]>, values: Vec<Value>) -> Self {
+        Self { names, values }
     }
 
     /// A column, counted from 0.
@@ -22,14 +28,15 @@ impl Row {
     /// # Errors
     /// When the column does not hold such a value.
     pub fn get<T: FromValue>(&self, column: usize) -> Result<T> {
-        let value = self.0.get(column).and_then(T::from_value);
-        value.ok_or_else(|| corrupt(format_args!("column {column} of a row holds an unexpected value")))
+        let value = self.values.get(column).and_then(T::from_value);
+        let name = || self.names.get(column).map_or("a missing column", String::as_str);
+        value.ok_or_else(|| corrupt(format_args!("{}: holds an unexpected value", name())))
     }
 
     /// Its columns.
     #[must_use]
     pub fn values(&self) -> &[Value] {
-        &self.0
+        &self.values
     }
 }
 
@@ -43,7 +50,7 @@ pub struct Reader<'r> {
 
 impl<'r> Reader<'r> {
     pub(crate) const fn new(table: &'r Table, row: &'r Row) -> Self {
-        Self { table, values: row.0.as_slice(), next: 0 }
+        Self { table, values: row.values.as_slice(), next: 0 }
     }
 
     /// The next column.

@@ -1,5 +1,7 @@
 //! Runs the scripts of `metering-sql`. Statements never wait, so a script is polled once, on the thread of its connection.
 
+use std::sync::Arc;
+
 use metering_core::access::Totals;
 use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
@@ -30,11 +32,11 @@ impl<'a, 's> Statements<'a, 's> {
 
     fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>> {
         let mut statement = self.0.prepare_cached(&dialect(sql)).map_err(store_error)?;
-        let width = statement.column_count();
+        let names = names_of(&statement);
         let mut rows = statement.query(params_from_iter(values.iter().map(Parameter))).map_err(store_error)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(store_error)? {
-            found.push(row_of(row, width)?);
+            found.push(row_of(row, &names)?);
         }
         Ok(found)
     }
@@ -104,8 +106,13 @@ fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Resu
     Box::pin(std::future::ready(result.map_err(Into::into)))
 }
 
-/// The columns of a row.
-pub(crate) fn row_of(row: &rusqlite::Row<'_>, width: usize) -> Result<Row> {
+/// The names of the columns of a query.
+fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
+    statement.column_names().into_iter().map(str::to_owned).collect()
+}
+
+/// The columns of a row, as many as there are names.
+pub(crate) fn row_of(row: &rusqlite::Row<'_>, names: &Arc<[String]>) -> Result<Row> {
     let value = |index: usize| {
         Ok(match row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Integer(None),
@@ -118,7 +125,7 @@ pub(crate) fn row_of(row: &rusqlite::Row<'_>, width: usize) -> Result<Row> {
             ValueRef::Real(_) => return Err(corrupt("a column holds a floating-point number")),
         })
     };
-    Ok(Row::new((0..width).map(value).collect::<Result<_>>()?))
+    Ok(Row::new(Arc::clone(names), (0..names.len()).map(value).collect::<Result<_>>()?))
 }
 
 struct Parameter<'v>(&'v Value);

@@ -8,7 +8,8 @@ use std::{env, fs};
 use clap::Parser;
 
 /// The crates that other programs depend on.
-const CRATES: [&str; 5] = ["metering-core", "metering-sqlite", "metering-postgres", "metering-evm", "metering-client"];
+const CRATES: [&str; 6] =
+    ["metering-core", "metering-sql", "metering-sqlite", "metering-postgres", "metering-evm", "metering-client"];
 
 /// Compares the public API of the library crates with its listing in docs/public-api.
 #[derive(Parser)]

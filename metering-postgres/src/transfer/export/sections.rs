@@ -28,7 +28,7 @@ use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::script::row_of;
+use crate::script::{names_of, row_of};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -241,7 +241,7 @@ fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row)
 
 /// Reads a record from the columns of its table, which come before the section's keys.
 fn record<R: metering_sql::Record>(row: &Row) -> Result<R> {
-    Ok(R::of_row(&row_of(row)?)?)
+    Ok(R::of_row(&row_of(row, &names_of(row))?)?)
 }
 
 fn account_record(row: &Row) -> Result<Record> {

@@ -266,7 +266,8 @@ fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row<
 
 /// Reads a record from the columns of its table.
 fn record<R: metering_sql::Record>(row: &Row<'_>) -> Read<R> {
-    let read = || metering_sql::now(std::future::ready(R::of_row(&row_of(row, R::TABLE.columns.len())?)));
+    let names = R::TABLE.columns.iter().map(|column| column.name().to_owned()).collect();
+    let read = || metering_sql::now(std::future::ready(R::of_row(&row_of(row, &names)?)));
     Ok(read())
 }
 
