@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod challenges;
+pub(crate) mod ended_keys;
 pub(crate) mod key_changes;
 pub(crate) mod key_status;
 pub(crate) mod key_writes;

@@ -271,9 +271,10 @@ impl Store for SqliteStore {
             let (rows, is_all) = self.writer.write(slice).await?;
             forgotten = forgotten.saturating_add(rows);
             if is_all {
-                return Ok(forgotten);
+                break;
             }
         }
+        Ok(forgotten.saturating_add(self.forget_ended_keys(now).await?))
     }
 
     async fn check_identity(&self) -> Result<()> {
