@@ -52,6 +52,7 @@ pub mod deliveries;
 pub mod delivery_claims;
 pub mod email_links;
 pub mod emails;
+pub mod ended_keys;
 pub mod event_alerts;
 pub mod event_budgets;
 pub mod event_causes;

@@ -10,6 +10,7 @@ mod claim;
 mod create;
 mod credit;
 mod email;
+mod ended_keys;
 mod entry;
 mod import;
 mod issued_key;
@@ -32,6 +33,7 @@ pub use claim::{ClaimChanges, ClaimStep, claim_open, claim_paid, claim_step};
 pub use create::{CreateChanges, CreateFacts, OwnerFacts, create_account};
 pub use credit::{CreditChanges, CreditFacts, credit_payment};
 pub use email::{VerifyChanges, VerifyFacts, free_credits_entry, open_email_link, recover_key, verify_email};
+pub use ended_keys::{KeyDeletion, KeyEnd, keys_to_delete};
 pub use entry::{EntryChanges, post_entry};
 pub use import::{ImportChanges, ImportFacts, import_account, imported_key_ids};
 pub use issued_key::{

@@ -197,7 +197,8 @@ pub trait Store: KeyStore + HoldStore {
     async fn verify(&self) -> Result<Verification, StoreError>;
 
     /// Deletes records that have expired by `now`, and returns their number. They stay deleted even for a caller whose
-    /// clock lags.
+    /// clock lags. So are an account's ended keys beyond the newest [`Key::MAX_ENDED`](crate::access::Key::MAX_ENDED):
+    /// [`keys_to_delete`](crate::store::backend::decision::keys_to_delete) says which.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
     /// The time of the store's own clock, if that is not this machine's clock. Nodes that share a store go by it

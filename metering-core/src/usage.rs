@@ -143,7 +143,7 @@ impl KeyLabel {
     }
 }
 
-/// The labels of all keys that an account has or had.
+/// The labels of the keys that an account has, and of those that ended and are still kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyLabels(BTreeMap<KeyNumber, KeyLabel>);
 

@@ -1,6 +1,7 @@
 //! Accounts, their keys, and what proves who owns one: linked wallets and challenges.
 
 pub(crate) mod accounts;
+pub(crate) mod ended_keys;
 pub(crate) mod key_changes;
 pub(crate) mod key_status;
 pub(crate) mod key_writes;

@@ -231,9 +231,10 @@ metering_sql::store! {
                 let (rows, is_all) = self.writer.write(slice).await?;
                 forgotten = forgotten.saturating_add(rows);
                 if is_all {
-                    return Ok(forgotten);
+                    break;
                 }
             }
+            Ok(forgotten.saturating_add(self.forget_ended_keys(now).await?))
         }
 
         async fn check_identity(&self) -> Result<()> {

@@ -90,7 +90,7 @@ impl Default for LimitsConfig {
             // The page polls at most every two seconds, so four of them may be open.
             topup_polls_per_account: quota(120, minute),
             leak_reports_per_ip: quota(60, minute),
-            // Deleted keys stay in the database, so this bounds how fast an account can fill it.
+            // Ended keys stay in the database for an hour at least, so this bounds how many an account has there.
             key_changes_per_key: quota(300, minute),
             // Each change may be an event to every webhook of the account, so more keys must not mean more changes.
             key_changes_per_account: quota(600, ten_minutes),

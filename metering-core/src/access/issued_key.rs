@@ -4,6 +4,7 @@
 //! terms and its usage.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::access::account::{Account, AccountId};
 use crate::access::budget::Spent;
@@ -40,6 +41,14 @@ pub struct Key {
 impl Key {
     /// The most keys in a chain, from an account's first key to the last one made below it.
     pub const MAX_DEPTH: usize = 8;
+    /// How many revoked and expired keys an account keeps, the newest ones. Older ones are deleted.
+    pub const MAX_ENDED: usize = 1_000;
+    /// How long after its end such an older key is deleted at the earliest: longer than requests take, so that a refund
+    /// finds the key that was charged.
+    pub const ENDED_RETENTION: Duration = Duration::from_secs(60 * 60);
+    /// How many revoked and expired secrets a key keeps, the newest ones. A rotation deletes older ones that ended more
+    /// than [`Key::ENDED_RETENTION`] ago.
+    pub const MAX_ENDED_SECRETS: usize = 100;
 
     /// The key that an account is created with.
     #[must_use]

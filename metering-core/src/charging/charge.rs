@@ -255,6 +255,22 @@ pub struct Refund {
 }
 
 impl Refund {
+    /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account and
+    /// its first key get the credits back, and no budget between the two.
+    #[must_use]
+    pub fn of_first_key(&self) -> Self {
+        Self {
+            account: self.account.clone(),
+            key: KeyNumber::FIRST,
+            amount: self.amount,
+            line: self.line.clone(),
+            day: self.day,
+            request_path: Arc::clone(&self.request_path),
+            delivery: self.delivery.clone(),
+            counted_in: self.counted_in,
+        }
+    }
+
     /// The route in whose count the refund gives a place back.
     #[must_use]
     pub fn counted_route(&self) -> Option<CountedRoute> {

@@ -46,7 +46,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// One key of an account, revoked or not.
     async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>, StoreError>;
 
-    /// The names of all keys that an account has or had, by number. Empty when there is no such account.
+    /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is no
+    /// such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
 
     /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the same

@@ -5,6 +5,7 @@ use metering_core::backend::decision::{KeyChangeWrites, KeyWrite, MeterWrite, Ol
 use metering_core::charging::KeyMeter;
 use metering_core::{Credits, Timestamp};
 
+use crate::access::ended_keys;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::events::outbox;
@@ -46,6 +47,7 @@ pub(crate) async fn write_key(write: &SerializedWrite<'_>, change: KeyWrite<i64>
         let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES ($1, $2, $3, $4)";
         let hash = secret.as_bytes().as_slice();
         execute(client, sql, &[&hash, &row, &number, &written_at.unix_millis()]).await?;
+        ended_keys::delete_secrets(client, row, number, written_at).await?;
     }
     match meter {
         MeterWrite::Keep => {}

@@ -340,9 +340,18 @@ impl Item<'_> {
             }
             Posting::Refund(refund) => {
                 let Some(account) = account else { return Outcome::Refunded(None) };
-                if let Err(missing) = facts.load_chain(account, refund.key, tally) {
-                    return Outcome::Failed(missing);
-                }
+                let of_first;
+                let refund = match facts.load_chain(account, refund.key, tally) {
+                    Ok(()) => refund,
+                    // The key was deleted since.
+                    Err(_) => {
+                        of_first = refund.of_first_key();
+                        if let Err(missing) = facts.load_chain(account, of_first.key, tally) {
+                            return Outcome::Failed(missing);
+                        }
+                        &of_first
+                    }
+                };
                 facts.load_volume(account, refund.counted_route(), tally);
                 Outcome::Refunded(tally.refund(account, self.line, refund, remembered()))
             }

@@ -1,5 +1,5 @@
 //! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions,
-//! links sent by email, events with their deliveries, outcomes.
+//! links sent by email, events with their deliveries, outcomes, ended keys beyond the newest of an account.
 
 use metering_core::charging::Hold;
 use metering_core::events::Event;
@@ -8,6 +8,7 @@ use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
 use tokio_postgres::Row;
 
+use crate::access::ended_keys;
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
 use crate::events::heads;
@@ -29,9 +30,31 @@ impl PostgresStore {
             let (rows, is_all) = portion.await?;
             forgotten = forgotten.saturating_add(rows);
             if is_all {
-                return Ok(forgotten);
+                break;
             }
         }
+        Ok(forgotten.saturating_add(self.forget_ended_keys(now).await?))
+    }
+
+    /// Deletes ended keys beyond the newest of each account, and returns how many. Which there are is read without the
+    /// lock of serialized writes.
+    async fn forget_ended_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let (mut forgotten, mut last) = (0_u64, 0_i64);
+        while let Some(account) = self.read(move |client| Box::pin(ended_keys::next_account(client, last))).await? {
+            let find =
+                async || self.read_at_once(move |client| Box::pin(ended_keys::to_delete(client, account, now))).await;
+            while !find().await?.is_empty() {
+                let some = self
+                    .write_within(REPORT_TIMEOUT, move |write| Box::pin(ended_keys::delete_some(write, account, now)));
+                let deleted = some.await?;
+                if deleted == 0 {
+                    break;
+                }
+                forgotten = forgotten.saturating_add(deleted);
+            }
+            last = account;
+        }
+        Ok(forgotten)
     }
 }
 

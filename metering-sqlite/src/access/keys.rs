@@ -1,5 +1,5 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
-//! account revokes its secrets.
+//! account revokes its secrets, and that [`ended_keys`] deletes old ones.
 
 use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
 use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
@@ -8,6 +8,7 @@ use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
+use crate::access::ended_keys;
 use crate::error::{Result, corrupt, store_error};
 use crate::events::outbox;
 use crate::rows::{alert_level, all, first, parse, timestamp};
@@ -81,6 +82,12 @@ pub(crate) fn by_number(connection: &Connection, row: i64, account: &AccountId, 
 /// The key with this id, revoked or not.
 pub(crate) fn by_id(connection: &Connection, row: i64, account: &AccountId, id: &KeyId) -> Result<Option<Metered>> {
     one(connection, row, account, "k.public_id = ?2", id.as_str())
+}
+
+/// Whether the account with this row number still has the key with this number.
+pub(crate) fn is_stored(connection: &Connection, row: i64, number: KeyNumber) -> Result<bool> {
+    let sql = "SELECT 1 FROM api_key WHERE account = ?1 AND number = ?2";
+    connection.prepare_cached(sql).and_then(|mut s| s.exists(params![row, number.get()])).map_err(store_error)
 }
 
 fn one(
@@ -179,6 +186,7 @@ pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Resul
         if let Some(hash) = secret {
             let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
             connection.prepare_cached(sql)?.execute(params![hash.as_bytes(), row, number, now])?;
+            ended_keys::delete_secrets(connection, *row, key.number, *written_at)?;
         }
         match meter {
             MeterWrite::Keep => Ok(()),

@@ -149,6 +149,12 @@ impl Cache {
         keys.get(connection, account, id, key)
     }
 
+    /// Whether an account still has a key: one that ended may have been deleted.
+    pub(crate) fn has_key(&self, connection: &Connection, account: i64, key: KeyNumber) -> Result<bool> {
+        let is_cached = self.accounts.get(&account).is_some_and(|cached| cached.keys.has(key));
+        if is_cached { Ok(true) } else { keys::is_stored(connection, account, key) }
+    }
+
     /// Writes the meter of a key that [`Cache::key`] returned in this transaction.
     pub(crate) fn write_key_meter(
         &mut self,

@@ -38,6 +38,11 @@ impl CachedKeys {
         Ok(state)
     }
 
+    /// Whether it has this key.
+    pub(super) fn has(&self, number: KeyNumber) -> bool {
+        self.0.binary_search_by_key(&number, |(known, _)| *known).is_ok()
+    }
+
     /// Notes a meter that is being written.
     pub(super) fn set_meter(&mut self, number: KeyNumber, meter: KeyMeter) {
         if let Ok(place) = self.0.binary_search_by_key(&number, |(known, _)| *known) {

@@ -84,7 +84,17 @@ impl Batch<'_> {
 
     fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
         match self.account(&refund.account)? {
-            Some(account) if self.load(account, refund.key)? => {
+            Some(account) if !self.cache.has_key(self.transaction, account, refund.key)? => {
+                self.refund_to(account, &refund.of_first_key())
+            }
+            Some(account) => self.refund_to(account, refund),
+            None => Ok(None),
+        }
+    }
+
+    fn refund_to(&mut self, account: i64, refund: &Refund) -> Result<Option<Credits>> {
+        match self.load(account, refund.key)? {
+            true => {
                 let line = self.line(&refund.line)?;
                 self.load_volume(account, refund.counted_route())?;
                 let remembered = match &refund.delivery {
@@ -93,7 +103,7 @@ impl Batch<'_> {
                 };
                 Ok(self.tally.refund(account, line, refund, remembered))
             }
-            _ => Ok(None),
+            false => Ok(None),
         }
     }
 

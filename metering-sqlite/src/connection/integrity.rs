@@ -28,7 +28,7 @@ const WITHOUT_KEY: &str = "
 /// Keys without the secret they should have: one that is not revoked, unless the key is revoked or leaked, or its account
 /// revoked. Each secret is looked up through both of its trees, as a charge and a rotation do.
 ///
-/// The keys of all secrets are read once into a list. No index has those of revoked secrets, so looking for each key's
+/// The keys of all secrets are read once into a list. No single index has those of all secrets, so looking for each key's
 /// secrets would read all secrets for each key: minutes at 100,000.
 const WITHOUT_SECRET: &str = "
     SELECT count(*) FROM api_key k CROSS JOIN account a ON a.id = k.account

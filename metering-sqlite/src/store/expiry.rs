@@ -1,5 +1,5 @@
 //! Deletes expired rows: remembered request ids, settled holds, quotes, challenges, signup sessions, used solutions, links
-//! sent by email, events and their deliveries.
+//! sent by email, events and their deliveries, ended keys beyond the newest of an account.
 
 use metering_core::Timestamp;
 use metering_core::charging::Hold;
@@ -8,8 +8,10 @@ use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use rusqlite::Connection;
 
+use crate::access::ended_keys;
 use crate::error::{Result, store_error};
 use crate::events::event;
+use crate::store::SqliteStore;
 
 /// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
 const SLICE: usize = 500;
@@ -55,4 +57,24 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
         event::forget_excess(connection, now.saturating_sub(Event::EXCESS_WINDOW), Event::MAX_PER_ACCOUNT, SLICE)?;
     forgotten = forgotten.saturating_add(u64::try_from(events + excess).unwrap_or(u64::MAX));
     Ok((forgotten, is_all && events < SLICE && excess < SLICE))
+}
+
+impl SqliteStore {
+    /// Deletes ended keys beyond the newest of each account, and returns how many. Readers find them, so that charges wait
+    /// only while keys are deleted.
+    pub(super) async fn forget_ended_keys(&self, now: Timestamp) -> Result<u64> {
+        let (mut forgotten, mut last) = (0_u64, 0);
+        while let Some(account) = self.read(move |snapshot| ended_keys::next_account(snapshot, last)).await? {
+            while self.read(move |snapshot| Ok(!ended_keys::to_delete(snapshot, account, now)?.is_empty())).await? {
+                let some = self.writer.write(move |snapshot| ended_keys::delete_some(snapshot, account, now, SLICE));
+                let deleted = some.await?;
+                if deleted == 0 {
+                    break;
+                }
+                forgotten = forgotten.saturating_add(u64::try_from(deleted).unwrap_or(u64::MAX));
+            }
+            last = account;
+        }
+        Ok(forgotten)
+    }
 }

@@ -6,6 +6,8 @@
 macro_rules! keys_conformance {
     ($fresh:expr) => {
         $crate::conformance_tests! { $fresh;
+            ended_keys::oldest_ended_keys_are_deleted,
+            ended_keys::oldest_ended_secrets_are_deleted,
             key_budgets::budget_is_exact_across_batches,
             key_budgets::budget_is_removed_raised_and_lowered,
             key_budgets::budget_must_cover_the_price,

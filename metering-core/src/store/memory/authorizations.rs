@@ -21,7 +21,10 @@ impl State {
     fn first_key(&self, account: &AccountId) -> Option<KeyHash> {
         let (index, account) = self.found(account)?;
         let works = |secret: &&Secret| {
-            secret.account == index && secret.key == KeyNumber::FIRST && !secret.revoked && secret.expires_at.is_none()
+            secret.account == index
+                && secret.key == KeyNumber::FIRST
+                && secret.revoked_at.is_none()
+                && secret.expires_at.is_none()
         };
         let first = self.keys.iter().find(|(_, secret)| works(secret));
         first.filter(|_| account.revoked_at.is_none()).map(|(hash, _)| *hash)

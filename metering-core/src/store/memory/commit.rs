@@ -41,6 +41,8 @@ impl State {
                 let Some(&account) = self.ids.get(&refund.account) else {
                     return Outcome::Refunded(None);
                 };
+                let is_stored = self.accounts[account].stored(refund.key).is_some();
+                let refund = if is_stored { refund } else { refund.of_first_key() };
                 self.load(tally, account, refund.key);
                 self.load_volume(tally, account, refund.counted_route());
                 let request = refund.delivery.as_ref().map(|failed| &failed.request);
@@ -82,7 +84,7 @@ impl State {
             tally.load(account, record.account.id.clone(), record.meter_state());
         }
         while let Some(number) = tally.missing_key(account, key) {
-            let stored = record.stored(number).expect("keys are never removed");
+            let stored = record.stored(number).expect("a key in use, and those above it, are not removed");
             tally.load_key(account, number, KeyState::of(&stored.key, stored.meter.unwrap_or_default()));
         }
     }
@@ -106,7 +108,7 @@ impl State {
         }
         for (account, number, meter) in changes.keys {
             let stored = self.accounts[account].keys.iter_mut().find(|stored| stored.key.number == number);
-            stored.expect("keys are never removed").meter = Some(meter);
+            stored.expect("a key in use is not removed").meter = Some(meter);
         }
         for change in changes.usage {
             self.write_usage(change, now);

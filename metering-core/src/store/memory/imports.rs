@@ -34,7 +34,7 @@ impl ImportStore for MemoryStore {
     async fn key_secrets(&self, account: &AccountId) -> Result<Vec<SecretRecord>, StoreError> {
         let state = self.state()?;
         let Some((row, found)) = state.found(account) else { return Ok(Vec::new()) };
-        let live = state.keys.iter().filter(|(_, secret)| secret.account == row && !secret.revoked);
+        let live = state.keys.iter().filter(|(_, secret)| secret.account == row && secret.revoked_at.is_none());
         let record = |(hash, secret): (&KeyHash, &Secret)| SecretRecord {
             hash: *hash,
             hash_kind: secret.hash_kind,
@@ -80,8 +80,8 @@ impl State {
         for secret in secrets {
             let SecretRecord { hash, hash_kind, key, expires_at, revoked_at, .. } = secret;
             // Those of a revoked account do not work either way.
-            let revoked = revoked_at.is_some() && account.revoked_at.is_none();
-            self.keys.insert(hash, Secret { account: index, key, hash_kind, revoked, expires_at });
+            let revoked_at = revoked_at.filter(|_| account.revoked_at.is_none());
+            self.keys.insert(hash, Secret { account: index, key, hash_kind, revoked_at, expires_at });
         }
         let keys = keys.into_iter().map(|record| StoredKey { key: record.key, meter: record.meter }).collect();
         let mut record = Record::with_keys(account.clone(), keys);

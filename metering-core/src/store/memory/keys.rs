@@ -1,5 +1,7 @@
 //! The keys of the memory store.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use crate::access::account::AccountId;
@@ -9,7 +11,8 @@ use crate::access::key_id::{KeyId, KeyNumber};
 use crate::charging::rate::RateWindows;
 use crate::clock::{Day, Timestamp};
 use crate::decision::{
-    self, Decided, KeyChangeFacts, KeyChangeWrites, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts, OldSecrets,
+    self, Decided, KeyChangeFacts, KeyChangeWrites, KeyDeletion, KeyEnd, KeyFacts, KeyWrite, MeterWrite, NewKeyFacts,
+    OldSecrets,
 };
 use crate::money::credits::Credits;
 use crate::store::backend::{KeyUsageSums, credits, one_more_than, page_of_rows, row_of_cursor};
@@ -17,7 +20,7 @@ use crate::store::{Cursor, KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, 
 use crate::usage::KeyLabel;
 
 use super::MemoryStore;
-use super::state::{Record, Secret, State, StoredKey};
+use super::state::{DayTotal, Record, Secret, State, StoredKey};
 
 #[async_trait]
 impl KeyStore for MemoryStore {
@@ -89,15 +92,10 @@ impl KeyStore for MemoryStore {
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError> {
         let mut state = self.state()?;
         let Some((row, number)) = state.working_secret(secret, now) else { return Ok(None) };
-        let key = state.accounts[row].keys[index(number)].key.clone();
+        let Some(key) = state.accounts[row].stored(number).map(|stored| stored.key.clone()) else { return Ok(None) };
         let is_replaced = state.keys.get(secret).is_some_and(|secret| secret.expires_at.is_some());
         Ok(Some(state.write_key(decision::report_leaked(row, key, is_replaced, now))))
     }
-}
-
-/// Keys are never removed, so a key's number is its index.
-fn index(number: KeyNumber) -> usize {
-    usize::try_from(number.get()).unwrap_or(usize::MAX)
 }
 
 impl Record {
@@ -106,7 +104,34 @@ impl Record {
     }
 
     pub(super) fn stored(&self, number: KeyNumber) -> Option<&StoredKey> {
-        self.keys.get(index(number))
+        self.place(number).ok().map(|place| &self.keys[place])
+    }
+
+    /// Where the key with this number is, or would be.
+    fn place(&self, number: KeyNumber) -> Result<usize, usize> {
+        self.keys.binary_search_by_key(&number, |stored| stored.key.number)
+    }
+
+    fn key_ends(&self) -> Vec<KeyEnd> {
+        let held: BTreeSet<KeyNumber> = self.holds.values().map(|hold| hold.key).collect();
+        let end = |Key { number, parent, terms, revoked_at, .. }: &Key| KeyEnd {
+            number: *number,
+            parent: *parent,
+            revoked_at: *revoked_at,
+            expires_at: terms.expires_at,
+            is_in_use: held.contains(number),
+        };
+        self.keys.iter().map(|stored| end(&stored.key)).collect()
+    }
+
+    /// Removes a key, and books its usage on the key that takes it over.
+    fn remove_key(&mut self, KeyDeletion { number, heir }: KeyDeletion) {
+        self.keys.retain(|stored| stored.key.number != number);
+        let of_key: Vec<_> = self.usage.extract_if(.., |(_, _, key), _| *key == number).collect();
+        for ((day, line, _), DayTotal { calls, atoms }) in of_key {
+            let total = self.usage.entry((day, line, heir)).or_default();
+            *total = DayTotal { calls: total.calls + calls, atoms: total.atoms + atoms };
+        }
     }
 
     fn unrevoked_keys(&self) -> Vec<Key> {
@@ -151,9 +176,9 @@ impl Record {
 
 impl State {
     pub(super) fn key_holder(&self, secret: &KeyHash) -> Option<KeyHolder> {
-        let Secret { account, key, revoked, expires_at, .. } = *self.keys.get(secret)?;
+        let Secret { account, key, revoked_at, expires_at, .. } = *self.keys.get(secret)?;
         let record = &self.accounts[account];
-        if revoked || record.account.revoked_at.is_some() {
+        if revoked_at.is_some() || record.account.revoked_at.is_some() {
             return None;
         }
         let (account, chain) = (record.account.clone(), record.chain(key));
@@ -164,8 +189,8 @@ impl State {
 
     /// The account and the key of a secret that is not revoked or expired, if the account is not revoked.
     pub(super) fn working_secret(&self, secret: &KeyHash, now: Timestamp) -> Option<(usize, KeyNumber)> {
-        let Secret { account, key, revoked, expires_at, .. } = *self.keys.get(secret)?;
-        let works = !revoked && expires_at.is_none_or(|at| now < at);
+        let Secret { account, key, revoked_at, expires_at, .. } = *self.keys.get(secret)?;
+        let works = revoked_at.is_none() && expires_at.is_none_or(|at| now < at);
         (works && self.accounts[account].account.revoked_at.is_none()).then_some((account, key))
     }
 
@@ -183,7 +208,8 @@ impl State {
         let counts = |key: &Key| key.revoked_at.is_none() && key.terms.expires_at.is_none_or(|at| new.created_at < at);
         let count = keys.iter().filter(|stored| counts(&stored.key)).count();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let (count, next) = (number(count), KeyNumber::new(number(keys.len())));
+        let next = keys.last().map_or(0, |last| last.key.number.get().saturating_add(1));
+        let (count, next) = (number(count), KeyNumber::new(next));
         NewKeyFacts { account, parents, owner_of_secret, count, next }
     }
 
@@ -225,31 +251,70 @@ impl State {
     }
 
     pub(super) fn write_key(&mut self, write: KeyWrite<usize>) -> Key {
-        let KeyWrite { row, key, old_secrets, secret, meter, written_at: _, event } = write;
+        let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = write;
         self.events.write(event.as_slice());
         for of_key in self.keys.values_mut().filter(|of| of.account == row && of.key == key.number) {
+            let revoked_at = Some(of_key.revoked_at.unwrap_or(written_at));
             match old_secrets {
                 OldSecrets::Keep => {}
-                OldSecrets::Revoke => of_key.revoked = true,
-                OldSecrets::EndGrace => of_key.revoked |= of_key.expires_at.is_some(),
-                OldSecrets::ExpireAt(at) => of_key.expires_at = Some(of_key.expires_at.map_or(at, |old| old.min(at))),
+                OldSecrets::Revoke => of_key.revoked_at = revoked_at,
+                OldSecrets::EndGrace if of_key.expires_at.is_some() => of_key.revoked_at = revoked_at,
+                OldSecrets::EndGrace => {}
+                OldSecrets::ExpireAt(at) if of_key.revoked_at.is_none() => {
+                    of_key.expires_at = Some(of_key.expires_at.map_or(at, |old| old.min(at)));
+                }
+                OldSecrets::ExpireAt(_) => {}
             }
         }
         if let Some(secret) = secret {
             self.keys.insert(secret, Secret::new(row, key.number));
+            self.forget_ended_secrets(row, key.number, written_at);
         }
-        let keys = &mut self.accounts[row].keys;
-        match keys.get_mut(index(key.number)) {
-            Some(stored) => stored.key = key.clone(),
-            None => keys.push(StoredKey { key: key.clone(), meter: None }),
-        }
-        if let Some(stored) = keys.get_mut(index(key.number)) {
-            match meter {
-                MeterWrite::Keep => {}
-                MeterWrite::Set(meter) => stored.meter = Some(meter),
-                MeterWrite::Remove => stored.meter = None,
+        let record = &mut self.accounts[row];
+        let place = match record.place(key.number) {
+            Ok(place) => {
+                record.keys[place].key = key.clone();
+                place
             }
+            Err(place) => {
+                record.keys.insert(place, StoredKey { key: key.clone(), meter: None });
+                place
+            }
+        };
+        match meter {
+            MeterWrite::Keep => {}
+            MeterWrite::Set(meter) => record.keys[place].meter = Some(meter),
+            MeterWrite::Remove => record.keys[place].meter = None,
         }
         key
+    }
+
+    /// Removes the secrets of a key that ended some time ago, except the newest.
+    fn forget_ended_secrets(&mut self, row: usize, key: KeyNumber, now: Timestamp) {
+        let until = now.saturating_sub(Key::ENDED_RETENTION);
+        let ended_at = |secret: &Secret| secret.revoked_at.or(secret.expires_at).filter(|at| *at <= until);
+        let of_key = self.keys.iter().filter(|(_, secret)| secret.account == row && secret.key == key);
+        let mut ended: Vec<_> = of_key.filter_map(|(hash, secret)| Some((ended_at(secret)?, *hash))).collect();
+        ended.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, hash) in ended.iter().skip(Key::MAX_ENDED_SECRETS) {
+            self.keys.remove(hash);
+        }
+    }
+
+    /// Removes ended keys of each account beyond the newest, with their secrets, and returns how many.
+    pub(super) fn forget_ended_keys(&mut self, now: Timestamp) -> u64 {
+        let mut forgotten = 0;
+        for row in 0..self.accounts.len() {
+            let record = &mut self.accounts[row];
+            if record.keys.len() <= Key::MAX_ENDED {
+                continue;
+            }
+            for deletion in decision::keys_to_delete(&record.key_ends(), now) {
+                record.remove_key(deletion);
+                self.keys.retain(|_, secret| (secret.account, secret.key) != (row, deletion.number));
+                forgotten += 1;
+            }
+        }
+        forgotten
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) accounts: Vec<Record>,
     /// The index of each account.
     pub(super) ids: HashMap<AccountId, usize>,
-    /// The secrets of all keys, including revoked ones, which no other key may get.
+    /// The secrets of all keys, including revoked ones that are still kept, which no other key may get.
     pub(super) keys: HashMap<KeyHash, Secret>,
     /// In the order written.
     pub(super) ledger: Vec<LedgerEntry>,
@@ -62,7 +62,7 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) account: Account,
-    /// Its keys by number, revoked or not. Never removed.
+    /// Its keys by number, revoked or not. The newest one is never removed.
     pub(super) keys: Vec<StoredKey>,
     pub(super) minute: Window,
     pub(super) day: Window,
@@ -93,13 +93,13 @@ pub(super) struct Secret {
     pub(super) account: usize,
     pub(super) key: KeyNumber,
     pub(super) hash_kind: HashKind,
-    pub(super) revoked: bool,
+    pub(super) revoked_at: Option<Timestamp>,
     pub(super) expires_at: Option<Timestamp>,
 }
 
 impl Secret {
     pub(super) const fn new(account: usize, key: KeyNumber) -> Self {
-        Self { account, key, hash_kind: HashKind::Sha3, revoked: false, expires_at: None }
+        Self { account, key, hash_kind: HashKind::Sha3, revoked_at: None, expires_at: None }
     }
 }
 
@@ -281,7 +281,7 @@ impl State {
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
-        forgotten += self.events.forget_expired(now);
+        forgotten += self.events.forget_expired(now) + self.forget_ended_keys(now);
         for record in &mut self.accounts {
             record.results.retain(|_, remembered| {
                 let keep = now < remembered.expires_at;

@@ -121,9 +121,12 @@ impl Batch<'_> {
         for item in self.items.iter().filter(|item| !item.is_known(facts)) {
             match item.posting {
                 Posting::Charge(charge) => secrets.push(charge.key),
-                Posting::Refund(_) | Posting::Settle(_) | Posting::Hold(_) => {
-                    keys.extend(item.charged_key(&facts.holds))
+                // Of the first key instead, if this one was deleted.
+                Posting::Refund(_) => {
+                    keys.extend(item.charged_key(&facts.holds));
+                    keys.extend(item.account.map(|account| (account, KeyNumber::FIRST)));
                 }
+                Posting::Settle(_) | Posting::Hold(_) => keys.extend(item.charged_key(&facts.holds)),
             }
         }
         if secrets.is_empty() && keys.is_empty() {
