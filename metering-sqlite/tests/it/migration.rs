@@ -370,7 +370,7 @@ async fn version_16_counts_have_no_returned_places() {
     for script in VERSIONS_10_TO_16 {
         connection.execute_batch(script).unwrap();
     }
-    let row = "INSERT INTO route_volume VALUES (1, '/y', 'GET', 682, 2); PRAGMA user_version = 16";
+    let row = "INSERT INTO route_volume VALUES (1, '/x', 'GET', 682, 2); PRAGMA user_version = 16";
     connection.execute_batch(row).unwrap();
     let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let store = SqliteStore::open(&file).unwrap();
