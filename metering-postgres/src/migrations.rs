@@ -30,6 +30,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0012_hash_kinds.sql"),
     include_str!("migrations/0013_prices.sql"),
     include_str!("migrations/0014_volumes.sql"),
+    include_str!("migrations/0015_returned_places.sql"),
     include_str!("migrations/0016_ended_keys.sql"),
 ];
 

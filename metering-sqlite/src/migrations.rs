@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     |connection| run(connection, include_str!("migrations/0014_hash_kinds.sql")),
     |connection| run(connection, include_str!("migrations/0015_prices.sql")),
     |connection| run(connection, include_str!("migrations/0016_route_volumes.sql")),
+    |connection| run(connection, include_str!("migrations/0017_returned_places.sql")),
     |connection| run(connection, include_str!("migrations/0018_ended_keys.sql")),
 ];
 

@@ -304,7 +304,7 @@ impl Receipt {
 
     /// The month whose count has the request. A repeated result shows a later count; its own was by its day.
     fn counted_in(&self) -> Option<Month> {
-        self.volume.map(|volume| if self.repeated { self.day.month() } else { volume.month })
+        self.volume.as_ref().map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
 
     /// What to record once a response has been passed on; `None` without an idempotency key.

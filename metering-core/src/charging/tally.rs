@@ -182,7 +182,8 @@ where
         receipt.rate = self.apply(account, key, taking).inspect_err(|refusal| self.raise_refused(account, refusal))?;
         self.raise_balance(account, None);
         receipt.balance = self.accounts[&account].state.totals.balance;
-        receipt.volume = counted.map(|route| self.count_volume(account, route));
+        let by_volume = counted.zip(charge.by_volume.as_ref());
+        receipt.volume = by_volume.map(|(route, terms)| self.count_volume(account, route, &terms.tiers));
         if let Some(request) = charge.request_id {
             let delivery = delivery.map(|(_, attempt)| attempt);
             let expires_at = self.now.saturating_add(RequestId::RETENTION);
@@ -232,7 +233,7 @@ where
         self.refund_keys(account, refund);
         self.forget(account, delivery, known);
         if let Some((route, month)) = refund.counted_route().zip(refund.counted_in) {
-            self.return_volume(account, route, month);
+            self.return_volume(account, route, month, refund.amount);
         }
         if refund.amount.is_positive() {
             self.book(

@@ -163,7 +163,7 @@ impl Model {
             owner.refund_keys(refund.key, i128::from(refund.amount.atoms()), refund.day);
             owner.raise_keys(refund.key, now);
             if let Some(month) = refund.counted_in {
-                owner.uncount(&CountedRoute::of(&refund.line), month);
+                owner.uncount(&CountedRoute::of(&refund.line), month, refund.amount);
             }
             return Some(credits(owner.balance()));
         }

@@ -58,7 +58,7 @@ pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys
         }
         activity_agrees(store, owner).await;
         keys_agree(store, owner, now).await;
-        let volumes: Vec<_> = owner.volumes.iter().map(|(route, volume)| (route.clone(), *volume)).collect();
+        let volumes: Vec<_> = owner.volumes.iter().map(|(route, counted)| (route.clone(), counted.volume())).collect();
         assert_eq!(store.volumes(&owner.made.id).await.unwrap(), volumes, "the counts of routes with volume tiers");
     }
     holds::holds_agree(store, model, now).await;

@@ -41,7 +41,12 @@ fn route() -> CountedRoute {
 }
 
 fn volume(requests: u32, at: Timestamp) -> Volume {
-    Volume { month: at.day().month(), requests }
+    Volume { month: at.day().month(), requests, ..Volume::default() }
+}
+
+/// The same with places that refunds gave back, as `atoms:places`.
+fn with_returned(requests: u32, returned: &str) -> Volume {
+    Volume { returned: returned.parse().expect("it is in order"), ..volume(requests, NOON) }
 }
 
 /// What accepted requests were charged, in atoms.
@@ -174,9 +179,87 @@ pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
             _ => None,
         })
         .collect();
-    assert_eq!(prices, [3, 3], "the fifth, and the fifth again");
+    assert_eq!(prices, [3, 5], "the fifth, and the fourth again");
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(5, NOON))]);
-    assert_eq!(amounts(&*store, &customer.id).await, (89, 0, 11));
+    assert_eq!(amounts(&*store, &customer.id).await, (87, 0, 13));
+    assert_verified(&*store).await;
+}
+
+/// Requests in flight that are refunded cost nobody free requests, and move nobody into another tier: the next requests
+/// take their places, at their prices.
+pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    let mut in_flight = Vec::new();
+    for _ in 0..4 {
+        in_flight.push(accepted(&*store, request(customer.key), NOON).await);
+    }
+    let charges: Vec<i64> = in_flight.iter().map(|receipt| receipt.charged.atoms()).collect();
+    assert_eq!(charges, [0, 0, 5, 5]);
+    assert_eq!(charged(&*store, request(customer.key), NOON).await, 3);
+    let refunds = in_flight.into_iter().map(|receipt| Posting::Refund(refund_of(receipt)));
+    store.commit(refunds.collect(), NOON).await.unwrap();
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2,5:2"))]);
+    // Free ones first, each in a batch of its own or in the same one.
+    assert_eq!(charged(&*store, request(customer.key), NOON).await, 0);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(2, "0:1,5:2"))]);
+    let again = accepted(&*store, request(customer.key), NOON).await;
+    assert_eq!((again.charged, again.volume.clone()), (atoms(0), Some(with_returned(3, "5:2"))));
+    commit_refund(&*store, refund_of(again), NOON).await;
+    let decisions = commit(&*store, vec![request(customer.key); 4], NOON).await;
+    assert_eq!(prices(&decisions), [0, 5, 5, 3]);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(6, NOON))]);
+    let total = tiers().total(0, 6).map(Credits::atoms);
+    assert_eq!((amounts(&*store, &customer.id).await, total), ((84, 0, 16), Some(16)));
+    assert_verified(&*store).await;
+}
+
+/// The same for holds that are released, by a process that knows no more than their ids.
+pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    let holding = || Charge { hold: Some(terms()), ..request(customer.key) };
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(held(&accepted(&*store, holding(), NOON).await));
+    }
+    assert_eq!(open.iter().map(|held| held.amount.atoms()).collect::<Vec<_>>(), [0, 0, 5]);
+    for held in [open[0], open[1], open[1]] {
+        act(&*store, &customer.id, held.id, HoldAction::Release, NOON).await;
+    }
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2"))]);
+    // What a kept hold captures does not change its place.
+    act(&*store, &customer.id, open[2].id, capture(1), NOON).await;
+    let mut again = Vec::new();
+    for _ in 0..3 {
+        again.push(held(&accepted(&*store, holding(), NOON).await).amount.atoms());
+    }
+    assert_eq!(again, [0, 0, 5]);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(4, NOON))]);
+    assert_verified(&*store).await;
+}
+
+/// Refunded places are gone with their month, and with their price.
+pub async fn refunded_places_end_with_their_month_and_price(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100).await;
+    let free = accepted(&*store, request(customer.key), NOON).await;
+    let other = accepted(&*store, request(customer.key), NOON).await;
+    assert_eq!(charged(&*store, request(customer.key), NOON).await, 5);
+    commit_refund(&*store, refund_of(free), NOON).await;
+    commit_refund(&*store, refund_of(other), NOON).await;
+    // The catalogue changes: nothing is free, and 7 is a new price.
+    let dearer = Arc::new(VolumeTiers::new(vec![(1, atoms(5))], atoms(7)).expect("they rise"));
+    let by_volume = VolumeTerms { tiers: dearer, max_cost: Some("0.0000000007".parse().unwrap()) };
+    let request_now = Charge { by_volume: Some(by_volume), ..request(customer.key) };
+    let refusal = refused(&*store, request_now.clone(), NOON).await;
+    assert!(matches!(refusal, Refusal::MaxCostExceeded { price, .. } if price == atoms(7)), "{refusal:?}");
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2"))]);
+    // The client's bound is compared with the price of the place that is taken.
+    let free_only = request(customer.key).by_volume.map(|terms| VolumeTerms { max_cost: "0".parse().ok(), ..terms });
+    let bounded = || Charge { by_volume: free_only.clone(), ..request(customer.key) };
+    assert_eq!(charged(&*store, bounded(), NOON).await, 0);
+    // The next month.
+    let next = NOON.day().month().next().start();
+    assert_eq!(prices(&commit(&*store, vec![request(customer.key); 3], next).await), [0, 0, 5]);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, next))]);
     assert_verified(&*store).await;
 }
 
@@ -190,12 +273,13 @@ pub async fn a_refund_at_the_months_border_gives_back_its_place(store: Arc<dyn S
     let free = accepted(&*store, request(customer.key), lagging).await;
     assert_eq!(free.charged, atoms(0));
     commit_refund(&*store, refund_of(free), begins).await;
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(1, begins))]);
+    let one_returned = Volume { month: begins.day().month(), ..with_returned(1, "0:1") };
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), one_returned.clone())]);
     let held = accepted(&*store, Charge { hold: Some(terms()), ..request(customer.key) }, lagging).await;
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(2, begins))]);
     let release = held.hold_update(HoldAction::Release).expect("it is a hold");
     store.commit(vec![Posting::Hold(release)], begins).await.unwrap();
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(1, begins))]);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), one_returned)]);
 }
 
 /// A request is refused when its tier costs more than its client allows; it is not counted.
@@ -232,14 +316,15 @@ pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
     // With an idempotency key, the refund of a later attempt gives back the first one's place.
     let keyed = || by_volume(keyed(customer.key, 0, "order", 1));
     let first = accepted(&*store, keyed(), NOON).await;
-    assert_eq!((first.charged, first.volume), (atoms(5), Some(volume(4, NOON))));
+    assert_eq!((first.charged, first.volume.clone()), (atoms(5), Some(volume(4, NOON))));
     let after_lease = NOON.saturating_add(Duration::from_secs(3_600));
     let second = accepted(&*store, keyed(), after_lease).await;
     assert_eq!((second.charged, second.repeated), (atoms(5), true));
     commit_refund(&*store, refund_of(second), after_lease).await;
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, NOON))]);
+    let one_returned = [(route(), with_returned(3, "5:1"))];
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), one_returned);
     commit_refund(&*store, refund_of(first), after_lease).await;
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, NOON))], "the second took it over");
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), one_returned, "the second took it over");
     assert_verified(&*store).await;
 }
 
@@ -248,9 +333,9 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || Charge { hold: Some(terms()), ..request(customer.key) };
     let free = accepted(&*store, holding(), NOON).await;
-    assert_eq!((held(&free).amount, free.volume), (Credits::ZERO, Some(volume(1, NOON))));
+    assert_eq!((held(&free).amount, free.volume.clone()), (Credits::ZERO, Some(volume(1, NOON))));
     act(&*store, &customer.id, held(&free).id, HoldAction::Release, NOON).await;
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(0, NOON))]);
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(0, "0:1"))]);
     assert_eq!(prices(&commit(&*store, vec![request(customer.key); 2], NOON).await), [0, 0]);
     let kept = accepted(&*store, holding(), NOON).await;
     assert_eq!(held(&kept).amount, atoms(5));
@@ -260,7 +345,7 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
     for _ in 0..2 {
         act(&*store, &customer.id, held(&released).id, HoldAction::Release, NOON).await;
     }
-    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, NOON))], "released once");
+    assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(3, "5:1"))], "released once");
     assert_eq!(amounts(&*store, &customer.id).await, (98, 0, 2));
     // A release of a hold on a route without volume tiers counts nothing.
     let other = super::scene::customer(&*store, 100).await;

@@ -144,7 +144,7 @@ impl Service {
         let now = self.clock.now();
         let volume = |route: &Route| {
             let counted = counted.get(&CountedRoute::of(&route.usage_line(ClientSource::Direct)));
-            RouteVolume::of(route, counted.copied().unwrap_or_default(), now)
+            RouteVolume::of(route, counted.cloned().unwrap_or_default(), now)
         };
         let routes = self.catalogue.routes().iter().filter(|route| route.metered).filter_map(volume).collect();
         Ok(VolumesDocument::new(&account.id, now.day().month(), routes))

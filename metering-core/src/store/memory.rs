@@ -139,7 +139,7 @@ impl Store for MemoryStore {
     async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>, StoreError> {
         let state = self.state()?;
         let volumes = state.record(id).into_iter().flat_map(|record| &record.volumes);
-        Ok(volumes.map(|(route, volume)| (route.clone(), *volume)).collect())
+        Ok(volumes.map(|(route, volume)| (route.clone(), volume.clone())).collect())
     }
 
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError> {

@@ -26,7 +26,7 @@ pub(crate) enum Repriced {
     /// This, to the atom.
     Exact(Credits),
     /// This, if every request that was recorded was delivered; or, for a price by usage, to within an atom per request.
-    /// For volume tiers, also if no request was refunded after later ones of its month.
+    /// For volume tiers, also unless places that refunds gave back were left at the end of a month.
     Estimate(Credits),
     /// Not known: the new price depends on what was not recorded.
     Unknown,

@@ -38,7 +38,8 @@ pub struct RouteVolume {
     pub next_price: Credits,
     /// How many further requests of the month cost nothing.
     pub free_calls_left: u32,
-    /// How many further requests of the month are in the tier of the next one; null in the last tier.
+    /// How many further requests of the month are in the tier of the next one, or take a refunded place at the same price;
+    /// null in the last tier.
     pub tier_calls_left: Option<u32>,
     /// What a request costs after that; null in the last tier.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
@@ -57,15 +58,15 @@ impl RouteVolume {
     pub(crate) fn of(route: &Route, stored: Volume, now: Timestamp) -> Option<Self> {
         let tiers = route.volume_tiers()?;
         let volume = stored.at(now);
-        let tier_ends_at = volume.next_tier(tiers).last;
+        let next = volume.clone().next(tiers);
         Some(Self {
             route_template: route.template.to_string(),
             http_method: route.method.to_string(),
             call_count: volume.requests,
-            next_price: volume.next_price(tiers),
-            free_calls_left: tiers.free_requests().saturating_sub(volume.requests),
-            tier_calls_left: tier_ends_at.map(|last| last.saturating_sub(volume.requests)),
-            price_after_tier: tier_ends_at.map(|last| tiers.price(last.saturating_add(1))),
+            next_price: next.price,
+            free_calls_left: volume.free_requests_left(tiers),
+            tier_calls_left: next.left,
+            price_after_tier: next.price_after,
         })
     }
 }

@@ -6,18 +6,19 @@ use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
-use crate::error::Result;
+use crate::error::{Result, corrupt};
 use crate::rows::{all, unsigned};
 
 /// The columns that [`volume`] reads from `route_volume v`.
-pub(crate) const VOLUME_COLUMNS: &str = "v.route_template, v.http_method, v.month, v.requests";
+pub(crate) const VOLUME_COLUMNS: &str = "v.route_template, v.http_method, v.month, v.requests, v.returned";
 
 /// Reads a route and its count from [`VOLUME_COLUMNS`], which start at `first`.
 pub(crate) fn volume(row: &Row, first: usize) -> Result<(CountedRoute, Volume)> {
     let (template, method): (&str, &str) = (row.try_get(first)?, row.try_get(first + 1)?);
     let route = CountedRoute { route_template: template.into(), http_method: method.into() };
     let month = Month::from_unix_months(row.try_get(first + 2)?);
-    Ok((route, Volume { month, requests: unsigned(row, first + 3)? }))
+    let volume = Volume::from_columns(month, unsigned(row, first + 3)?, row.try_get(first + 4)?);
+    Ok((route, volume.map_err(|error| corrupt(format_args!("route_volume.returned: {error}")))?))
 }
 
 /// All counts of an account, in the order of the routes' bytes.
@@ -31,10 +32,10 @@ pub(crate) async fn of_account<C: GenericClient>(client: &C, id: &AccountId) -> 
 
 /// Writes the counts that a batch changed. No other transaction writes the same rows at this time, in whatever order:
 /// an account's are written only under the lock of its meter.
-pub(crate) const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests) \
-     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[]) \
+pub(crate) const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[], $6::TEXT[]) \
      ON CONFLICT (account, route_template, http_method) \
-     DO UPDATE SET month = excluded.month, requests = excluded.requests";
+     DO UPDATE SET month = excluded.month, requests = excluded.requests, returned = excluded.returned";
 
 /// The columns of [`VOLUMES`].
 #[derive(Default)]
@@ -44,6 +45,7 @@ pub(crate) struct VolumeRows<'v> {
     methods: Vec<&'v str>,
     months: Vec<i64>,
     requests: Vec<i64>,
+    returned: Vec<Option<String>>,
 }
 
 impl<'v> VolumeRows<'v> {
@@ -55,11 +57,12 @@ impl<'v> VolumeRows<'v> {
             rows.methods.push(&route.http_method);
             rows.months.push(volume.month.unix_months());
             rows.requests.push(volume.requests.into());
+            rows.returned.push(volume.returned_column());
         }
         rows
     }
 
-    pub(crate) fn values(&self) -> [&dyn Value; 5] {
-        [&self.accounts, &self.templates, &self.methods, &self.months, &self.requests]
+    pub(crate) fn values(&self) -> [&dyn Value; 6] {
+        [&self.accounts, &self.templates, &self.methods, &self.months, &self.requests, &self.returned]
     }
 }

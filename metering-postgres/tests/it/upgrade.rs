@@ -129,7 +129,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(inspection.upgrade(), Some((2, 15)));
+    assert_eq!(inspection.upgrade(), Some((2, 16)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
@@ -263,7 +263,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "15");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
     // Running nodes of version 7 stop: all their commits write this column.
     assert_eq!(
         run_in(&url, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'at'"),

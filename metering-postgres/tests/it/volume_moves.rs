@@ -38,6 +38,12 @@ async fn counts_are_moved_in_the_order_of_their_bytes_and_go_on() {
         }
         keys.push((key, id));
     }
+    // A refund's place moves too.
+    for _ in 0..2 {
+        let charge = by_volume(Charge::new(&keys[0].0, Credits::ZERO, "GET", "/a"));
+        let receipt = decided(&source, charge, NOON).await.unwrap();
+        source.commit(vec![Posting::Refund(receipt.into_refund().unwrap())], NOON).await.unwrap();
+    }
     let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
     assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     copy(&source, &target, &mut |_, _| {}).await.unwrap();
@@ -72,6 +78,8 @@ async fn counts_are_moved_in_the_order_of_their_bytes_and_go_on() {
             .collect();
         assert_eq!(found, expected);
         let listed = store.volumes(&keys[0].1).await.unwrap();
+        let returned: Vec<_> = listed.iter().map(|(_, volume)| volume.returned.to_string()).collect();
+        assert_eq!(returned.concat(), "0:1");
         let listed: Vec<_> = listed.iter().map(|(route, _)| (&*route.route_template, &*route.http_method)).collect();
         assert_eq!(listed, ROUTES);
     }

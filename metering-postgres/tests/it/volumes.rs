@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeTerms};
-use metering_core::{Charge, ClientSource, Credits, Receipt, Store, UsageLine};
+use metering_core::{Charge, ClientSource, Credits, Month, Receipt, Store, StoreError, UsageLine};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 use tokio::task::JoinSet;
@@ -27,7 +27,10 @@ pub(crate) fn by_volume(charge: Charge) -> Charge {
 /// `count` requests to the route of [`hold`].
 pub(crate) fn counted(count: u32) -> (CountedRoute, Volume) {
     let (route_template, http_method) = ("/chat".into(), "POST".into());
-    (CountedRoute { route_template, http_method }, Volume { month: NOON.day().month(), requests: count })
+    (
+        CountedRoute { route_template, http_method },
+        Volume { month: NOON.day().month(), requests: count, ..Volume::default() },
+    )
 }
 
 fn request(scene: &Scene) -> Charge {
@@ -49,7 +52,7 @@ impl Scene {
 /// Fails unless the requests have all numbers from 1, and each has the price of its own.
 fn assert_numbered(receipts: &[Receipt]) {
     let mut priced: Vec<(u32, Credits)> =
-        receipts.iter().map(|receipt| (receipt.volume.unwrap().requests, receipt.charged)).collect();
+        receipts.iter().map(|receipt| (receipt.volume.as_ref().unwrap().requests, receipt.charged)).collect();
     priced.sort_unstable();
     let expected: Vec<_> = (1..).take(receipts.len()).map(|number: u32| (number, tiers().price(number))).collect();
     assert_eq!(priced, expected);
@@ -98,7 +101,17 @@ async fn places_are_given_back_to_all_nodes() {
     }
     let used = tasks.join_all().await.into_iter().sum();
     assert_eq!(scene.amounts().await, [GRANT - used, 0, used]);
-    assert_eq!(scene.volumes().await, [counted(16)]);
+    let (route, volume) = scene.volumes().await.remove(0);
+    assert_eq!((&route, volume.requests), (&counted(16).0, 16));
+    // Whatever was refunded before: once the returned places are taken again, the month cost what its requests cost.
+    let mut again = 0;
+    for number in 0..usize::try_from(volume.returned.count()).unwrap() {
+        again += decided(scene.node(number), request(&scene), NOON).await.unwrap().charged.atoms();
+    }
+    let (_, volume) = scene.volumes().await.remove(0);
+    assert!(volume.returned.is_empty(), "{volume:?}");
+    let total: i64 = (1..=volume.requests).map(|number| tiers().price(number).atoms()).sum();
+    assert_eq!(used + again, total);
     scene.verify().await;
 }
 
@@ -181,6 +194,16 @@ async fn a_batch_counts_in_order() {
     scene.verify().await;
 }
 
+/// The scripts of versions 8 to 13.
+const EIGHT_TO_THIRTEEN: [&str; 6] = [
+    include_str!("../../src/migrations/0008_holds.sql"),
+    include_str!("../../src/migrations/0009_refills.sql"),
+    include_str!("../../src/migrations/0010_events.sql"),
+    include_str!("../../src/migrations/0011_authorizations.sql"),
+    include_str!("../../src/migrations/0012_hash_kinds.sql"),
+    include_str!("../../src/migrations/0013_prices.sql"),
+];
+
 /// Nodes of version 13 go on: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
@@ -190,20 +213,12 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     let url = Cluster::shared().fresh_schema();
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
-    let scripts = [
-        include_str!("../../src/migrations/0008_holds.sql"),
-        include_str!("../../src/migrations/0009_refills.sql"),
-        include_str!("../../src/migrations/0010_events.sql"),
-        include_str!("../../src/migrations/0011_authorizations.sql"),
-        include_str!("../../src/migrations/0012_hash_kinds.sql"),
-        include_str!("../../src/migrations/0013_prices.sql"),
-    ];
-    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 13;", scripts.join("\n")));
+    run_in(&url, &format!("{}\nUPDATE metering_schema SET version = 13;", EIGHT_TO_THIRTEEN.join("\n")));
     let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
     let before = run_in(&url, columns);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "14");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "15");
     let after = run_in(&url, columns);
     assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
     let id = "org_x0000000000000000005".parse().unwrap();
@@ -212,4 +227,42 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
         [decided(&store, by_volume(charge_of(0)), NOON).await, decided(&store, by_volume(charge_of(0)), NOON).await];
     assert_numbered(&receipts.map(Result::unwrap));
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Nodes of version 14 go on beside newer ones: they neither take returned places nor lose them, and one that they keep
+/// from an earlier month is ignored.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_version_fourteen_leave_returned_places() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_seven(&url);
+    let fourteen = include_str!("../../src/migrations/0014_volumes.sql");
+    let scripts = format!("{BOOKS_OF_SEVEN}\n{}\n{fourteen}", EIGHT_TO_THIRTEEN.join("\n"));
+    let month = NOON.day().month().unix_months();
+    let written = "INSERT INTO route_volume (account, route_template, http_method, month, requests) VALUES \
+                   (5, '/x', 'GET', $month, 2) ON CONFLICT (account, route_template, http_method) \
+                   DO UPDATE SET month = excluded.month, requests = route_volume.requests + 1";
+    let write_as_fourteen = |month: i64| run_in(&url, &written.replace("$month", &month.to_string()));
+    run_in(&url, &format!("{scripts}\nUPDATE metering_schema SET version = 14;"));
+    write_as_fourteen(month);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let id = "org_x0000000000000000005".parse().unwrap();
+    let volume = async |store: &PostgresStore| store.volumes(&id).await.unwrap().remove(0).1;
+    let stored = |requests, returned: &str| {
+        let returned = returned.parse().unwrap();
+        Volume { month: NOON.day().month(), requests, returned }
+    };
+    assert_eq!(volume(&store).await, stored(2, ""));
+    let third = decided(&store, by_volume(charge_of(0)), NOON).await.unwrap();
+    assert_eq!(third.charged, tiers().price(3));
+    write_as_fourteen(month);
+    store.commit(vec![Posting::Refund(third.into_refund().unwrap())], NOON).await.unwrap();
+    write_as_fourteen(month);
+    assert_eq!(volume(&store).await, stored(4, "5:1"));
+    write_as_fourteen(month - 1);
+    assert_eq!(volume(&store).await, Volume { month: Month::from_unix_months(month - 1), ..stored(5, "") });
+    run_in(&url, "UPDATE route_volume SET returned = '5:1'");
+    assert!(matches!(store.volumes(&id).await, Err(StoreError::Corrupt(_))));
 }

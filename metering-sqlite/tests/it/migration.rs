@@ -1,17 +1,20 @@
 //! Migrates databases of earlier versions.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{BudgetReset, Key, KeyHash, KeyNumber, KeyTerms, Totals};
-use metering_core::charging::{HoldTerms, Repetition, RequestId};
+use metering_core::catalogue::VolumeTiers;
+use metering_core::charging::{HoldTerms, Posting, Repetition, RequestId, Volume, VolumeTerms};
 use metering_core::events::EventKind;
 use metering_core::money::{BalanceAlert, LedgerKind, Refill};
 use metering_core::payments::PaymentSettlement;
 use metering_core::store::{EventStore, HoldStore, KeyStore, PaymentCredited, QuoteOpened, Refilled};
 use metering_core::usage::{ActivityKind, DayRange};
 use metering_core::{
-    AccountId, Charge, Credits, PaymentStore, RefillStore, Refusal, Store, SystemRandomness, Timestamp,
+    AccountId, Charge, Credits, Month, PaymentStore, RefillStore, Refusal, Store, StoreError, SystemRandomness,
+    Timestamp,
 };
 use metering_sqlite::SqliteStore;
 
@@ -343,6 +346,64 @@ async fn version_11_accounts_are_told_from_the_next_charge_on() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
+/// The scripts of versions 10 to 16.
+const VERSIONS_10_TO_16: [&str; 7] = [
+    include_str!("../../src/migrations/0010_holds.sql"),
+    include_str!("../../src/migrations/0011_refills.sql"),
+    include_str!("../../src/migrations/0012_events.sql"),
+    include_str!("../../src/migrations/0013_authorizations.sql"),
+    include_str!("../../src/migrations/0014_hash_kinds.sql"),
+    include_str!("../../src/migrations/0015_prices.sql"),
+    include_str!("../../src/migrations/0016_route_volumes.sql"),
+];
+
+#[tokio::test]
+async fn version_16_counts_have_no_returned_places() {
+    let (_folder, file) = database_path();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    for script in UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&VERSION_9]) {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(ROWS_9).unwrap();
+    for script in VERSIONS_10_TO_16 {
+        connection.execute_batch(script).unwrap();
+    }
+    let row = "INSERT INTO route_volume VALUES (1, '/x', 'GET', 682, 2); PRAGMA user_version = 16";
+    connection.execute_batch(row).unwrap();
+    let id: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let store = SqliteStore::open(&file).unwrap();
+    let volume = async || store.volumes(&id).await.unwrap().remove(0).1;
+    let of_month = |requests, returned: &str| {
+        let returned = returned.parse().unwrap();
+        Volume { month: NOON.day().month(), requests, returned }
+    };
+    assert_eq!(volume().await, of_month(2, ""));
+    // Two for nothing, and then one for 5 atoms that is refunded after the next one.
+    let tiers =
+        Arc::new(VolumeTiers::new(vec![(2, Credits::ZERO), (3, Credits::from_atoms(5))], Credits::ZERO).unwrap());
+    let by_volume = Some(VolumeTerms { tiers, max_cost: None });
+    let request = Charge { by_volume, ..charge_of(KeyHash::from_bytes([0x11; 32]), Credits::from_atoms(5)) };
+    let third = post(&store, request.clone()).await.unwrap();
+    assert_eq!(third.charged.atoms(), 5);
+    assert_eq!(post(&store, request.clone()).await.unwrap().charged, Credits::ZERO);
+    let refund = Posting::Refund(third.into_refund().unwrap());
+    store.commit(vec![refund], NOON).await.unwrap();
+    let stored = || -> Option<String> {
+        connection.query_row("SELECT returned FROM route_volume", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((volume().await, stored().as_deref()), (of_month(3, "5:1"), Some("682;5:1")));
+    // A program of version 16 that still runs keeps what it does not know. In another month that is ignored.
+    connection.execute_batch("UPDATE route_volume SET month = 681, requests = 7").unwrap();
+    assert_eq!(volume().await, Volume { month: Month::from_unix_months(681), ..of_month(7, "") });
+    assert_eq!(post(&store, request).await.unwrap().charged, Credits::ZERO);
+    assert_eq!((volume().await, stored()), (of_month(1, ""), None));
+    connection.execute_batch("UPDATE route_volume SET returned = '5:1'").unwrap();
+    assert!(matches!(store.volumes(&id).await, Err(StoreError::Corrupt(_))));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
     let (_folder, file) = database_path();
@@ -355,7 +416,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    assert_eq!(migrated.0, 17);
+    assert_eq!(migrated.0, 18);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
 }

@@ -93,7 +93,7 @@ where
         if changed && matches!(update.action, HoldAction::Release) {
             self.forget(account, delivery, known);
             let month = update.counted_in.unwrap_or_else(|| hold.created_at.day().month());
-            self.return_volume(account, CountedRoute::of(&hold.line), month);
+            self.return_volume(account, CountedRoute::of(&hold.line), month, hold.amount);
         }
         if changed {
             self.holds.get_mut(&update.id).expect("the hold was just read").set(hold.clone());

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 
 use super::Tally;
+use crate::catalogue::VolumeTiers;
 use crate::charging::charge::{Charge, Refusal};
 use crate::charging::posting::Remembered;
 use crate::charging::volume::{CountedRoute, Volume};
@@ -10,7 +11,7 @@ use crate::clock::Month;
 use crate::money::credits::Credits;
 
 /// A loaded count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct TouchedVolume {
     pub(super) volume: Volume,
     pub(super) changed: bool,
@@ -37,7 +38,7 @@ where
     /// The count of a route in the month of the batch.
     pub(super) fn volume(&self, account: K, route: &CountedRoute) -> Volume {
         let touched = self.volumes.get(&(account, route.clone()));
-        touched.expect("counts are loaded before their routes are charged").volume.at(self.now)
+        touched.expect("counts are loaded before their routes are charged").volume.clone().at(self.now)
     }
 
     /// The price of a charge: its own, or that of the next request's tier. A repeated request has the price that it had.
@@ -56,17 +57,17 @@ where
         }
     }
 
-    /// Counts an accepted request. Returns the count after it.
-    pub(super) fn count_volume(&mut self, account: K, route: CountedRoute) -> Volume {
-        let volume = self.volume(account, &route).with_one_more();
-        self.volumes.insert((account, route), TouchedVolume { volume, changed: true });
+    /// Counts an accepted request with the price of [`Tally::price`]. Returns the count after it.
+    pub(super) fn count_volume(&mut self, account: K, route: CountedRoute, tiers: &VolumeTiers) -> Volume {
+        let volume = self.volume(account, &route).with_one_more(tiers);
+        self.volumes.insert((account, route), TouchedVolume { volume: volume.clone(), changed: true });
         volume
     }
 
-    /// Gives back the place of a request of `month` that was not served, if its route was counted.
-    pub(super) fn return_volume(&mut self, account: K, route: CountedRoute, month: Month) {
+    /// Gives back the place of a request of `month` that was not served, if its route was counted. It cost `price`.
+    pub(super) fn return_volume(&mut self, account: K, route: CountedRoute, month: Month, price: Credits) {
         if let Some(touched) = self.volumes.get_mut(&(account, route)) {
-            let after = touched.volume.without_one_of(month);
+            let after = touched.volume.clone().without_one_of(month, price);
             touched.changed |= after != touched.volume;
             touched.volume = after;
         }

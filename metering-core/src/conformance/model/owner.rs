@@ -17,7 +17,7 @@ use crate::charging::delivery::Repetition;
 use crate::charging::hold::{Held, Hold, HoldId};
 use crate::charging::rate::{LimitWindow, RateStatus, Window};
 use crate::charging::request_id::RequestId;
-use crate::charging::volume::{CountedRoute, Volume};
+use crate::charging::volume::CountedRoute;
 use crate::clock::{Day, Timestamp};
 use crate::events::event_kind::EventKind;
 use crate::money::credits::Credits;
@@ -26,6 +26,7 @@ use crate::store::NewAccount;
 use crate::usage::{ActivityKind, UsageLine};
 
 use keys::Issued;
+use volumes::Counted;
 
 /// An account and its complete history.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(in crate::conformance) struct Owner {
     minute: Window,
     day: Window,
     /// Requests to routes with volume tiers.
-    pub(in crate::conformance) volumes: BTreeMap<CountedRoute, Volume>,
+    pub(in crate::conformance) volumes: BTreeMap<CountedRoute, Counted>,
     /// What each request id got.
     results: BTreeMap<(KeyNumber, RequestId), First>,
 }
@@ -245,7 +246,7 @@ impl Owner {
             slot: None,
             hold,
             price_version: None,
-            volume,
+            volume: volume.clone(),
         };
         if let Some(first) = first {
             let hold = match first.hold.zip(charge.hold) {
@@ -290,7 +291,8 @@ impl Owner {
         let hold = charge.hold.map(|terms| Held { id: terms.id, amount: charge.price, lease: terms.lease });
         let mut accepted = receipt(rate, charge.price, credits(before - price), None, hold);
         (self.minute, self.day) = (rate.minute, rate.day);
-        accepted.volume = counted.map(|route| self.count(route, now));
+        let by_volume = counted.zip(charge.by_volume.as_ref());
+        accepted.volume = by_volume.map(|(route, terms)| self.count(route, &terms.tiers, now));
         self.count_for_keys(key, price, now);
         if charge.hold.is_none() || is_allowance {
             self.raise_keys(key, now);

@@ -91,7 +91,7 @@ impl State {
 
     fn load_volume(&self, tally: &mut Tally<usize, UsageLine>, account: usize, counted: Option<CountedRoute>) {
         if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
-            let stored = self.accounts[account].volumes.get(&route).copied().unwrap_or_default();
+            let stored = self.accounts[account].volumes.get(&route).cloned().unwrap_or_default();
             tally.load_volume(account, route, stored);
         }
     }

@@ -226,7 +226,7 @@ impl Facts<'_> {
     pub(super) fn load_volume(&self, account: i64, counted: Option<CountedRoute>, tally: &mut Tally<i64, i64>) {
         if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
             let of_route = (account, route);
-            let stored = self.volumes.get(&of_route).copied().unwrap_or_default();
+            let stored = self.volumes.get(&of_route).cloned().unwrap_or_default();
             tally.load_volume(account, of_route.1, stored);
         }
     }

@@ -170,11 +170,12 @@ mod tests {
             }
         }
         let prepared = format!("PREPARE written AS {VOLUMES}");
-        let execute = "EXECUTE written ('{7,7}', '{/a,/b}', '{GET,GET}', '{682,682}', '{1,4294967295}')";
+        let execute =
+            "EXECUTE written ('{7,7}', '{/a,/b}', '{GET,GET}', '{682,682}', '{1,4294967295}', '{NULL,682;0:3}')";
         schema.run(&format!("{prepared}; {execute}; {execute}"));
         assert_eq!(
-            schema.run("SELECT string_agg(requests::TEXT, ' ' ORDER BY requests) FROM route_volume"),
-            "1 4294967295"
+            schema.run("SELECT string_agg(concat(requests, '/', returned), ' ' ORDER BY requests) FROM route_volume"),
+            "1/ 4294967295/682;0:3"
         );
     }
 }

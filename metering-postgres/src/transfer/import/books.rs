@@ -65,10 +65,10 @@ const HOLDS: &str = "INSERT INTO hold (id, account, key, line, amount, fallback,
      fallback, request_path, created_at, expires_at, captured, reason, settled_at) \
      JOIN account a ON a.org_id = new.org_id";
 
-const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests) \
-     SELECT a.id, new.route_template, new.http_method, new.month, new.requests \
-     FROM unnest($1::TEXT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[]) \
-     AS new (org_id, route_template, http_method, month, requests) JOIN account a ON a.org_id = new.org_id";
+const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \
+     SELECT a.id, new.route_template, new.http_method, new.month, new.requests, new.returned \
+     FROM unnest($1::TEXT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[], $6::TEXT[]) \
+     AS new (org_id, route_template, http_method, month, requests, returned) JOIN account a ON a.org_id = new.org_id";
 
 /// The batch as records of one kind; it has no others.
 macro_rules! of_kind {
@@ -267,6 +267,7 @@ pub(super) async fn volumes(write: &SerializedWrite<'_>, records: &[Record]) -> 
             &column!(records, record => &*record.route.http_method),
             &column!(records, record => record.volume.month.unix_months()),
             &column!(records, record => i64::from(record.volume.requests)),
+            &column!(records, record => record.volume.returned_column()),
         ],
     )
     .await

@@ -326,8 +326,9 @@ fn idempotency_record(row: &Row<'_>) -> Read<Record> {
 }
 
 fn volume_record(row: &Row<'_>) -> Read<Record> {
-    let (org_id, (route, volume)): (String, _) = (row.get(0)?, volumes::of_row(row, 1)?);
-    Ok(parse(&org_id).map(|account| Record::Volume(VolumeRecord { account, route, volume })))
+    let (org_id, counted): (String, _) = (row.get(0)?, volumes::of_row(row, 1)?);
+    let record = |(route, volume)| Ok(Record::Volume(VolumeRecord { account: parse(&org_id)?, route, volume }));
+    Ok(counted.and_then(record))
 }
 
 fn link_record(row: &Row<'_>) -> Read<Record> {

@@ -93,7 +93,7 @@ impl Owner {
                 self.raise_keys(hold.key, now);
                 self.raise_balance(None, now);
                 if reason == SettleReason::Release {
-                    self.uncount(&CountedRoute::of(&hold.line), hold.created_at.day().month());
+                    self.uncount(&CountedRoute::of(&hold.line), hold.created_at.day().month(), hold.amount);
                 }
                 if reason == SettleReason::Expiry {
                     self.tell(EventKind::HoldExpired, now);
