@@ -53,6 +53,12 @@ pub async fn by_row(db: &mut dyn Executor, row: i64) -> Result<Account> {
     found.map(|(_, account)| account).ok_or_else(|| corrupt(format_args!("account {row} is missing")))
 }
 
+/// Like [`by_row`], and keeps charges from changing the account until the transaction ends.
+pub async fn locked_row(db: &mut dyn Executor, row: i64) -> Result<Account> {
+    let found = one(db, "a.id = ?1 {lock m}", &values![row]).await?;
+    found.map(|(_, account)| account).ok_or_else(|| corrupt(format_args!("account {row} is missing")))
+}
+
 /// The account that this wallet paid for, unless it is revoked.
 pub async fn by_payer(db: &mut dyn Executor, payer: &Address) -> Result<Option<Account>> {
     let found = one(db, "a.payer_address = ?1 AND a.revoked_at IS NULL", &values![payer]).await?;
@@ -236,7 +242,7 @@ fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
         payer,
         limits: RateLimits { requests_per_minute: row.get(10)?, requests_per_day: row.get(11)? },
         totals: db.totals(id, stored)?,
-        alert: BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17)? },
+        alert: BalanceAlert { threshold: row.get(16)?, raised: alert_level(row, 17, "meter.alert_raised")? },
         created_at: row.get(8)?,
         revoked_at: row.get(9)?,
     };
@@ -253,8 +259,8 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 }
 
 /// The level of an alert.
-pub(crate) fn alert_level(row: &Row, column: usize) -> Result<AlertLevel> {
-    let number: u8 = row.get(column)?;
-    AlertLevel::from_number(number)
-        .ok_or_else(|| corrupt(format_args!("meter.alert_raised: {number} is no level of an alert")))
+pub(crate) fn alert_level(row: &Row, index: usize, column: &str) -> Result<AlertLevel> {
+    let number: i64 = row.get(index)?;
+    let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
+    level.ok_or_else(|| corrupt(format_args!("{column}: {number} is no level of an alert")))
 }

@@ -1,15 +1,28 @@
 //! Runs the statements of one transaction.
 
-use metering_core::Timestamp;
-use metering_core::access::Totals;
+use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
+use metering_core::{Day, Timestamp};
 
 use crate::backend::BoxFuture;
 use crate::fault::Result;
 use crate::row::Row;
 use crate::value::Value;
+
+/// What a key used on one day, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyDay {
+    /// The key.
+    pub key: KeyNumber,
+    /// The day.
+    pub day: Day,
+    /// Accepted requests.
+    pub calls: u64,
+    /// What was charged for them, minus refunds, in atoms.
+    pub atoms: i128,
+}
 
 /// Runs the statements of one transaction, or of one read.
 ///
@@ -55,6 +68,15 @@ pub trait Executor: Send {
 
     /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
+
+    /// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
+    /// include other keys.
+    fn key_usage<'a>(
+        &'a mut self,
+        account: i64,
+        keys: &'a [KeyNumber],
+        since: Day,
+    ) -> BoxFuture<'a, Result<Vec<KeyDay>>>;
 
     /// Makes every process read an account's keys and settings again before its next charge.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, Result<()>>;

@@ -1,29 +1,115 @@
 //! Keys and their secrets.
 
-use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
+use metering_core::access::{Budget, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
 use metering_core::backend::decision::{self, KeyChanges, KeyFacts, KeyWrite, MeterWrite, OldSecrets};
-use metering_core::charging::KeyMeter;
+use metering_core::charging::{KeyMeter, Window};
 use metering_core::{Account, AccountId, RateLimits, Timestamp};
 
 use crate::executor::Executor;
-use crate::fault::Result;
+use crate::accounts::alert_level;
+use crate::fault::{Fault, Result, corrupt};
 use crate::row::Row;
 use crate::value::Value;
 use crate::{accounts, quotes, values};
 
-const SELECT: &str = "SELECT k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
+const COLUMNS: &str = "k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
      k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.{budget}, k.budget_reset, k.created_at, \
-     k.leaked_at, k.revoked_at, k.alert_below FROM api_key k WHERE";
+     k.leaked_at, k.revoked_at, k.alert_below, c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
+     c.raised";
+const TABLES: &str = "api_key k LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number";
+
+/// A key, and what counts against its terms.
+pub type Metered = (Key, Option<KeyMeter>);
+
+/// The keys of the account with this row number and id that match. In `rest` the number is `?1`.
+async fn select(
+    db: &mut dyn Executor,
+    rest: &str,
+    values: &[Value],
+    account: &AccountId,
+) -> Result<Vec<Metered>> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE k.account = ?1 AND {rest}");
+    db.query(&sql, values).await?.iter().map(|row| metered(row, account)).collect()
+}
 
 /// Whether any key has, or ever had, this secret.
 pub async fn is_secret_in_use(db: &mut dyn Executor, secret: &KeyHash) -> Result<bool> {
     Ok(!db.query("SELECT 1 FROM key_secret WHERE hash = ?1", &values![secret]).await?.is_empty())
 }
 
-/// The keys of an account that are not revoked, by number.
-pub async fn unrevoked(db: &mut dyn Executor, row: i64, account: &AccountId) -> Result<Vec<Key>> {
-    let sql = format!("{SELECT} k.account = ?1 AND k.revoked_at IS NULL ORDER BY k.number");
-    db.query(&sql, &values![row]).await?.iter().map(|row| key(row, account)).collect()
+/// The key that has, or had, a secret.
+pub async fn of_secret(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Key>> {
+    let sql = "SELECT s.account, s.key, a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
+    let rows = db.query(sql, &values![secret]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let (account, number): (i64, KeyNumber) = (row.get(0)?, row.get(1)?);
+    by_number(db, account, &row.get(2)?, number).await.map(Some)
+}
+
+/// The row number of the account of a secret that is neither revoked nor expired, and the number of its key, with the
+/// end of the secret's grace period. The account may be revoked.
+pub async fn working_secret(
+    db: &mut dyn Executor,
+    secret: &KeyHash,
+    now: Timestamp,
+) -> Result<Option<(i64, KeyNumber, Option<Timestamp>)>> {
+    let sql = "SELECT account, key, expires_at FROM key_secret \
+               WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
+    let rows = db.query(sql, &values![secret, now]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).transpose()
+}
+
+/// The key with this number, which another row names.
+pub async fn by_number(db: &mut dyn Executor, row: i64, account: &AccountId, number: KeyNumber) -> Result<Key> {
+    let found = select(db, "k.number = ?2", &values![row, number], account).await?.pop();
+    let missing = || corrupt(format_args!("key {} of account {account} is missing", number.get()));
+    found.map(|(key, _)| key).ok_or_else(missing)
+}
+
+/// The key with this id, revoked or not.
+pub async fn by_id(db: &mut dyn Executor, row: i64, account: &AccountId, id: &KeyId) -> Result<Option<Metered>> {
+    Ok(select(db, "k.{key_id} = ?2", &values![row, id], account).await?.pop())
+}
+
+/// A key and the keys above it, up to the account's first one. Empty if there is no such key.
+pub async fn chain(db: &mut dyn Executor, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
+    let sql = format!(
+        "WITH RECURSIVE above (number, parent, place) AS ( \
+           SELECT number, parent, 0 FROM api_key WHERE account = ?1 AND number = ?2 \
+           UNION ALL SELECT p.number, p.parent, b.place + 1 FROM above b \
+             JOIN api_key p ON p.account = ?1 AND p.number = b.parent AND p.number < b.number) \
+         SELECT {COLUMNS} FROM above b JOIN api_key k ON k.account = ?1 AND k.number = b.number \
+         LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number ORDER BY b.place"
+    );
+    let rows = db.query(&sql, &values![row, number]).await?;
+    rows.iter().map(|row| metered(row, account).map(|(key, _)| key)).collect()
+}
+
+/// The keys of an account that are not revoked, by number, from a number on, at most `most`.
+pub async fn unrevoked(
+    db: &mut dyn Executor,
+    row: i64,
+    account: &AccountId,
+    from: i64,
+    most: i64,
+) -> Result<Vec<Metered>> {
+    let rest = "k.number >= ?2 AND k.revoked_at IS NULL ORDER BY k.number LIMIT ?3";
+    select(db, rest, &values![row, from, most], account).await
+}
+
+/// All keys of an account that are not revoked, by number.
+pub async fn all_unrevoked(db: &mut dyn Executor, row: i64, account: &AccountId) -> Result<Vec<Key>> {
+    let found = unrevoked(db, row, account, 0, i64::MAX).await?;
+    Ok(found.into_iter().map(|(key, _)| key).collect())
+}
+
+/// How many keys of an account are neither revoked nor expired at `now`, and the number of the next key.
+pub async fn count_and_next(db: &mut dyn Executor, row: i64, now: Timestamp) -> Result<(u32, KeyNumber)> {
+    let sql = "SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)), \
+               coalesce(max(number) + 1, 0) FROM api_key WHERE account = ?1";
+    let rows = db.query(sql, &values![row, now]).await?;
+    let found = rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))?;
+    Ok((found.get(0)?, found.get(1)?))
 }
 
 /// Replaces the keys of an account that can manage keys.
@@ -44,7 +130,7 @@ pub async fn replace(
 pub async fn replace_facts(db: &mut dyn Executor, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
     let account = accounts::locked(db, id).await?;
     let keys = match &account {
-        Some((row, account)) => unrevoked(db, *row, &account.id).await?,
+        Some((row, account)) => all_unrevoked(db, *row, &account.id).await?,
         None => Vec::new(),
     };
     Ok(KeyFacts { account, keys, key_in_use: is_secret_in_use(db, secret).await? })
@@ -80,6 +166,7 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
     if let Some(secret) = secret {
         let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
         db.execute(sql, &[values![secret, row, key.number, written_at]]).await?;
+        delete_old_secrets(db, *row, key.number, *written_at).await?;
     }
     match meter {
         MeterWrite::Keep => {}
@@ -90,6 +177,24 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
         }
     }
     db.write_events(Some(*row), event.as_slice()).await
+}
+
+/// Deletes the secrets of a key that ended some time ago, except the newest [`Key::MAX_ENDED_SECRETS`].
+async fn delete_old_secrets(db: &mut dyn Executor, row: i64, key: KeyNumber, now: Timestamp) -> Result<()> {
+    let until = now.saturating_sub(Key::ENDED_RETENTION);
+    // Those that expired count as revoked from then on.
+    let revoke = "UPDATE key_secret SET revoked_at = expires_at \
+                  WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL AND expires_at <= ?3";
+    let delete = format!(
+        "DELETE FROM key_secret WHERE hash IN (SELECT hash FROM key_secret \
+           WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL AND revoked_at <= ?3 \
+           ORDER BY revoked_at DESC LIMIT 1000 OFFSET {})",
+        Key::MAX_ENDED_SECRETS
+    );
+    for sql in [revoke, &delete] {
+        db.execute(sql, &[values![row, key, until]]).await?;
+    }
+    Ok(())
 }
 
 async fn upsert(db: &mut dyn Executor, row: i64, key: &Key) -> Result<()> {
@@ -125,7 +230,21 @@ pub async fn set_meter(db: &mut dyn Executor, account: i64, key: KeyNumber, mete
     db.execute(sql, &[values]).await.map(drop)
 }
 
-/// Reads the columns of [`SELECT`].
+/// Reads [`COLUMNS`].
+fn metered(row: &Row, account: &AccountId) -> Result<Metered> {
+    Ok((key(row, account)?, meter(row, 18)?))
+}
+
+/// Reads a meter, whose columns are all NULL if the key has none.
+fn meter(row: &Row, first: usize) -> Result<Option<KeyMeter>> {
+    let Some(since) = row.get(first)? else { return Ok(None) };
+    let window = |first| Ok::<_, Fault>(Window { index: row.get(first)?, count: row.get(first + 1)? });
+    let (minute, day) = (window(first + 2)?, window(first + 4)?);
+    let raised = alert_level(row, first + 6, "key_meter.raised")?;
+    Ok(Some(KeyMeter { spent: Spent { since, amount: row.get(first + 1)? }, raised, minute, day }))
+}
+
+/// Reads a key from [`COLUMNS`].
 fn key(row: &Row, account: &AccountId) -> Result<Key> {
     let reset = row.get(13)?;
     let terms = KeyTerms {

@@ -9,6 +9,7 @@
 mod backend;
 mod executor;
 mod fault;
+mod lineage;
 mod record;
 mod row;
 mod stores;
@@ -17,6 +18,8 @@ mod value;
 
 pub mod accounts;
 pub mod challenges;
+pub mod key_changes;
+pub mod key_status;
 pub mod keys;
 pub mod links;
 pub mod owners;
@@ -28,7 +31,7 @@ pub mod sessions;
 pub mod unreadable;
 
 pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};
-pub use executor::Executor;
+pub use executor::{Executor, KeyDay};
 pub use fault::{Fault, Result};
 pub use record::{Record, delete, find, insert, list, put};
 pub use row::{Reader, Row};
