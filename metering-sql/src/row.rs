@@ -1,6 +1,7 @@
 //! The rows of a query.
 
 use metering_core::StoreError;
+use metering_core::chains::TxRef;
 
 use crate::fault::{Result, corrupt};
 use crate::table::Table;
@@ -54,6 +55,20 @@ impl<'r> Reader<'r> {
         let value = self.values.get(self.next).and_then(T::from_value);
         self.next += 1;
         value.ok_or_else(|| self.corrupt("holds an unexpected value"))
+    }
+
+    /// The next two columns: a transaction's chain and hash. The schema ensures that both are set or neither is.
+    ///
+    /// # Errors
+    /// When they hold something else.
+    pub fn optional_tx(&mut self) -> Result<Option<TxRef>> {
+        let (chain_id, hash): (Option<_>, Option<_>) = (self.next()?, self.next()?);
+        Ok(chain_id.zip(hash).map(|(chain_id, hash)| TxRef { chain_id, hash }))
+    }
+
+    /// Passes over a column that is only there for statements.
+    pub const fn skip(&mut self) {
+        self.next += 1;
     }
 
     /// The error for the column that was read last.

@@ -5,7 +5,7 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, Value, now};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Record, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -104,8 +104,14 @@ fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Resu
     Box::pin(std::future::ready(result.map_err(Into::into)))
 }
 
+/// Reads a record from the columns of its table.
+pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<R>> {
+    let read = || now(std::future::ready(R::of_row(&row_of(row, R::TABLE.columns.len())?)));
+    Ok(read())
+}
+
 /// The columns of a row.
-pub(crate) fn row_of(row: &rusqlite::Row<'_>, width: usize) -> Result<Row> {
+fn row_of(row: &rusqlite::Row<'_>, width: usize) -> Result<Row> {
     let value = |index: usize| {
         Ok(match row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Integer(None),
