@@ -299,6 +299,6 @@ names!(PaymentUse, SettlementFailure);
 #[macro_export]
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
-        vec![$($crate::ToValue::to_value(&$value)),*]
+        ::std::vec::Vec::from([$($crate::ToValue::to_value(&$value)),*])
     };
 }
