@@ -6,4 +6,3 @@ pub(crate) mod key_changes;
 pub(crate) mod key_status;
 pub(crate) mod key_writes;
 pub(crate) mod keys;
-pub(crate) mod wallets;

@@ -49,7 +49,6 @@ mod migrations;
 mod money;
 mod offers;
 mod operators;
-mod payments;
 mod rows;
 #[cfg(test)]
 mod schema;

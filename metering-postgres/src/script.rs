@@ -9,7 +9,7 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, Row, Script, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, Record, Row, Script, Value};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -131,12 +131,17 @@ impl From<Fault> for Failure {
 }
 
 /// The names of the columns of a row.
-pub(crate) fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
+fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
+/// Reads a record from the columns of its table, which come first in the row.
+pub(crate) fn record<R: Record>(row: &tokio_postgres::Row) -> Result<R> {
+    Ok(R::of_row(&row_of(row, &names_of(row))?)?)
+}
+
 /// The columns of a row.
-pub(crate) fn row_of(row: &tokio_postgres::Row, names: &Arc<[String]>) -> Result<Row> {
+fn row_of(row: &tokio_postgres::Row, names: &Arc<[String]>) -> Result<Row> {
     let value = |(index, column): (usize, &tokio_postgres::Column)| {
         Ok(match *column.type_() {
             Type::BOOL => Value::Boolean(row.try_get(index)?),

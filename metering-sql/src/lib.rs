@@ -17,18 +17,25 @@ mod table;
 mod value;
 
 pub mod accounts;
+pub mod authorizations;
 pub mod challenges;
 pub mod key_changes;
 pub mod key_status;
+pub mod claims;
 pub mod keys;
 pub mod links;
+pub mod numbered;
 pub mod owners;
+pub mod payments;
 pub mod plans;
 pub mod quotes;
 pub mod recipients;
 pub mod scan_marks;
 pub mod sessions;
+pub mod settlements;
+pub mod sum;
 pub mod unreadable;
+pub mod wallets;
 
 pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};
 pub use executor::{Executor, KeyDay};

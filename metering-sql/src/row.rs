@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use metering_core::StoreError;
+use metering_core::chains::TxRef;
 
 use crate::fault::{Result, corrupt};
 use crate::table::Table;
@@ -57,10 +58,25 @@ impl<'r> Reader<'r> {
     ///
     /// # Errors
     /// When it does not hold such a value.
+    #[expect(clippy::should_implement_trait, reason = "each column has a type of its own")]
     pub fn next<T: FromValue>(&mut self) -> Result<T> {
         let value = self.values.get(self.next).and_then(T::from_value);
         self.next += 1;
         value.ok_or_else(|| self.corrupt("holds an unexpected value"))
+    }
+
+    /// The next two columns: a transaction's chain and hash. The schema ensures that both are set or neither is.
+    ///
+    /// # Errors
+    /// When they hold something else.
+    pub fn optional_tx(&mut self) -> Result<Option<TxRef>> {
+        let (chain_id, hash): (Option<_>, Option<_>) = (self.next()?, self.next()?);
+        Ok(chain_id.zip(hash).map(|(chain_id, hash)| TxRef { chain_id, hash }))
+    }
+
+    /// Passes over a column that is only there for statements.
+    pub const fn skip(&mut self) {
+        self.next += 1;
     }
 
     /// The error for the column that was read last.

@@ -141,7 +141,7 @@ macro_rules! key_store {
 /// Implements [`PaymentStore`](metering_core::PaymentStore).
 #[macro_export]
 macro_rules! payment_store {
-    ($store:ty { $($own:tt)* }) => {
+    ($store:ty) => {
         const _: () = {
             use $crate::private::metering_core::access::KeyHash;
             use $crate::private::metering_core::chains::{Address, TxRef};
@@ -171,6 +171,65 @@ macro_rules! payment_store {
                     write(self, args, |db, (key, active)| Box::pin($crate::plans::set_active(db, key, *active))).await
                 }
 
+                async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
+                    write(self, quote, |db, quote| Box::pin($crate::quotes::open(db, quote))).await
+                }
+
+                async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
+                    read(self, *nonce, |db, nonce| Box::pin($crate::quotes::by_nonce(db, nonce))).await
+                }
+
+                async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
+                    read(self, payment.clone(), |db, payment| Box::pin($crate::quotes::paid_by(db, payment))).await
+                }
+
+                async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
+                    read(self, account.clone(), |db, account| Box::pin($crate::quotes::top_ups(db, account))).await
+                }
+
+                async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+                    read(self, chain_id, |db, chain_id| Box::pin($crate::quotes::targets(db, *chain_id))).await
+                }
+
+                async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
+                    write(self, claim, |db, claim| Box::pin($crate::claims::claim(db, claim))).await
+                }
+
+                async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
+                    write(self, credit, |db, credit| Box::pin($crate::payments::credit(db, credit))).await
+                }
+
+                async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+                    read(self, *tx, |db, tx| Box::pin($crate::payments::by_tx(db, tx))).await
+                }
+
+                async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| Box::pin($crate::payments::list(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn unsettled_payments(
+                    &self,
+                    chain_id: u64,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<PaymentRecord>> {
+                    let args = (chain_id, after.cloned(), limit);
+                    read(self, args, |db, (chain_id, after, limit)| {
+                        Box::pin($crate::settlements::unsettled(db, *chain_id, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
+                async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
+                    write(self, change, |db, change| Box::pin($crate::settlements::settle(db, change))).await
+                }
+
+                async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
+                    read(self, *wallet, |db, wallet| Box::pin($crate::wallets::accounts_of(db, wallet))).await
+                }
+
                 async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
                     write(self, challenge, |db, challenge| Box::pin($crate::challenges::open(db, challenge))).await
                 }
@@ -185,7 +244,10 @@ macro_rules! payment_store {
 
                 async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
                     let args = (nonce.to_owned(), key, now);
-                    write(self, args, |db, (nonce, key, now)| Box::pin($crate::challenges::rotate_key(db, nonce, key, *now))).await
+                    write(self, args, |db, (nonce, key, now)| {
+                        Box::pin($crate::challenges::rotate_key(db, nonce, key, *now))
+                    })
+                    .await
                 }
 
                 async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
@@ -198,7 +260,10 @@ macro_rules! payment_store {
 
                 async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
                     let args = (chain_id, block);
-                    write(self, args, |db, &(chain_id, block)| Box::pin($crate::scan_marks::advance(db, chain_id, block))).await
+                    write(self, args, |db, &(chain_id, block)| {
+                        Box::pin($crate::scan_marks::advance(db, chain_id, block))
+                    })
+                    .await
                 }
 
                 async fn register_recipients(
@@ -207,7 +272,10 @@ macro_rules! payment_store {
                     now: Timestamp,
                 ) -> Result<Vec<Registration>> {
                     let args = (configured, now);
-                    write(self, args, |db, (configured, now)| Box::pin($crate::recipients::register(db, configured, *now))).await
+                    write(self, args, |db, (configured, now)| {
+                        Box::pin($crate::recipients::register(db, configured, *now))
+                    })
+                    .await
                 }
 
                 async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
@@ -225,8 +293,10 @@ macro_rules! payment_store {
                     limit: u32,
                 ) -> Result<Vec<UnreadableArrival>> {
                     let args = (chain_id, from_block, limit);
-                    read(self, args, |db, &(chain, from, limit)| Box::pin($crate::unreadable::of_chain(db, chain, from, limit)))
-                        .await
+                    read(self, args, |db, &(chain, from, limit)| {
+                        Box::pin($crate::unreadable::of_chain(db, chain, from, limit))
+                    })
+                    .await
                 }
 
                 async fn unreadable_due(
@@ -236,14 +306,15 @@ macro_rules! payment_store {
                     limit: u32,
                 ) -> Result<Vec<UnreadableArrival>> {
                     let args = (chain_id, now, limit);
-                    read(self, args, |db, &(chain, now, limit)| Box::pin($crate::unreadable::due(db, chain, now, limit))).await
+                    read(self, args, |db, &(chain, now, limit)| {
+                        Box::pin($crate::unreadable::due(db, chain, now, limit))
+                    })
+                    .await
                 }
 
                 async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
                     write(self, *location, |db, location| Box::pin($crate::unreadable::forget(db, location))).await
                 }
-
-                $($own)*
             }
         };
     };

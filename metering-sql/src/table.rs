@@ -52,12 +52,22 @@ impl Table {
     /// `INSERT` of one row.
     #[must_use]
     pub fn insert(&self) -> String {
-        let names: Vec<&str> = self.columns.iter().map(Column::name).collect();
+        self.insert_of(self.columns)
+    }
+
+    /// Like [`Table::insert`], with the row's number `id` as the last parameter.
+    #[must_use]
+    pub fn insert_numbered(&self) -> String {
+        self.insert_of(&[self.columns, &[Column::Own("id")]].concat())
+    }
+
+    fn insert_of(&self, columns: &[Column]) -> String {
+        let names: Vec<&str> = columns.iter().map(Column::name).collect();
         let value = |(index, column): (usize, &Column)| match column {
             Column::Own(_) => format!("?{}", index + 1),
             Column::Account(_) => format!("(SELECT o.id FROM account o WHERE o.org_id = ?{})", index + 1),
         };
-        let values: Vec<String> = self.columns.iter().enumerate().map(value).collect();
+        let values: Vec<String> = columns.iter().enumerate().map(value).collect();
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
     }
 
@@ -93,6 +103,11 @@ mod tests {
             "INSERT INTO link (token, account, until) \
              VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3) \
              ON CONFLICT (token) DO UPDATE SET account = excluded.account, until = excluded.until"
+        );
+        assert_eq!(
+            LINK.insert_numbered(),
+            "INSERT INTO link (token, account, until, id) \
+             VALUES (?1, (SELECT o.id FROM account o WHERE o.org_id = ?2), ?3, ?4)"
         );
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use metering_core::access::{
     AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
-use metering_core::chains::{Address, TxHash};
+use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::offers::SettlementFailure;
+use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};
@@ -223,7 +225,9 @@ wrappers! {
     Credits: i64, Self::from_atoms, |credits| credits.atoms();
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    TokenUnits: [u8; 16], |bytes| Self::new(u128::from_be_bytes(bytes)), |units| units.get().to_be_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SourceId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
@@ -267,10 +271,34 @@ impl FromValue for LinkPurpose {
     }
 }
 
+/// Domain types that are stored as their name.
+macro_rules! names {
+    ($($domain:ty),*) => {
+        $(impl ToValue for $domain {
+            const NULL: Value = Value::Text(None);
+
+            fn to_value(&self) -> Value {
+                self.as_str().to_value()
+            }
+        }
+
+        impl FromValue for $domain {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Text(Some(name)) => Self::from_name(name),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+names!(PaymentUse, SettlementFailure);
+
 /// The parameters of a statement: `values![id, at]`.
 #[macro_export]
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
-        vec![$($crate::ToValue::to_value(&$value)),*]
+        ::std::vec::Vec::from([$($crate::ToValue::to_value(&$value)),*])
     };
 }

@@ -7,4 +7,3 @@ pub(crate) mod key_changes;
 pub(crate) mod key_holders;
 pub(crate) mod key_tree;
 pub(crate) mod keys;
-pub(crate) mod wallets;

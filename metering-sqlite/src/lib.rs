@@ -47,7 +47,6 @@ mod migrations;
 mod money;
 mod offers;
 mod operators;
-mod payments;
 mod rows;
 mod script;
 mod store;

@@ -7,7 +7,7 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Row, Script, Value, now};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Record, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -111,8 +111,15 @@ fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
     statement.column_names().into_iter().map(str::to_owned).collect()
 }
 
+/// Reads a record from the columns of its table.
+pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<R>> {
+    let names = R::TABLE.columns.iter().map(|column| column.name().to_owned()).collect();
+    let read = || now(std::future::ready(R::of_row(&row_of(row, &names)?)));
+    Ok(read())
+}
+
 /// The columns of a row, as many as there are names.
-pub(crate) fn row_of(row: &rusqlite::Row<'_>, names: &Arc<[String]>) -> Result<Row> {
+fn row_of(row: &rusqlite::Row<'_>, names: &Arc<[String]>) -> Result<Row> {
     let value = |index: usize| {
         Ok(match row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Integer(None),

@@ -4,7 +4,6 @@ use super::credit::{CreditChanges, CreditFacts, credit_payment};
 use super::{Decided, active};
 use crate::access::account::Account;
 use crate::chains::address::Address;
-use crate::chains::transaction::TxRef;
 use crate::offers::{AuthorizationRecord, AuthorizationState, GasPlace};
 use crate::payments::payment::SettlementStep;
 use crate::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit, PaymentCredited};
@@ -73,17 +72,11 @@ pub fn credit_authorization<K>(
     }
 }
 
-/// The new state of the authorization whose payment took a step; `None` when it stays as it is.
+/// The new state of an authorization in this state, whose payment took a step; `None` when it stays as it is. Its payment
+/// is the one of the transaction that it was credited for.
 #[must_use]
-pub fn authorization_after(
-    record: &AuthorizationRecord,
-    tx: TxRef,
-    step: &SettlementStep,
-) -> Option<AuthorizationState> {
-    if record.tx != Some(tx) {
-        return None;
-    }
-    match (step, record.state) {
+pub const fn authorization_after(state: AuthorizationState, step: &SettlementStep) -> Option<AuthorizationState> {
+    match (step, state) {
         (SettlementStep::Reverse, AuthorizationState::Credited) => Some(AuthorizationState::Pending),
         (SettlementStep::Restore(_), AuthorizationState::Pending | AuthorizationState::Failed { .. }) => {
             Some(AuthorizationState::Credited)
@@ -211,23 +204,19 @@ mod tests {
         use AuthorizationState::{Credited, Pending};
         let block = Block { number: 1, hash: [0; 32], time: NOW };
         let (reverse, restore) = (SettlementStep::Reverse, SettlementStep::Restore(block));
-        // transaction of the record, its state, step, state after
+        // state, step, state after
         let table = [
-            (Some(tx(1)), Credited, &reverse, Some(Pending)),
-            (Some(tx(1)), Pending, &restore, Some(Credited)),
-            (Some(tx(1)), Pending, &reverse, None),
-            (Some(tx(1)), Credited, &restore, None),
-            (Some(tx(1)), Credited, &SettlementStep::Finalize, None),
-            (Some(tx(1)), Credited, &SettlementStep::Move(block), None),
-            (Some(tx(1)), failed(), &restore, Some(Credited)),
-            (Some(tx(1)), failed(), &reverse, None),
-            (Some(tx(2)), Credited, &reverse, None),
-            (Some(tx(2)), Pending, &restore, None),
-            (None, Pending, &restore, None),
+            (Credited, &reverse, Some(Pending)),
+            (Pending, &restore, Some(Credited)),
+            (Pending, &reverse, None),
+            (Credited, &restore, None),
+            (Credited, &SettlementStep::Finalize, None),
+            (Credited, &SettlementStep::Move(block), None),
+            (failed(), &restore, Some(Credited)),
+            (failed(), &reverse, None),
         ];
-        for (of, state, step, after) in table {
-            let record = AuthorizationRecord { tx: of, ..record(state) };
-            assert_eq!(authorization_after(&record, tx(1), step), after, "{of:?} {state:?} {step:?}");
+        for (state, step, after) in table {
+            assert_eq!(authorization_after(state, step), after, "{state:?} {step:?}");
         }
     }
 

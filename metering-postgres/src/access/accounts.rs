@@ -1,17 +1,14 @@
 //! The scripts for accounts, for writes that are not scripts yet.
 
 use metering_core::access::{KeyHash, KeyHolder};
-use metering_core::backend::decision::{
-    self, CreateChanges, CreateFacts, Decided, KeyChangeFacts, KeyChanges, KeyFacts,
-};
+use metering_core::backend::decision::{self, Decided, KeyChangeFacts};
 use metering_core::store::KeyChange;
-use metering_core::{Account, AccountId, Credits, Day, NewAccount, Timestamp};
-use metering_sql::{accounts, keys as key_scripts};
+use metering_core::{Account, AccountId, Credits, Day, Timestamp};
+use metering_sql::{accounts, quotes};
 
 use crate::access::{key_writes, keys};
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::payments::quotes;
 use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 
@@ -28,21 +25,6 @@ pub(crate) async fn locked<C: GenericClient>(client: &C, id: &AccountId) -> Resu
     Ok(accounts::locked(&mut Statements(client), id).await?)
 }
 
-/// What is read before an account is created.
-pub(crate) async fn create_facts<C: GenericClient>(client: &C, new: &NewAccount) -> Result<CreateFacts> {
-    Ok(accounts::create_facts(&mut Statements(client), new).await?)
-}
-
-/// What is read before the keys of an account are replaced. Locks the account's meter.
-pub(crate) async fn key_facts<C: GenericClient>(client: &C, id: &AccountId, key: &KeyHash) -> Result<KeyFacts<i64>> {
-    Ok(key_scripts::replace_facts(&mut Statements(client), id, key).await?)
-}
-
-/// Inserts an account with its key and first ledger entries, and returns its row number.
-pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges) -> Result<i64> {
-    Ok(accounts::insert(&mut Statements(write.client()), changes).await?)
-}
-
 /// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
 pub(crate) async fn turns_after<C: GenericClient>(client: &C, after: i64, limit: i64) -> Result<Vec<Turn>> {
     Ok(accounts::turns_after(&mut Statements(client), after, limit).await?)
@@ -51,11 +33,6 @@ pub(crate) async fn turns_after<C: GenericClient>(client: &C, after: i64, limit:
 /// The accounts with these row numbers, in their order. Locks their meters, in the order in which charges lock them.
 pub(crate) async fn all_locked<C: GenericClient>(client: &C, rows: &[i64]) -> Result<Vec<(i64, Account)>> {
     Ok(accounts::all_locked(&mut Statements(client), rows).await?)
-}
-
-/// Writes an account's new keys. This also counts as delivery of the key that the account's quote promised.
-pub(crate) async fn write_keys(write: &SerializedWrite<'_>, changes: KeyChanges<i64>) -> Result<Account> {
-    Ok(key_scripts::write_all(&mut Statements(write.client()), &changes).await?)
 }
 
 /// Rotates the key that has a secret, if that is live. Other writes wait, so it stays live until then.
@@ -74,7 +51,7 @@ pub(crate) async fn replace_live_key(
     let facts = KeyChangeFacts { account: account.clone(), chain, meter, spent, keys, secret_in_use };
     match decision::change_key(facts, None, KeyChange::Rotate { secret, old_until: None }, now) {
         Decided::Accepted(changes) => {
-            quotes::key_given_out(client, changes.key.row).await?;
+            quotes::key_given_out(&mut Statements(client), changes.key.row).await?;
             key_writes::write_change(write, changes).await?;
             Ok(account.map(|(_, account)| account))
         }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use metering_core::backend::decision::{self, Decided};
 use metering_core::offers::{AuthorizationId, AuthorizationRecord};
 use metering_core::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit};
+use metering_sql::payments;
 
 use super::rows::{by_id, by_identifier};
 use super::states;
 use crate::access::accounts;
 use crate::error::Result;
-use crate::payments::records;
 use crate::rows::{Values, execute, units_column};
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 
 /// Stores an accepted authorization, claimed for `lease`.
@@ -74,7 +75,7 @@ pub(crate) async fn credit(
     id: &AuthorizationId,
     credit: PaymentCredit,
 ) -> Result<AuthorizationCredited> {
-    let facts = records::credit_facts(write, &credit).await?;
+    let facts = payments::credit_facts(&mut Statements(write.client()), &credit).await?;
     let (row, record) = by_id(write.client(), id).await?.unzip();
     let (row, changes) = match (row, decision::credit_authorization(credit, record, facts)) {
         (_, Decided::Refused(refusal)) => return Ok(refusal),
@@ -83,7 +84,7 @@ pub(crate) async fn credit(
         (Some(row), Decided::Accepted(changes)) => (row, changes),
     };
     let tx = changes.record.payment.tx;
-    let account = records::write_credit(write, changes).await?;
+    let account = payments::write_credit(&mut Statements(write.client()), changes).await?;
     states::credited(write, row, tx).await?;
     Ok(AuthorizationCredited::Account(account))
 }

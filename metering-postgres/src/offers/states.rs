@@ -5,12 +5,12 @@ use metering_core::backend::decision;
 use metering_core::chains::TxRef;
 use metering_core::offers::AuthorizationRecord;
 use metering_core::offers::{AuthorizationId, AuthorizationState, SettlementFailure};
-use metering_core::payments::SettlementStep;
 
 use super::places;
-use super::rows::{by_id, by_tx, pending, state_columns};
+use super::rows::{by_id, pending};
 use crate::error::Result;
 use crate::rows::{Values, execute};
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 
 /// An authorization was credited for the payment of `tx`.
@@ -19,15 +19,6 @@ pub(super) async fn credited(write: &SerializedWrite<'_>, row: i64, tx: TxRef) -
     let values: Values<'_> = &[&row, &tx.chain_id.cast_signed(), &tx.hash.as_bytes().as_slice()];
     execute(write.client(), sql, values).await?;
     set(write, row, AuthorizationState::Credited).await
-}
-
-/// The payment of `tx` took a step. Changes the authorization that it was credited for.
-pub(crate) async fn payment_took(write: &SerializedWrite<'_>, tx: TxRef, step: &SettlementStep) -> Result<()> {
-    let Some((row, record)) = by_tx(write.client(), tx).await? else { return Ok(()) };
-    match decision::authorization_after(&record, tx, step) {
-        Some(state) => set(write, row, state).await,
-        None => Ok(()),
-    }
 }
 
 /// Fails an authorization if it is pending, and gives its place back if no transaction has it.
@@ -64,7 +55,5 @@ pub(crate) async fn reopen(
 }
 
 async fn set(write: &SerializedWrite<'_>, row: i64, state: AuthorizationState) -> Result<()> {
-    let (state, failure, failed_at) = state_columns(state);
-    let sql = "UPDATE payment_authorization SET state = $2, failure = $3, failed_at = $4 WHERE id = $1";
-    execute(write.client(), sql, &[&row, &state, &failure, &failed_at]).await.map(drop)
+    Ok(metering_sql::authorizations::set_state(&mut Statements(write.client()), row, state).await?)
 }

@@ -8,16 +8,18 @@ use std::collections::HashMap;
 use metering_core::access::AgentName;
 use metering_core::backend::OperationsSums;
 use metering_core::operators::OperationsReport;
+use metering_core::payments::PaymentRecord;
 use metering_core::usage::DayRange;
 use metering_core::{AccountId, Day};
+use metering_sql::Record;
 
 use crate::charging::known::Known;
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
-use crate::payments::records;
 use crate::rows::{all, each, optional_tx, parsed, unsigned};
+use crate::script::record;
 use crate::usage::activity::ledger_kind;
 
 /// By row numbers of accounts and usage lines.
@@ -98,10 +100,11 @@ async fn ledger<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -
 }
 
 async fn payments<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
-    let condition = "p.recorded_at >= $1 AND p.recorded_at < $2 AND p.settlement <> 'reversed' ORDER BY p.id";
+    let rest = "WHERE recorded_at >= $1 AND recorded_at < $2 AND settlement <> 'reversed' ORDER BY id";
+    let sql = format!("{} {rest}", PaymentRecord::TABLE.select());
     let [from, until] = period(days);
-    each(client, &records::select(condition), &[&from, &until], |row| {
-        sums.add_payment(records::record(row)?.1);
+    each(client, &sql, &[&from, &until], |row| {
+        sums.add_payment(record(row)?);
         Ok(())
     })
     .await

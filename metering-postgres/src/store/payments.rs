@@ -1,81 +1,48 @@
-//! Implements the payment part of the storage contract. Each method runs in a transaction.
-
-use crate::access::wallets;
-use crate::payments::{claims, quotes, records, settlements};
 use crate::store::PostgresStore;
 
-metering_sql::payment_store! {
-    PostgresStore {
-        async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-            self.write(|write| Box::pin(quotes::open(write, quote.clone()))).await
-        }
+metering_sql::payment_store!(PostgresStore);
 
-        async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
-            let nonce = *nonce;
-            self.read(move |client| Box::pin(async move { quotes::by_nonce(client, &nonce).await })).await
-        }
+#[cfg(test)]
+mod tests {
+    use metering_core::PaymentStore;
+    use metering_core::chains::Address;
+    use metering_core::payments::PaymentTarget;
+    use metering_sql::quotes::TARGETS;
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-        async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
-            self.read(|client| {
-                let payment = payment.clone();
-                Box::pin(async move { quotes::paid_by(client, &payment).await })
-            })
-            .await
-        }
+    use crate::PostgresStore;
 
-        async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
-            self.read(|client| {
-                let account = account.clone();
-                Box::pin(async move { quotes::top_ups(client, &account).await })
-            })
-            .await
+    #[tokio::test(flavor = "multi_thread")]
+    async fn target_search_does_not_scan_quotes() {
+        if is_skipped() {
+            return;
         }
-
-        async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
-            self.read(move |client| Box::pin(quotes::targets(client, chain_id))).await
-        }
-
-        async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-            self.write(|write| Box::pin(claims::claim(write, claim.clone()))).await
-        }
-
-        async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-            self.write(|write| Box::pin(records::credit(write, credit.clone()))).await
-        }
-
-        async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
-            let tx = *tx;
-            self.read(move |client| Box::pin(async move { records::by_tx(client, &tx).await })).await
-        }
-
-        async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
-            self.read(|client| {
-                let after = after.cloned();
-                Box::pin(async move { records::list(client, after.as_ref(), limit).await })
-            })
-            .await
-        }
-
-        async fn unsettled_payments(
-            &self,
-            chain_id: u64,
-            after: Option<&Cursor>,
-            limit: u32,
-        ) -> Result<Page<PaymentRecord>> {
-            self.read(|client| {
-                let after = after.cloned();
-                Box::pin(async move { settlements::unsettled(client, chain_id, after.as_ref(), limit).await })
-            })
-            .await
-        }
-
-        async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-            self.write(|write| Box::pin(settlements::settle(write, change.clone()))).await
-        }
-
-        async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
-            let wallet = *wallet;
-            self.read(move |client| Box::pin(async move { wallets::accounts_of(client, &wallet).await })).await
+        let url = Cluster::shared().fresh_schema();
+        let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        run("INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
+               bonus_credits, created_at, expires_at, honoured_until, state) \
+               SELECT sha256(n::TEXT::BYTEA), 'a', substr(sha256(n::TEXT::BYTEA), 1, 20), 1 + n % 2, \
+                 decode(repeat('00', 20), 'hex'), decode(repeat('0' || n % 3, 20), 'hex'), \
+                 substr(sha256(n::TEXT::BYTEA), 1, 16), 'p', 1, 0, 0, 0, 0, 'open' FROM generate_series(1, 20000) n; \
+             ANALYZE quote");
+        let target = |recipient| {
+            let recipient = Address::from_bytes([recipient; 20]);
+            PaymentTarget { chain_id: 1, token: Address::ZERO, recipient }
+        };
+        assert_eq!(store.quoted_targets(1).await.unwrap(), [target(0), target(1), target(2)]);
+        let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {}", TARGETS.replace("?1", "1")));
+        let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on quote")).collect();
+        // The first token, the next one, the first recipient of the token, and the next one of each of three targets.
+        // The last seek for a token and for a recipient finds none.
+        let seeks = [("1", "1"), ("0", "1"), ("1", "1"), ("1", "3")];
+        assert_eq!(scans.len(), seeks.len(), "{plan}");
+        for (scan, (rows, loops)) in scans.iter().zip(seeks) {
+            assert!(scan.contains("Index") && scan.ends_with(&format!("loops={loops}")), "{plan}");
+            let found =
+                [format!("rows={rows} "), "rows=1.00 ".to_owned(), "rows=0.67 ".to_owned(), "rows=0.00 ".to_owned()];
+            assert!(found.iter().any(|rows| scan.contains(rows)), "{plan}");
         }
     }
 }

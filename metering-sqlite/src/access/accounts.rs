@@ -1,7 +1,6 @@
 //! The scripts for accounts, for writes that are not scripts yet.
 
-use metering_core::backend::decision::{CreateChanges, CreateFacts};
-use metering_core::{Account, AccountId, Day, NewAccount};
+use metering_core::{Account, AccountId, Day};
 use metering_sql::{accounts, now};
 use rusqlite::Connection;
 
@@ -28,16 +27,6 @@ pub(crate) fn id_of(connection: &Connection, row: i64) -> Result<AccountId> {
 /// The account with this row number, which another row names.
 pub(crate) fn by_row(snapshot: &Snapshot<'_>, row: i64) -> Result<Account> {
     now(accounts::by_row(&mut Statements::new(snapshot), row))
-}
-
-/// What is read before an account is created.
-pub(crate) fn create_facts(snapshot: &Snapshot<'_>, new: &NewAccount) -> Result<CreateFacts> {
-    now(accounts::create_facts(&mut Statements::new(snapshot), new))
-}
-
-/// Inserts an account with its key and first ledger entries, and returns its row number.
-pub(crate) fn insert(snapshot: &Snapshot<'_>, changes: &CreateChanges) -> Result<i64> {
-    now(accounts::insert(&mut Statements::new(snapshot), changes))
 }
 
 /// Inserts only the account's own rows, and returns its row number.

@@ -12,10 +12,10 @@ use crate::access::{accounts, keys};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::money::ledger;
-use crate::payments::records;
 use crate::rows::{all, first, parse, timestamp};
 use crate::script::Statements;
 use metering_sql::owners::owner_facts;
+use metering_sql::{numbered, payments};
 
 /// Imports accounts in order.
 pub(crate) fn import(
@@ -63,7 +63,7 @@ fn facts(snapshot: &Snapshot<'_>, new: &ImportedAccount) -> Result<ImportFacts> 
         }
     }
     for transaction in &new.used_transactions {
-        let record = records::by_tx(snapshot, &transaction.tx)?;
+        let record = metering_sql::now(payments::by_tx(&mut Statements::new(snapshot), &transaction.tx))?;
         facts.used.extend(record.map(|record| (transaction.tx, record.account)));
     }
     Ok(facts)
@@ -91,7 +91,7 @@ fn write(connection: &Snapshot<'_>, changes: &ImportChanges) -> Result<()> {
         ledger::append(connection, row, &entry.entry, entry.created_at)?;
     }
     usage.iter().try_for_each(|total| insert_usage(connection, row, total))?;
-    payments.iter().try_for_each(|record| records::insert(connection, row, record))
+    metering_sql::now(numbered::insert(&mut Statements::new(connection), payments)).map(drop)
 }
 
 fn insert_secret(connection: &Connection, row: i64, secret: &SecretRecord) -> Result<()> {

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use metering_core::access::{Key, KeyHash, KeyId, KeyNumber, KeyStatus};
-use metering_core::backend::decision::{
-    self, Decided, KeyChangeFacts, KeyChangeWrites, KeyChanges, KeyFacts, KeyWrite, NewKeyFacts,
-};
+use metering_core::backend::decision::{self, Decided, KeyChangeFacts, KeyChangeWrites, KeyWrite, NewKeyFacts};
 use metering_core::backend::{KeyUsageSums, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::store::{Cursor, KeyChange, KeyChanged, KeyCreated, NewKey, Page};
 use metering_core::usage::KeyLabel;
 use metering_core::{Account, AccountId, Credits, Day, Timestamp};
+use metering_sql::quotes;
 use rusqlite::Connection;
 
 use crate::access::keys::{self, Metered, Secret};
@@ -17,7 +16,7 @@ use crate::access::{accounts, key_holders, key_tree};
 use crate::error::Result;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
-use crate::payments::quotes;
+use crate::script::Statements;
 use crate::usage::daily_totals::parts;
 
 /// The keys of an account that are not revoked, after a cursor.
@@ -172,16 +171,6 @@ fn change_one(connection: &Connection, write: KeyWrite<i64>) -> Result<Key> {
     Ok(write.key)
 }
 
-/// What is read before the keys of an account are replaced.
-pub(crate) fn replace_facts(snapshot: &Snapshot<'_>, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
-    let (account, key_in_use) = (accounts::by_id(snapshot, id)?, keys::is_secret_in_use(snapshot, secret)?);
-    let keys = match &account {
-        Some((row, account)) => unrevoked(snapshot, *row, &account.id)?,
-        None => Vec::new(),
-    };
-    Ok(KeyFacts { account, keys, key_in_use })
-}
-
 fn unrevoked(snapshot: &Snapshot<'_>, row: i64, account: &AccountId) -> Result<Vec<Key>> {
     Ok(keys::unrevoked(snapshot, row, account, 0, i64::MAX)?.into_iter().map(|(key, _)| key).collect())
 }
@@ -189,16 +178,6 @@ fn unrevoked(snapshot: &Snapshot<'_>, row: i64, account: &AccountId) -> Result<V
 fn write_change(connection: &Connection, writes: KeyChangeWrites<i64>) -> Result<Key> {
     writes.below.iter().try_for_each(|write| keys::write_key(connection, write))?;
     change_one(connection, writes.key)
-}
-
-/// Writes the keys of an account that are replaced. They also count as delivery of the key that the account's quote
-/// promised.
-pub(crate) fn write_all(connection: &Connection, changes: KeyChanges<i64>) -> Result<Account> {
-    let KeyChanges { row, account, keys, replaced_at: _ } = changes;
-    keys.iter().try_for_each(|write| keys::write_key(connection, write))?;
-    record_settings(connection, row)?;
-    quotes::key_given_out(connection, row)?;
-    Ok(account)
 }
 
 /// Rotates the key that has the secret `old`, if that works.
@@ -223,7 +202,7 @@ pub(crate) fn replace_live(
         Decided::Accepted(writes) => {
             let row = writes.key.row;
             write_change(snapshot, writes)?;
-            quotes::key_given_out(snapshot, row)?;
+            metering_sql::now(quotes::key_given_out(&mut Statements::new(snapshot), row))?;
             Ok(Some(holder.account))
         }
         Decided::Refused(_) => Ok(None),

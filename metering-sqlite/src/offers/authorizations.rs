@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use metering_core::Timestamp;
 use metering_core::backend::decision::{self, Decided};
-use metering_core::chains::TxRef;
 use metering_core::charging::Fingerprint;
 use metering_core::offers::{
     Authorization, AuthorizationId, AuthorizationRecord, AuthorizationState, IdentifierHash, SettlementFailure,
     SignedAuthorization,
 };
-use metering_core::payments::SettlementStep;
 use metering_core::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit};
+use metering_sql::{now, payments};
 use rusqlite::{Connection, params};
 
 use crate::access::accounts;
@@ -19,9 +18,9 @@ use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::offers::claims::set_claim;
 use crate::offers::places;
-use crate::offers::rows::{by_id, by_identifier, by_tx, pending};
-use crate::payments::records;
+use crate::offers::rows::{by_id, by_identifier, pending};
 use crate::rows::units_column;
+use crate::script::Statements;
 
 /// Stores an accepted authorization, claimed for `lease`.
 pub(crate) fn open(snapshot: &Snapshot<'_>, new: NewAuthorization, lease: Duration) -> Result<AuthorizationOpened> {
@@ -78,12 +77,12 @@ pub(crate) fn credit(
     credit: PaymentCredit,
 ) -> Result<AuthorizationCredited> {
     let (row, record) = by_id(snapshot, id)?.unzip();
-    let (tx, facts) = (credit.payment.tx, records::credit_facts(snapshot, &credit)?);
+    let (tx, facts) = (credit.payment.tx, now(payments::credit_facts(&mut Statements::new(snapshot), &credit))?);
     let changes = match decision::credit_authorization(credit, record, facts) {
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };
-    let account = records::write_credit(snapshot, changes)?;
+    let account = now(payments::write_credit(&mut Statements::new(snapshot), changes))?;
     let sql = "UPDATE payment_authorization SET state = 'credited', tx_chain_id = ?2, tx_hash = ?3 WHERE id = ?1";
     let values = params![row, tx.chain_id.cast_signed(), tx.hash.as_bytes()];
     snapshot.prepare_cached(sql).and_then(|mut s| s.execute(values)).map_err(store_error)?;
@@ -92,50 +91,34 @@ pub(crate) fn credit(
 
 /// Records that a pending authorization cannot be executed. Returns whether it was pending.
 pub(crate) fn fail(
-    connection: &Connection,
+    snapshot: &Snapshot<'_>,
     id: &AuthorizationId,
     failure: SettlementFailure,
     now: Timestamp,
 ) -> Result<bool> {
-    let Some((row, record)) = pending(connection, id)? else { return Ok(false) };
+    let Some((row, record)) = pending(snapshot, id)? else { return Ok(false) };
     if let Some(left) = decision::gives_back_gas_place(&record, None) {
-        places::set(connection, row, None)?;
-        places::give_back(connection, id.chain_id, left)?;
+        places::set(snapshot, row, None)?;
+        places::give_back(snapshot, id.chain_id, left)?;
     }
-    set_state(connection, row, AuthorizationState::Failed { failure, at: now })?;
+    set_state(snapshot, row, AuthorizationState::Failed { failure, at: now })?;
     Ok(true)
 }
 
 /// Makes an authorization that has failed pending again, claimed until `until`.
 pub(crate) fn reopen(
-    connection: &Connection,
+    snapshot: &Snapshot<'_>,
     id: &AuthorizationId,
     until: Timestamp,
 ) -> Result<Option<AuthorizationRecord>> {
     let failed = |record: &AuthorizationRecord| matches!(record.state, AuthorizationState::Failed { .. });
-    let Some((row, record)) = by_id(connection, id)?.filter(|(_, record)| failed(record)) else { return Ok(None) };
+    let Some((row, record)) = by_id(snapshot, id)?.filter(|(_, record)| failed(record)) else { return Ok(None) };
     let state = AuthorizationState::Pending;
-    set_state(connection, row, state)?;
-    set_claim(connection, row, until)?;
+    set_state(snapshot, row, state)?;
+    set_claim(snapshot, row, until)?;
     Ok(Some(AuthorizationRecord { state, ..record }))
 }
 
-/// Changes the authorization of a payment that took a step.
-pub(crate) fn payment_took(connection: &Connection, tx: TxRef, step: &SettlementStep) -> Result<()> {
-    let Some((row, record)) = by_tx(connection, tx)? else { return Ok(()) };
-    match decision::authorization_after(&record, tx, step) {
-        Some(state) => set_state(connection, row, state),
-        None => Ok(()),
-    }
-}
-
-fn set_state(connection: &Connection, row: i64, state: AuthorizationState) -> Result<()> {
-    let (name, failure, failed_at) = match state {
-        AuthorizationState::Pending => ("pending", None, None),
-        AuthorizationState::Credited => ("credited", None, None),
-        AuthorizationState::Failed { failure, at } => ("failed", Some(failure.as_str()), Some(at.unix_millis())),
-    };
-    let sql = "UPDATE payment_authorization SET state = ?2, failure = ?3, failed_at = ?4 WHERE id = ?1";
-    let values = params![row, name, failure, failed_at];
-    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+fn set_state(snapshot: &Snapshot<'_>, row: i64, state: AuthorizationState) -> Result<()> {
+    now(metering_sql::authorizations::set_state(&mut Statements::new(snapshot), row, state))
 }

@@ -6,14 +6,16 @@ use std::collections::HashMap;
 use metering_core::access::AgentName;
 use metering_core::backend::OperationsSums;
 use metering_core::operators::OperationsReport;
+use metering_core::payments::PaymentRecord;
 use metering_core::usage::DayRange;
 use metering_core::{AccountId, Day};
+use metering_sql::Record;
 use rusqlite::{Connection, Params, Row};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
-use crate::payments::records;
 use crate::rows::{first, optional_tx, parse, timestamp};
+use crate::script::record;
 use crate::usage::activity::{ledger_kind, usage_line};
 
 /// By row numbers of accounts and usage lines.
@@ -67,10 +69,9 @@ fn ledger(connection: &Connection, days: DayRange, sums: &mut Sums) -> Result<()
 }
 
 fn payments(connection: &Connection, days: DayRange, sums: &mut Sums) -> Result<()> {
-    let condition = "p.recorded_at >= ?1 AND p.recorded_at < ?2 AND p.settlement <> 'reversed' ORDER BY p.id";
-    each(connection, &records::select(condition), period(days), |row| {
-        Ok(records::record(row)?.map(|(_, record)| sums.add_payment(record)))
-    })
+    let rest = "WHERE recorded_at >= ?1 AND recorded_at < ?2 AND settlement <> 'reversed' ORDER BY id";
+    let sql = format!("{} {rest}", PaymentRecord::TABLE.select());
+    each(connection, &sql, period(days), |row| Ok(record::<PaymentRecord>(row)?.map(|record| sums.add_payment(record))))
 }
 
 /// From the first millisecond of the days to the first after them.

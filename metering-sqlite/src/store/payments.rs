@@ -1,69 +1,46 @@
-//! Implements the payment part of the storage contract. Each method goes to the writer or to a reader.
-
-use crate::access::wallets;
-use crate::payments::{claims, quotes, records, settlements};
 use crate::store::SqliteStore;
 
-metering_sql::payment_store! {
-    SqliteStore {
-        async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-            self.writer.write(move |connection| quotes::open(connection, quote)).await
-        }
+metering_sql::payment_store!(SqliteStore);
 
-        async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
-            let nonce = *nonce;
-            self.read(move |connection| quotes::by_nonce(connection, &nonce)).await
-        }
+#[cfg(test)]
+mod tests {
+    use metering_sql::quotes::TARGETS;
+    use rusqlite::{Connection, StatementStatus};
 
-        async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
-            let payment = payment.clone();
-            self.read(move |connection| quotes::paid_by(connection, &payment)).await
-        }
+    /// A database of quotes in one token, with two recipients on chain 1 and one on chain 2.
+    fn filled(quotes: i64) -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::migrations::migrate(&mut connection).unwrap();
+        let sql = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
+                   INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
+                   bonus_credits, created_at, expires_at, honoured_until, state) \
+                   SELECT randomblob(32), 'a', randomblob(20), 1 + (n % 3 = 0), zeroblob(20), \
+                   CASE WHEN n % 3 = 1 THEN zeroblob(20) ELSE x'0100000000000000000000000000000000000000' END, randomblob(16), 'p', 1, 0, 0, 0, \
+                   0, 'open' FROM n";
+        connection.execute(sql, [quotes]).unwrap();
+        connection
+    }
 
-        async fn top_up_quotes(&self, account: &AccountId) -> Result<Vec<Quote>> {
-            let account = account.clone();
-            self.read(move |connection| quotes::top_ups(connection, &account)).await
-        }
+    /// The first bytes of the recipients of the targets of a chain, and how many steps it took to find them.
+    fn recipients(connection: &Connection, chain_id: i64) -> (Vec<u8>, i32) {
+        let mut statement = connection.prepare(TARGETS).unwrap();
+        let recipients = statement.query_map([chain_id], |row| Ok(row.get::<_, [u8; 20]>(1)?[0])).unwrap();
+        let recipients = recipients.map(Result::unwrap).collect();
+        (recipients, statement.get_status(StatementStatus::VmStep))
+    }
 
-        async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
-            self.read(move |connection| quotes::targets(connection, chain_id)).await
-        }
+    #[test]
+    fn each_payment_target_is_listed_once() {
+        let connection = filled(300);
+        assert_eq!(recipients(&connection, 1).0, [0, 1]);
+        assert_eq!(recipients(&connection, 2).0, [1]);
+        assert!(recipients(&connection, 3).0.is_empty());
+    }
 
-        async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-            self.writer.write(move |connection| claims::claim(connection, claim)).await
-        }
-
-        async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-            self.writer.write(move |connection| records::credit(connection, credit)).await
-        }
-
-        async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
-            let tx = *tx;
-            self.read(move |connection| records::by_tx(connection, &tx)).await
-        }
-
-        async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
-            let after = after.cloned();
-            self.read(move |connection| records::list(connection, after.as_ref(), limit)).await
-        }
-
-        async fn unsettled_payments(
-            &self,
-            chain_id: u64,
-            after: Option<&Cursor>,
-            limit: u32,
-        ) -> Result<Page<PaymentRecord>> {
-            let after = after.cloned();
-            self.read(move |connection| settlements::unsettled(connection, chain_id, after.as_ref(), limit)).await
-        }
-
-        async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-            self.writer.write(move |connection| settlements::settle(connection, &change)).await
-        }
-
-        async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
-            let wallet = *wallet;
-            self.read(move |connection| wallets::accounts_of(connection, &wallet)).await
-        }
+    #[test]
+    fn target_search_does_not_scan_quotes() {
+        let steps = |quotes: i64| recipients(&filled(quotes), 1).1;
+        let (few, many) = (steps(30), steps(30_000));
+        assert!(many <= few + 10, "{few} steps, but {many} with a thousand times as many quotes");
     }
 }

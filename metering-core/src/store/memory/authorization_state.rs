@@ -147,8 +147,9 @@ impl Authorizations {
 
     /// The payment of `tx` took a step.
     pub(super) fn payment_took(&mut self, tx: TxRef, step: &SettlementStep) {
-        for Claimed { record, .. } in self.records.values_mut() {
-            if let Some(state) = decision::authorization_after(record, tx, step) {
+        let credited = self.records.values_mut().filter(|claimed| claimed.record.tx == Some(tx));
+        for Claimed { record, .. } in credited {
+            if let Some(state) = decision::authorization_after(record.state, step) {
                 record.state = state;
             }
         }

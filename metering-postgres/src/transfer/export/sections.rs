@@ -5,7 +5,7 @@
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{DeliveryId, WebhookId};
-use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
@@ -23,12 +23,11 @@ use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
-use crate::payments::{quotes, records};
 use crate::rows::{
-    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
+    ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::script::{names_of, row_of};
+use crate::script::record;
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -123,19 +122,9 @@ fn rest(section: Section) -> Source {
         Section::Plans => {
             stored::<Plan>(&["chain_id", "id COLLATE \"C\""], |row| Ok(Record::Plan(Box::new(record(row)?))))
         }
-        Section::Payments => {
-            Source::new(records::COLUMNS, "payment p JOIN account a ON a.id = p.account", &["p.id"], |row| {
-                Ok(Record::Payment(Box::new(records::record(row)?.1)))
-            })
-        }
-        Section::Quotes => Source::new(quotes::COLUMNS, quotes::TABLES, &["q.nonce"], |row| {
-            Ok(Record::Quote(Box::new(quotes::quote(row)?)))
-        }),
-        Section::Links => {
-            Source::new("w.wallet, a.org_id", "wallet_link w JOIN account a ON a.id = w.account", &["w.id"], |row| {
-                Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
-            })
-        }
+        Section::Payments => stored::<PaymentRecord>(&["id"], |row| Ok(Record::Payment(Box::new(record(row)?)))),
+        Section::Quotes => stored::<Quote>(&["nonce"], |row| Ok(Record::Quote(Box::new(record(row)?)))),
+        Section::Links => stored::<WalletLink>(&["id"], |row| Ok(Record::Link(record(row)?))),
         Section::Challenges => stored::<Challenge>(&["nonce COLLATE \"C\""], |row| Ok(Record::Challenge(record(row)?))),
         Section::ScanMarks => stored::<ScanMark>(&["chain_id"], |row| Ok(Record::ScanMark(record(row)?))),
         Section::Recipients => {
@@ -237,11 +226,6 @@ fn delivery_record(row: &Row) -> Result<Record> {
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row) -> Result<Record>) -> Source {
     Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
-}
-
-/// Reads a record from the columns of its table, which come before the section's keys.
-fn record<R: metering_sql::Record>(row: &Row) -> Result<R> {
-    Ok(R::of_row(&row_of(row, &names_of(row))?)?)
 }
 
 fn account_record(row: &Row) -> Result<Record> {

@@ -10,11 +10,11 @@ use metering_core::transfer::{AccountRecord, LedgerRecord, Record, SecretRecord}
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{AccountId, Timestamp};
 use metering_sql::owners::owner_facts;
+use metering_sql::payments;
 
 use crate::access::accounts;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::payments::records;
 use crate::rows::{all, bytes, exists, first, key_number, optional_timestamp, parsed, timestamp};
 use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
@@ -83,7 +83,7 @@ async fn facts<C: GenericClient>(client: &C, new: &ImportedAccount) -> Result<Im
         }
     }
     for transaction in &new.used_transactions {
-        let record = records::by_tx(client, &transaction.tx).await?;
+        let record = payments::by_tx(&mut Statements(client), &transaction.tx).await?;
         facts.used.extend(record.map(|record| (transaction.tx, record.account)));
     }
     Ok(facts)

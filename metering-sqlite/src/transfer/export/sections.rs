@@ -3,7 +3,7 @@
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::DeliveryId;
-use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
+use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
@@ -25,9 +25,8 @@ use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
-use crate::payments::{quotes, records};
-use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::script::row_of;
+use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, parse, timestamp};
+use crate::script::record;
 use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
@@ -194,20 +193,13 @@ fn rest(section: Section) -> Source {
         Section::Plans => {
             stored::<Plan>(&["chain_id", "id"], |row| Ok(record::<Plan>(row)?.map(|plan| Record::Plan(Box::new(plan)))))
         }
-        Section::Payments => {
-            Source::new(records::COLUMNS, "payment p CROSS JOIN account a ON a.id = p.account", &["p.id"], |row| {
-                Ok(records::record(row)?.map(|(_, record)| Record::Payment(Box::new(record))))
-            })
-        }
-        Section::Quotes => Source::new(quotes::COLUMNS, quotes::TABLES, &["q.nonce"], |row| {
-            Ok(quotes::quote(row)?.map(|quote| Record::Quote(Box::new(quote))))
+        Section::Payments => stored::<PaymentRecord>(&["id"], |row| {
+            Ok(record::<PaymentRecord>(row)?.map(|record| Record::Payment(Box::new(record))))
         }),
-        Section::Links => Source::new(
-            "w.wallet, a.org_id",
-            "wallet_link w CROSS JOIN account a ON a.id = w.account",
-            &["w.id"],
-            link_record,
-        ),
+        Section::Quotes => {
+            stored::<Quote>(&["nonce"], |row| Ok(record::<Quote>(row)?.map(|quote| Record::Quote(Box::new(quote)))))
+        }
+        Section::Links => stored::<WalletLink>(&["id"], |row| Ok(record(row)?.map(Record::Link))),
         Section::Challenges => stored::<Challenge>(&["nonce"], |row| Ok(record(row)?.map(Record::Challenge))),
         Section::ScanMarks => stored::<ScanMark>(&["chain_id"], |row| Ok(record(row)?.map(Record::ScanMark))),
         Section::Recipients => {
@@ -262,13 +254,6 @@ fn rest(section: Section) -> Source {
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row<'_>) -> Read<Record>) -> Source {
     Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
-}
-
-/// Reads a record from the columns of its table.
-fn record<R: metering_sql::Record>(row: &Row<'_>) -> Read<R> {
-    let names = R::TABLE.columns.iter().map(|column| column.name().to_owned()).collect();
-    let read = || metering_sql::now(std::future::ready(R::of_row(&row_of(row, &names)?)));
-    Ok(read())
 }
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
@@ -329,11 +314,6 @@ fn volume_record(row: &Row<'_>) -> Read<Record> {
     let (org_id, counted): (String, _) = (row.get(0)?, volumes::of_row(row, 1)?);
     let record = |(route, volume)| Ok(Record::Volume(VolumeRecord { account: parse(&org_id)?, route, volume }));
     Ok(counted.and_then(record))
-}
-
-fn link_record(row: &Row<'_>) -> Read<Record> {
-    let (wallet, org_id): (_, String) = (address(row, 0)?, row.get(1)?);
-    Ok(parse(&org_id).map(|account| Record::Link(WalletLink { wallet, account })))
 }
 
 fn solution_record(row: &Row<'_>) -> Read<Record> {

@@ -1,6 +1,0 @@
-//! Quotes, payment records and what follows from them. All of it is written in serialized transactions.
-
-pub(crate) mod claims;
-pub(crate) mod quotes;
-pub(crate) mod records;
-pub(crate) mod settlements;

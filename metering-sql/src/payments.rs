@@ -1,0 +1,123 @@
+//! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
+
+use metering_core::Account;
+use metering_core::backend::decision::{self, CreditChanges, CreditFacts, Decided};
+use metering_core::chains::TxRef;
+use metering_core::payments::{Payment, PaymentRecord, PaymentSettlement, SoldPlan};
+use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::{Record, find};
+use crate::row::Reader;
+use crate::table::Column::{Account as AccountColumn, Own};
+use crate::table::Table;
+use crate::value::Value;
+use crate::{accounts, numbered, quotes, values, wallets};
+
+impl Record for PaymentRecord {
+    const TABLE: Table = Table {
+        name: "payment",
+        key: &["chain_id", "tx_hash"],
+        columns: &[
+            Own("chain_id"),
+            Own("tx_hash"),
+            Own("payer"),
+            Own("recipient"),
+            Own("token"),
+            Own("amount"),
+            Own("block_number"),
+            Own("block_hash"),
+            Own("mined_at"),
+            AccountColumn("account"),
+            Own("used_as"),
+            Own("plan_id"),
+            Own("recorded_at"),
+            Own("plan_label"),
+            Own("bonus_credits"),
+            Own("token_symbol"),
+            Own("token_decimals"),
+            Own("reversed_at"),
+            Own("settlement"),
+        ],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &self.payment;
+        let mut values = values![tx.chain_id, tx.hash, payer, recipient, token, amount, block_number, block_hash];
+        values.extend(values![mined_at, self.account, self.used_as, self.plan_id, self.recorded_at]);
+        let sold = self.sold.as_ref();
+        let (symbol, decimals) = (sold.map(|sold| &sold.token_symbol), sold.map(|sold| sold.token_decimals));
+        let bonus = sold.and_then(|sold| sold.bonus_credits);
+        values.extend(values![sold.map(|sold| &sold.label), bonus, symbol, decimals]);
+        values.extend(values![self.settlement.reversed_at(), self.settlement.as_str()]);
+        Ok(values)
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let tx = TxRef { chain_id: row.next()?, hash: row.next()? };
+        let (payer, recipient, token, amount) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let (block_number, block_hash, mined_at) = (row.next()?, row.next()?, row.next()?);
+        let payment = Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at };
+        let (account, used_as, plan_id, recorded_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let sold = sold(row)?;
+        let (reversed_at, settlement): (_, String) = (row.next()?, row.next()?);
+        let settlement = PaymentSettlement::from_parts(&settlement, reversed_at)
+            .ok_or_else(|| row.corrupt(format_args!("{settlement:?} is unknown or does not match reversed_at")))?;
+        Ok(Self { payment, account, used_as, plan_id, sold, recorded_at, settlement })
+    }
+}
+
+/// The schema ensures that a plan without a label has nothing else.
+fn sold(row: &mut Reader<'_>) -> Result<Option<SoldPlan>> {
+    let (label, bonus_credits, symbol, decimals) = (row.next()?, row.next()?, row.next()?, row.next()?);
+    Ok(match (label, symbol, decimals) {
+        (Some(label), Some(token_symbol), Some(token_decimals)) => {
+            Some(SoldPlan { label, bonus_credits, token_symbol, token_decimals })
+        }
+        _ => None,
+    })
+}
+
+/// The record of a transaction, if it was used.
+pub async fn by_tx(db: &mut dyn Executor, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+    find(db, "WHERE chain_id = ?1 AND tx_hash = ?2", &values![tx.chain_id, tx.hash]).await
+}
+
+/// All records after a cursor, at most `limit`.
+pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
+    numbered::page(db, "TRUE", Vec::new(), after, limit).await
+}
+
+/// Credits a payment to an existing account.
+pub async fn credit(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<PaymentCredited> {
+    let facts = credit_facts(db, credit).await?;
+    match decision::credit_payment(credit.clone(), facts) {
+        Decided::Accepted(changes) => write_credit(db, changes).await.map(PaymentCredited::Account),
+        Decided::Refused(refusal) => Ok(refusal),
+    }
+}
+
+/// What is read before a payment is credited. Charges do not change the account until the transaction ends.
+pub async fn credit_facts(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<CreditFacts<i64>> {
+    Ok(CreditFacts {
+        account: accounts::locked(db, &credit.account).await?,
+        record: by_tx(db, &credit.payment.tx).await?,
+        quote: quotes::paid_by(db, &credit.payment).await?,
+    })
+}
+
+/// Writes the credit of a payment: entry, link, record and quote. Returns the account after it.
+pub async fn write_credit(db: &mut dyn Executor, changes: CreditChanges<i64>) -> Result<Account> {
+    let CreditChanges { posted, record, link, quote } = changes;
+    let (row, tx) = (posted.row, record.payment.tx);
+    db.post_entries(std::slice::from_ref(&posted)).await?;
+    if let Some(wallet) = link {
+        wallets::link(db, &wallet, row).await?;
+    }
+    numbered::insert(db, &[record]).await?;
+    if let Some((nonce, state)) = quote {
+        quotes::consume(db, &nonce, row, tx, &state).await?;
+    }
+    Ok(posted.account)
+}

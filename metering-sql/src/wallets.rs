@@ -1,0 +1,43 @@
+//! Wallets that are linked to accounts by an earlier proof of ownership.
+
+use metering_core::AccountId;
+use metering_core::chains::Address;
+use metering_core::transfer::WalletLink;
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::Record;
+use crate::row::Reader;
+use crate::table::Column::{Account, Own};
+use crate::table::Table;
+use crate::value::Value;
+use crate::values;
+
+/// The numbers of the rows are the order of linking.
+impl Record for WalletLink {
+    const TABLE: Table =
+        Table { name: "wallet_link", key: &["wallet", "account"], columns: &[Own("wallet"), Account("account")] };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        Ok(values![self.wallet, self.account])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self { wallet: row.next()?, account: row.next()? })
+    }
+}
+
+/// Links a wallet to the account with this row number. An existing link keeps its position in the order.
+pub async fn link(db: &mut dyn Executor, wallet: &Address, account: i64) -> Result<()> {
+    let sql =
+        "INSERT INTO wallet_link (id, wallet, account) VALUES (?1, ?2, ?3) ON CONFLICT (wallet, account) DO NOTHING";
+    let id = db.next_ids(1).await?.into_iter().next().flatten();
+    db.execute(sql, &[values![id, wallet, account]]).await.map(drop)
+}
+
+/// The accounts that a wallet is linked to and that are not revoked, in the order of linking.
+pub async fn accounts_of(db: &mut dyn Executor, wallet: &Address) -> Result<Vec<AccountId>> {
+    let sql = "SELECT a.org_id FROM wallet_link w JOIN account a ON a.id = w.account \
+               WHERE w.wallet = ?1 AND a.revoked_at IS NULL ORDER BY w.id";
+    db.query(sql, &values![wallet]).await?.iter().map(|row| row.get(0)).collect()
+}
