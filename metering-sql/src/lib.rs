@@ -16,15 +16,21 @@ mod table;
 mod value;
 
 pub mod accounts;
+pub mod audit;
 pub mod challenges;
 pub mod keys;
 pub mod links;
+pub mod operations;
+pub mod operators;
 pub mod owners;
 pub mod plans;
+pub mod prices;
 pub mod quotes;
 pub mod recipients;
+pub mod refills;
 pub mod scan_marks;
 pub mod sessions;
+pub mod sum;
 pub mod unreadable;
 
 pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};

@@ -5,7 +5,7 @@ use metering_core::backend::decision::{
     self, CreateChanges, CreateFacts, Decided, KeyChangeFacts, KeyChanges, KeyFacts,
 };
 use metering_core::store::KeyChange;
-use metering_core::{Account, AccountId, Credits, Day, NewAccount, Timestamp};
+use metering_core::{Account, AccountId, Credits, NewAccount, Timestamp};
 use metering_sql::{accounts, keys as key_scripts};
 
 use crate::access::{key_writes, keys};
@@ -14,9 +14,6 @@ use crate::error::Result;
 use crate::payments::quotes;
 use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
-
-/// The row number of an account, the account, and the day it was last processed for a refill.
-pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 /// The account with this id, and its row number.
 pub(crate) async fn by_id<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {
@@ -41,16 +38,6 @@ pub(crate) async fn key_facts<C: GenericClient>(client: &C, id: &AccountId, key:
 /// Inserts an account with its key and first ledger entries, and returns its row number.
 pub(crate) async fn insert(write: &SerializedWrite<'_>, changes: &CreateChanges) -> Result<i64> {
     Ok(accounts::insert(&mut Statements(write.client()), changes).await?)
-}
-
-/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
-pub(crate) async fn turns_after<C: GenericClient>(client: &C, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    Ok(accounts::turns_after(&mut Statements(client), after, limit).await?)
-}
-
-/// The accounts with these row numbers, in their order. Locks their meters, in the order in which charges lock them.
-pub(crate) async fn all_locked<C: GenericClient>(client: &C, rows: &[i64]) -> Result<Vec<(i64, Account)>> {
-    Ok(accounts::all_locked(&mut Statements(client), rows).await?)
 }
 
 /// Writes an account's new keys. This also counts as delivery of the key that the account's quote promised.
