@@ -1,5 +1,4 @@
 //! The ledger, and sums that must not overflow on the way to their total.
 
 pub(crate) mod ledger;
-pub(crate) mod refills;
 pub(crate) mod sum;

@@ -1,6 +1,75 @@
-//! Operators, the audit log of what they did, price versions, and the report about the business.
+//! The usage and the payments of the report about the business.
+//!
+//! The database adds up what is in tables; usage that is still in tails is added here, row by row. The statements must
+//! run on one snapshot.
 
-pub(crate) mod audit;
-pub(crate) mod operator;
-pub(crate) mod prices;
-pub(crate) mod report;
+use std::collections::HashMap;
+
+use metering_core::operators::OperationsReport;
+use metering_core::usage::DayRange;
+use metering_core::{Day, Timestamp};
+use metering_sql::operations::{self, Sums, period};
+
+use crate::charging::known::Known;
+use crate::charging::tail::Tail;
+use crate::connection::session::GenericClient;
+use crate::error::{Result, corrupt};
+use crate::money::sum::{SUM, wide_sum};
+use crate::payments::records;
+use crate::rows::{each, unsigned};
+use crate::script::Statements;
+
+pub(crate) async fn report<C: GenericClient>(client: &C, known: &Known, days: DayRange) -> Result<OperationsReport> {
+    let mut sums = Sums::new(days);
+    daily_totals(client, days, &mut sums).await?;
+    tails(client, days, &mut sums).await?;
+    payments(client, days, &mut sums).await?;
+    let mut lines = HashMap::new();
+    for line in sums.lines() {
+        lines.insert(line, known.line(client, line).await?);
+    }
+    Ok(operations::report(&mut Statements(client), days, sums, &lines).await?)
+}
+
+/// In each row, one of the first three columns is set: what its sum is for.
+async fn daily_totals<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let sql = format!(
+        "SELECT day, line, account, sum(calls)::BIGINT, {SUM} FROM usage_daily WHERE day BETWEEN $1 AND $2 \
+         GROUP BY GROUPING SETS ((day), (line), (account))"
+    );
+    each(client, &sql, &[&days.first.unix_days(), &days.last.unix_days()], |row| {
+        let (calls, atoms) = (unsigned(row, 3)?, wide_sum(row, 4)?);
+        match (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?) {
+            (Some(day), None, None) => sums.add_usage_of_day(Day::from_unix_days(day), calls, atoms),
+            (None, Some(line), None) => sums.add_usage_of_line(line, calls, atoms),
+            (None, None, Some(account)) => sums.add_usage_of_account(account, calls, atoms),
+            _ => return Err(corrupt("a daily total has no day, line or account")),
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Usage that is not folded yet.
+async fn tails<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let sql = "SELECT account, tail_day, tail FROM meter WHERE tail_day BETWEEN $1 AND $2 AND tail <> ''";
+    each(client, sql, &[&days.first.unix_days(), &days.last.unix_days()], |row| {
+        let (account, tail) = (row.try_get(0)?, Tail::of_row(row, 1)?);
+        let Some(day) = tail.day.map(Day::from_unix_days) else { return Ok(()) };
+        for ((line, _), (calls, atoms)) in tail.totals()? {
+            sums.add_usage(day, account, line, calls, atoms);
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn payments<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let condition = "p.recorded_at >= $1 AND p.recorded_at < $2 AND p.settlement <> 'reversed' ORDER BY p.id";
+    let [from, until] = period(days).map(Timestamp::unix_millis);
+    each(client, &records::select(condition), &[&from, &until], |row| {
+        sums.add_payment(records::record(row)?.1);
+        Ok(())
+    })
+    .await
+}

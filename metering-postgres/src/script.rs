@@ -137,7 +137,12 @@ fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
 
 /// Reads a record from the columns of its table, which come first in the row.
 pub(crate) fn record<R: Record>(row: &tokio_postgres::Row) -> Result<R> {
-    Ok(R::of_row(&row_of(row, &names_of(row))?)?)
+    read(row, R::of_row)
+}
+
+/// Reads a row as a script does.
+pub(crate) fn read<T>(row: &tokio_postgres::Row, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
+    Ok(of_row(&row_of(row, &names_of(row))?)?)
 }
 
 /// The columns of a row.

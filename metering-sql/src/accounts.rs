@@ -80,20 +80,14 @@ pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> 
 /// The row number of an account, the account, and the day it was last processed for a refill.
 pub type Turn = (i64, (Account, Option<Day>));
 
-/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
+/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill. Charges do not change
+/// them until the transaction ends.
 pub async fn turns_after(db: &mut dyn Executor, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    let sql = format!("SELECT {COLUMNS}, a.refilled_on FROM {TABLES} WHERE a.id > ?1 ORDER BY a.id LIMIT ?2");
+    let rest = "WHERE a.id > ?1 ORDER BY a.id LIMIT ?2 {lock m}";
+    let sql = format!("SELECT {COLUMNS}, a.refilled_on FROM {TABLES} {rest}");
     let rows = db.query(&sql, &values![after, limit]).await?;
     let turn = |row| account(db, row).and_then(|(id, account)| Ok((id, (account, row.get(COLUMN_COUNT)?))));
     rows.iter().map(turn).collect()
-}
-
-/// The accounts with these row numbers, in ascending order. Charges do not change them until the transaction ends.
-pub async fn all_locked(db: &mut dyn Executor, rows: &[i64]) -> Result<Vec<Found>> {
-    let (Some(first), Some(last)) = (rows.iter().min(), rows.iter().max()) else { return Ok(Vec::new()) };
-    let mut found = select(db, "a.id BETWEEN ?1 AND ?2 ORDER BY a.id {lock m}", &values![first, last]).await?;
-    found.retain(|(row, _)| rows.contains(row));
-    Ok(found)
 }
 
 /// What is read before an account is created.

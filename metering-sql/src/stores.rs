@@ -3,6 +3,8 @@
 //! These are macros because a type can only implement the traits of another crate in its own. What a macro is given after
 //! the type are the methods that the backend still writes itself.
 
+mod operators;
+
 /// Implements [`Store`](metering_core::Store).
 #[macro_export]
 macro_rules! store {

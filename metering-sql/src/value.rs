@@ -8,6 +8,9 @@ use metering_core::access::{
 use metering_core::chains::{Address, TokenUnits, TxHash};
 use metering_core::offers::SettlementFailure;
 use metering_core::payments::{NonceHash, PaymentUse};
+use metering_core::money::LedgerKind;
+use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
+use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};
@@ -231,6 +234,10 @@ wrappers! {
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SourceId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
+    OperatorTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    CatalogueHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    AuditId: i64, Self, |id| id.0;
+    PriceNumber: u32, Self, |number| number.0;
 }
 
 /// Domain types that are stored as their text.
@@ -255,25 +262,24 @@ macro_rules! texts {
     };
 }
 
-texts!(AccountId, AgentName, BudgetReset, Email, KeyId, KeyName, Networks, RoutePatterns, Scopes, UserCode);
+texts!(
+    AccountId,
+    Actor,
+    AgentName,
+    BudgetReset,
+    Email,
+    KeyId,
+    KeyName,
+    Networks,
+    OperatorName,
+    RoutePatterns,
+    Scopes,
+    UserCode
+);
 
-impl ToValue for LinkPurpose {
-    const NULL: Value = Value::Text(None);
-
-    fn to_value(&self) -> Value {
-        self.as_str().to_value()
-    }
-}
-
-impl FromValue for LinkPurpose {
-    fn from_value(value: &Value) -> Option<Self> {
-        String::from_value(value)?.parse().ok()
-    }
-}
-
-/// Domain types that are stored as their name.
+/// Domain types that are stored as their name: the type, and how to find it by its name.
 macro_rules! names {
-    ($($domain:ty),*) => {
+    ($($domain:ty: $from:expr;)*) => {
         $(impl ToValue for $domain {
             const NULL: Value = Value::Text(None);
 
@@ -284,16 +290,21 @@ macro_rules! names {
 
         impl FromValue for $domain {
             fn from_value(value: &Value) -> Option<Self> {
-                match value {
-                    Value::Text(Some(name)) => Self::from_name(name),
-                    _ => None,
-                }
+                let from: fn(&str) -> Option<Self> = $from;
+                from(&String::from_value(value)?)
             }
         })*
     };
 }
 
-names!(PaymentUse, SettlementFailure);
+names! {
+    AuditResult: Self::from_name;
+    LedgerKind: Self::from_name;
+    LinkPurpose: |name| name.parse().ok();
+    PaymentUse: Self::from_name;
+    Role: |name| name.parse().ok();
+    SettlementFailure: Self::from_name;
+}
 
 /// The parameters of a statement: `values![id, at]`.
 #[macro_export]

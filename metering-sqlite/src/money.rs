@@ -2,5 +2,4 @@
 
 pub(crate) mod alert;
 pub(crate) mod ledger;
-pub(crate) mod refills;
 pub(crate) mod sum;

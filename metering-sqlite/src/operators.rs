@@ -1,6 +1,65 @@
-//! Operators, the audit log of what they did, price versions, and the report about the business.
+//! The usage and the payments of the report about the business. Rows are added up as they are read: memory depends on
+//! accounts, routes and payments, and not on how many daily totals the days have.
 
-pub(crate) mod audit;
-pub(crate) mod operator;
-pub(crate) mod prices;
-pub(crate) mod report;
+use std::collections::HashMap;
+
+use metering_core::operators::OperationsReport;
+use metering_core::usage::DayRange;
+use metering_core::{Day, Timestamp};
+use metering_sql::now;
+use metering_sql::operations::{self, Sums, period};
+use rusqlite::{Connection, Params, Row};
+
+use crate::error::{Result, store_error};
+use crate::journal::Snapshot;
+use crate::payments::records;
+use crate::script::Statements;
+use crate::usage::activity::usage_line;
+
+pub(crate) fn report(snapshot: &Snapshot<'_>, days: DayRange) -> Result<OperationsReport> {
+    let mut sums = Sums::new(days);
+    usage(snapshot, days, &mut sums)?;
+    payments(snapshot, days, &mut sums)?;
+    let lines = sums.lines().map(|line| Ok((line, usage_line(snapshot, line)?)));
+    let lines = lines.collect::<Result<HashMap<_, _>>>()?;
+    now(operations::report(&mut Statements::new(snapshot), days, sums, &lines))
+}
+
+/// Daily totals, and the usage that is not folded into them yet.
+fn usage(snapshot: &Snapshot<'_>, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let sql = "SELECT day, account, line, calls, amount FROM usage_daily WHERE day BETWEEN ?1 AND ?2";
+    each(snapshot, sql, [days.first.unix_days(), days.last.unix_days()], |row| {
+        let (calls, atoms) = (row.get::<_, i64>(3)?.unsigned_abs(), row.get::<_, i64>(4)?);
+        sums.add_usage(Day::from_unix_days(row.get(0)?), row.get(1)?, row.get(2)?, calls, atoms.into());
+        Ok(Ok(()))
+    })?;
+    let unfolded = snapshot.unfolded()?;
+    for (account, _) in unfolded.accounts() {
+        for (day, usage) in unfolded.usage_of(account) {
+            sums.add_usage(day, account, usage.line(), usage.added_calls(), usage.added_atoms().into());
+        }
+    }
+    Ok(())
+}
+
+fn payments(connection: &Connection, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let condition = "p.recorded_at >= ?1 AND p.recorded_at < ?2 AND p.settlement <> 'reversed' ORDER BY p.id";
+    each(connection, &records::select(condition), period(days).map(Timestamp::unix_millis), |row| {
+        Ok(records::record(row)?.map(|(_, record)| sums.add_payment(record)))
+    })
+}
+
+/// Passes the rows of a query to `read` one by one.
+fn each(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<Result<()>>,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut rows = statement.query(params).map_err(store_error)?;
+    while let Some(row) = rows.next().map_err(store_error)? {
+        read(row).map_err(store_error)??;
+    }
+    Ok(())
+}

@@ -111,11 +111,19 @@ fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
     statement.column_names().into_iter().map(str::to_owned).collect()
 }
 
-/// Reads a record from the columns of its table.
+/// Reads a record from the columns of its table, which come first in the row.
 pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<R>> {
-    let names = R::TABLE.columns.iter().map(|column| column.name().to_owned()).collect();
-    let read = || now(std::future::ready(R::of_row(&row_of(row, &names)?)));
-    Ok(read())
+    Ok(read(row, R::TABLE.columns.len(), R::of_row))
+}
+
+/// Reads the first `width` columns of a row as a script does.
+pub(crate) fn read<T>(
+    row: &rusqlite::Row<'_>,
+    width: usize,
+    of_row: fn(&Row) -> metering_sql::Result<T>,
+) -> Result<T> {
+    let names = row.as_ref().column_names().into_iter().take(width).map(str::to_owned).collect();
+    now(std::future::ready(of_row(&row_of(row, &names)?)))
 }
 
 /// The columns of a row, as many as there are names.

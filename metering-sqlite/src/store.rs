@@ -10,8 +10,6 @@ mod inspect;
 pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;
-pub(crate) mod prices;
-pub(crate) mod refills;
 pub(crate) mod signups;
 pub(crate) mod verify;
 

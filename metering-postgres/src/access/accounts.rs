@@ -3,7 +3,7 @@
 use metering_core::access::{KeyHash, KeyHolder};
 use metering_core::backend::decision::{self, Decided, KeyChangeFacts};
 use metering_core::store::KeyChange;
-use metering_core::{Account, AccountId, Credits, Day, Timestamp};
+use metering_core::{Account, AccountId, Credits, Timestamp};
 use metering_sql::{accounts, quotes};
 
 use crate::access::{key_writes, keys};
@@ -11,9 +11,6 @@ use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
-
-/// The row number of an account, the account, and the day it was last processed for a refill.
-pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 /// The account with this id, and its row number.
 pub(crate) async fn by_id<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {
@@ -23,16 +20,6 @@ pub(crate) async fn by_id<C: GenericClient>(client: &C, id: &AccountId) -> Resul
 /// Like [`by_id`], but also locks the account's meter until the transaction ends, so no charge can come in between.
 pub(crate) async fn locked<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {
     Ok(accounts::locked(&mut Statements(client), id).await?)
-}
-
-/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
-pub(crate) async fn turns_after<C: GenericClient>(client: &C, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    Ok(accounts::turns_after(&mut Statements(client), after, limit).await?)
-}
-
-/// The accounts with these row numbers, in their order. Locks their meters, in the order in which charges lock them.
-pub(crate) async fn all_locked<C: GenericClient>(client: &C, rows: &[i64]) -> Result<Vec<(i64, Account)>> {
-    Ok(accounts::all_locked(&mut Statements(client), rows).await?)
 }
 
 /// Rotates the key that has a secret, if that is live. Other writes wait, so it stays live until then.

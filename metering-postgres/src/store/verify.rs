@@ -15,8 +15,8 @@ use metering_core::store::Verification;
 use crate::charging::tail::Tail;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
-use crate::operators::prices;
 use crate::rows::{Values, all, one, parse, tx};
+use crate::script::Statements;
 use crate::usage::activity::ledger_kind;
 
 /// `LEFT JOIN`, to find accounts without a meter, which have no balance.
@@ -94,7 +94,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         )));
     }
     payments(client).await?;
-    prices::verify(client).await?;
+    metering_sql::prices::verify(&mut Statements(client)).await?;
     let (books, held) = (books(client).await?, held(client).await?);
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new(), restarted_budgets: Vec::new() };
     for row in all(client, RECORDED, &[]).await? {

@@ -1,6 +1,6 @@
 //! The scripts for accounts, for writes that are not scripts yet.
 
-use metering_core::{Account, AccountId, Day};
+use metering_core::{Account, AccountId};
 use metering_sql::{accounts, now};
 use rusqlite::Connection;
 
@@ -8,9 +8,6 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
 use crate::rows::{first, parse};
 use crate::script::Statements;
-
-/// The row number of an account, the account, and the day it was last processed for a refill.
-pub(crate) type Turn = (i64, (Account, Option<Day>));
 
 /// The account with this id, and its row number.
 pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: &AccountId) -> Result<Option<(i64, Account)>> {
@@ -32,9 +29,4 @@ pub(crate) fn by_row(snapshot: &Snapshot<'_>, row: i64) -> Result<Account> {
 /// Inserts only the account's own rows, and returns its row number.
 pub(crate) fn insert_rows(snapshot: &Snapshot<'_>, account: &Account) -> Result<i64> {
     now(accounts::insert_rows(&mut Statements::new(snapshot), account))
-}
-
-/// Accounts after a row number, at most `limit`, with the day each was last processed for a refill.
-pub(crate) fn turns_after(snapshot: &Snapshot<'_>, after: i64, limit: i64) -> Result<Vec<Turn>> {
-    now(accounts::turns_after(&mut Statements::new(snapshot), after, limit))
 }

@@ -11,8 +11,8 @@ use crate::connection::integrity::{self, Depth};
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
 use crate::money::sum::{SUM, wide_sum};
-use crate::operators::prices;
 use crate::rows::{all, parse, totals};
+use crate::script::Statements;
 use crate::usage::activity::{self, ledger_kind};
 use metering_core::backend::Books;
 use metering_core::store::Verification;
@@ -52,7 +52,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         )));
     }
     payments::verify(connection)?;
-    prices::verify(connection)?;
+    metering_sql::now(metering_sql::prices::verify(&mut Statements::new(connection)))?;
     activity::verify(connection)?;
     let (books, mut budgets) = (books(connection)?, keys::discrepancies(connection)?);
     let unfolded = connection.unfolded()?;

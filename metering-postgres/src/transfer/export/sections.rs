@@ -2,10 +2,15 @@
 //!
 //! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
 
+use std::sync::Arc;
+
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::money::Refill;
+use metering_core::operators::Operator;
+use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
@@ -13,6 +18,7 @@ use metering_core::transfer::{
 };
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{Day, RequestId};
+use metering_sql::audit;
 use tokio_postgres::Row;
 
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
@@ -20,14 +26,13 @@ use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::charging::volumes::{VOLUME_COLUMNS, volume};
 use crate::error::{Result, corrupt};
 use crate::events::{outbox, progress, webhooks};
-use crate::money::{ledger, refills};
+use crate::money::ledger;
 use crate::offers::{places, rows as authorizations};
-use crate::operators::{audit, operator, prices};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::script::record;
+use crate::script::{read, record};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -139,20 +144,14 @@ fn rest(section: Section) -> Source {
         Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
             Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
         }),
-        Section::Refills => {
-            Source::new(refills::COLUMNS, "refill", &["id"], |row| Ok(Record::Refill(refills::refill(row)?)))
-        }
-        Section::Operators => Source::new(operator::COLUMNS, "operator", &["name COLLATE \"C\""], |row| {
-            Ok(Record::Operator(operator::operator(row)?))
+        Section::Refills => stored::<Refill>(&["id"], |row| Ok(Record::Refill(record(row)?))),
+        Section::Operators => stored::<Operator>(&["name COLLATE \"C\""], |row| Ok(Record::Operator(record(row)?))),
+        Section::Prices => stored::<(PriceVersion, Arc<str>)>(&["number"], |row| {
+            let (version, catalogue) = record(row)?;
+            Ok(Record::Price(Box::new(version), catalogue))
         }),
-        Section::Prices => {
-            Source::new(format!("{}, catalogue", prices::COLUMNS), "price_version", &["number"], |row| {
-                let catalogue: String = row.try_get(6)?;
-                Ok(Record::Price(Box::new(prices::version(row)?), catalogue.into()))
-            })
-        }
-        Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
-            Ok(Record::AuditEntry(Box::new(audit::entry(row)?)))
+        Section::AuditLog => Source::new(audit::columns(), audit::TABLES, &["audit_entry.id"], |row| {
+            Ok(Record::AuditEntry(Box::new(read(row, audit::read)?)))
         }),
         Section::Keys => Source {
             indexed: 2,

@@ -8,13 +8,14 @@ use metering_core::money::Refill;
 use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record, VolumeRecord};
 use metering_core::usage::DailyTotal;
 use metering_core::{AccountId, Credits, Day};
+use metering_sql::refills;
 
 use crate::charging::entry::{Entry, Path};
 use crate::charging::holds::path_column;
 use crate::charging::tail::Folds;
 use crate::error::Result;
-use crate::money::refills;
 use crate::rows::{all, email_columns, execute, parsed};
+use crate::script::Statements;
 use crate::transactions::serialized::SerializedWrite;
 use crate::usage::activity::{BLOCKS, BlockRows};
 
@@ -276,7 +277,7 @@ pub(super) async fn volumes(write: &SerializedWrite<'_>, records: &[Record]) -> 
 pub(super) async fn refills(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&Refill> = of_kind!(records, Refill);
     for refill in &records {
-        refills::set(write, Some(**refill)).await?;
+        refills::set(&mut Statements(write.client()), Some(refill)).await?;
     }
     Ok(records.len() as u64)
 }

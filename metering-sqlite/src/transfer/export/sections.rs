@@ -1,9 +1,14 @@
 //! The query behind each export section, and how its rows become records.
 
+use std::sync::Arc;
+
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::DeliveryId;
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::money::Refill;
+use metering_core::operators::Operator;
+use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
@@ -11,6 +16,7 @@ use metering_core::transfer::{
 };
 use metering_core::usage::DailyTotal;
 use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
+use metering_sql::audit;
 use rusqlite::Row;
 
 use crate::access::keys::{
@@ -22,9 +28,8 @@ use crate::charging::volumes;
 use crate::error::{Result, corrupt};
 use crate::events::progress;
 use crate::events::{event, webhooks};
-use crate::money::{ledger, refills};
+use crate::money::ledger;
 use crate::offers::{places, rows as authorizations};
-use crate::operators::{audit, operator, prices};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, parse, timestamp};
 use crate::script::record;
 use crate::usage::kind;
@@ -217,20 +222,14 @@ fn rest(section: Section) -> Source {
         Section::Holds => Source::new(holds::COLUMNS, holds::TABLES, &["h.id"], |row| {
             Ok(holds::hold(row)?.map(|(_, hold)| Record::Hold(Box::new(hold))))
         }),
-        Section::Refills => {
-            Source::new(refills::COLUMNS, "refill", &["id"], |row| Ok(refills::refill(row)?.map(Record::Refill)))
-        }
-        Section::Operators => Source::new(operator::COLUMNS, "operator", &["name"], |row| {
-            Ok(operator::operator(row)?.map(Record::Operator))
+        Section::Refills => stored::<Refill>(&["id"], |row| Ok(record(row)?.map(Record::Refill))),
+        Section::Operators => stored::<Operator>(&["name"], |row| Ok(record(row)?.map(Record::Operator))),
+        Section::Prices => stored::<(PriceVersion, Arc<str>)>(&["number"], |row| {
+            Ok(record(row)?.map(|(version, catalogue)| Record::Price(Box::new(version), catalogue)))
         }),
-        Section::Prices => {
-            Source::new(format!("{}, catalogue", prices::COLUMNS), "price_version", &["number"], |row| {
-                let catalogue: String = row.get(6)?;
-                Ok(prices::version(row)?.map(|version| Record::Price(Box::new(version), catalogue.into())))
-            })
-        }
-        Section::AuditLog => Source::new(audit::COLUMNS, audit::TABLES, &["e.id"], |row| {
-            Ok(audit::entry(row)?.map(|entry| Record::AuditEntry(Box::new(entry))))
+        Section::AuditLog => Source::new(audit::columns(), audit::TABLES, &["audit_entry.id"], |row| {
+            let entry = read(row, audit::WIDTH, audit::read);
+            Ok(entry.map(|entry| Record::AuditEntry(Box::new(entry))))
         }),
         Section::Keys => Source {
             indexed: 2,

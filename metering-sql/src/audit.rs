@@ -1,0 +1,117 @@
+//! The audit log. Triggers in the schema make its tables append-only.
+
+use metering_core::backend::not_under_way;
+use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, NewAuditEntry};
+
+use crate::executor::Executor;
+use crate::fault::{Result, corrupt};
+use crate::record::Record;
+use crate::row::{Reader, Row};
+use crate::table::Column::Own;
+use crate::table::Table;
+use crate::value::{ToValue, Value};
+use crate::values;
+
+/// An entry, without its outcome.
+impl Record for (AuditId, NewAuditEntry) {
+    const TABLE: Table = Table {
+        name: "audit_entry",
+        key: &["id"],
+        columns: &[
+            Own("id"),
+            Own("at"),
+            Own("actor"),
+            Own("action"),
+            Own("subject"),
+            Own("reason"),
+            Own("request"),
+            Own("before"),
+        ],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let (id, entry) = self;
+        Ok(entry_values(id, entry))
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (id, at, actor, action, subject) = (row.next()?, row.next()?, row.next()?, row.next()?, row.next()?);
+        let (reason, request, before) = (row.next()?, row.next()?, row.next()?);
+        Ok((id, NewAuditEntry { at, actor, action, subject, reason, request, before }))
+    }
+}
+
+fn entry_values(id: impl ToValue, entry: &NewAuditEntry) -> Vec<Value> {
+    let NewAuditEntry { at, actor, action, subject, reason, request, before } = entry;
+    values![id, at, actor, action, subject, reason, request, before]
+}
+
+/// The outcome of the entry with this id.
+impl Record for (AuditId, AuditOutcome) {
+    const TABLE: Table = Table {
+        name: "audit_outcome",
+        key: &["entry"],
+        columns: &[Own("entry"), Own("at"), Own("result"), Own("detail"), Own("after")],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let (id, AuditOutcome { at, result, detail, after }) = self;
+        Ok(values![id, at, result, detail, after])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (id, at, result) = (row.next()?, row.next()?, row.next()?);
+        Ok((id, AuditOutcome { at, result, detail: row.next()?, after: row.next()? }))
+    }
+}
+
+const ENTRY: Table = <(AuditId, NewAuditEntry)>::TABLE;
+const OUTCOME: Table = <(AuditId, AuditOutcome)>::TABLE;
+
+/// Entries with their outcomes.
+pub const TABLES: &str = "audit_entry LEFT JOIN audit_outcome ON audit_outcome.entry = audit_entry.id";
+/// How many columns [`read`] reads.
+pub const WIDTH: usize = ENTRY.columns.len() + OUTCOME.columns.len();
+
+/// The columns that [`read`] reads from [`TABLES`].
+#[must_use]
+pub fn columns() -> String {
+    format!("{}, {}", ENTRY.column_list(), OUTCOME.column_list())
+}
+
+/// Reads an entry and its outcome.
+pub fn read(row: &Row) -> Result<AuditEntry> {
+    let (id, entry) = Record::of_row(row)?;
+    let columns = row.values().get(ENTRY.columns.len()..).unwrap_or_default();
+    let has_ended = columns.first().is_some_and(|entry| !entry.is_null());
+    let outcome = has_ended.then(|| <(AuditId, AuditOutcome)>::of_row(&Row::new(columns.to_vec()))).transpose()?;
+    Ok(AuditEntry { id, entry, outcome: outcome.map(|(_, outcome)| outcome) })
+}
+
+/// Writes an entry.
+pub async fn begin(db: &mut dyn Executor, new: &NewAuditEntry) -> Result<AuditId> {
+    let id = db.next_ids(1).await?.into_iter().next().flatten();
+    let rows = db.query(&format!("{} RETURNING id", ENTRY.insert()), &entry_values(id, new)).await?;
+    rows.first().ok_or_else(|| corrupt("a row that was just inserted is missing"))?.get(0)
+}
+
+/// Writes the outcome of an entry, which must exist and have none.
+pub async fn end(db: &mut dyn Executor, id: AuditId, outcome: &AuditOutcome) -> Result<()> {
+    // PostgreSQL would take parameters of a `SELECT` for texts.
+    let sql = "INSERT INTO audit_outcome (entry, at, result, detail, after) \
+               SELECT id, CAST(?2 AS BIGINT), ?3, ?4, ?5 FROM audit_entry \
+               WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM audit_outcome WHERE entry = ?1)";
+    let AuditOutcome { at, result, detail, after } = outcome;
+    let written = db.execute(sql, &[values![id, at, result, detail, after]]).await?;
+    if written == 1 { Ok(()) } else { Err(not_under_way(id).into()) }
+}
+
+/// Entries, newest first, at most `limit`.
+pub async fn list(db: &mut dyn Executor, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
+    let AuditQuery { subject, before } = query;
+    let mut values = values![before.map_or(i64::MAX, |id| id.0), limit];
+    values.extend(subject.as_ref().map(ToValue::to_value));
+    let condition = if subject.is_some() { "subject = ?3 AND id < ?1" } else { "id < ?1" };
+    let sql = format!("SELECT {} FROM {TABLES} WHERE {condition} ORDER BY id DESC LIMIT ?2", columns());
+    db.query(&sql, &values).await?.iter().map(read).collect()
+}

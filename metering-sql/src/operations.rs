@@ -1,0 +1,81 @@
+//! The report about the business, except for usage and payments, which each backend adds up in its own way.
+//!
+//! The database adds up what is here: memory depends on days and payments, not on accounts and ledger entries.
+
+use std::collections::HashMap;
+
+use metering_core::access::AgentName;
+use metering_core::backend::OperationsSums;
+use metering_core::chains::{TxHash, TxRef};
+use metering_core::operators::OperationsReport;
+use metering_core::usage::{DayRange, UsageLine};
+use metering_core::{AccountId, Day, Timestamp};
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::sum::{SUM, wide_sum};
+use crate::value::ToValue;
+use crate::values;
+
+/// By row numbers of accounts and usage lines.
+pub type Sums = OperationsSums<i64, i64>;
+
+/// The UTC day of a row, rounded down for times before 1970 as well.
+const DAY: &str = "(created_at - ((created_at % 86400000) + 86400000) % 86400000) / 86400000";
+
+/// The report, given the sums of usage and payments. `lines` has every usage line of the sums.
+pub async fn report(
+    db: &mut dyn Executor,
+    days: DayRange,
+    mut sums: Sums,
+    lines: &HashMap<i64, UsageLine>,
+) -> Result<OperationsReport> {
+    add_accounts(db, &mut sums).await?;
+    add_entries(db, days, &mut sums).await?;
+    let names = names(db, &sums.top_accounts()).await?;
+    Ok(sums.report(&names, lines)?)
+}
+
+async fn add_accounts(db: &mut dyn Executor, sums: &mut Sums) -> Result<()> {
+    let sql = format!("SELECT {DAY}, count(*) FROM account GROUP BY 1");
+    for row in db.query(&sql, &[]).await? {
+        sums.add_accounts(row.get(0)?, row.get(1)?);
+    }
+    Ok(())
+}
+
+/// Entries without a payment are added up by day and kind; each payment's entries are needed for its plan.
+async fn add_entries(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let sql = format!(
+        "SELECT {DAY}, kind, tx_chain_id, tx_hash, {SUM} FROM ledger WHERE created_at >= ?1 AND created_at < ?2 \
+         GROUP BY 1, kind, tx_chain_id, tx_hash"
+    );
+    let [from, until] = period(days);
+    for row in db.query(&sql, &values![from, until]).await? {
+        // The schema ensures that both are set or neither is.
+        let tx = match (row.get(2)?, row.get::<Option<TxHash>>(3)?) {
+            (Some(chain_id), Some(hash)) => Some(TxRef { chain_id, hash }),
+            _ => None,
+        };
+        sums.add_entries(row.get(0)?, row.get(1)?, wide_sum(&row, 4)?, tx);
+    }
+    Ok(())
+}
+
+/// From the first millisecond of the days to the first after them.
+#[must_use]
+pub fn period(days: DayRange) -> [Timestamp; 2] {
+    let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
+    [days.first.start(), after_last.start()]
+}
+
+async fn names(db: &mut dyn Executor, accounts: &[i64]) -> Result<HashMap<i64, (AccountId, AgentName)>> {
+    if accounts.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let list: Vec<String> = (1..=accounts.len()).map(|number| format!("?{number}")).collect();
+    let sql = format!("SELECT id, org_id, agent_name FROM account WHERE id IN ({})", list.join(", "));
+    let values: Vec<_> = accounts.iter().map(ToValue::to_value).collect();
+    let rows = db.query(&sql, &values).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).collect()
+}

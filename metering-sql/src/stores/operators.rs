@@ -1,0 +1,132 @@
+//! The storage traits for what operators do: operators and the audit log, price versions, and recurring credits.
+
+/// Implements [`OperatorStore`](metering_core::OperatorStore).
+#[macro_export]
+macro_rules! operator_store {
+    ($store:ty { $($own:tt)* }) => {
+        const _: () = {
+            use $crate::private::metering_core::operators::*;
+            use $crate::private::metering_core::usage::DayRange;
+            use $crate::private::metering_core::{StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::OperatorStore for $store {
+                async fn create_operator(&self, new: NewOperator) -> Result<Option<Operator>> {
+                    write(self, new, |db, new| Box::pin($crate::operators::create(db, new))).await
+                }
+
+                async fn operator_by_token(&self, token: &OperatorTokenHash) -> Result<Option<Operator>> {
+                    read(self, *token, |db, token| Box::pin($crate::operators::by_token(db, token))).await
+                }
+
+                async fn operators(&self) -> Result<Vec<Operator>> {
+                    read(self, (), |db, ()| Box::pin($crate::operators::list(db))).await
+                }
+
+                async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>> {
+                    let args = (name.clone(), now);
+                    write(self, args, |db, (name, now)| Box::pin($crate::operators::revoke(db, name, *now))).await
+                }
+
+                async fn rotate_operator_token(
+                    &self,
+                    name: &OperatorName,
+                    token: &OperatorTokenHash,
+                ) -> Result<Option<Operator>> {
+                    let args = (name.clone(), *token);
+                    write(self, args, |db, (name, token)| Box::pin($crate::operators::rotate_token(db, name, *token)))
+                        .await
+                }
+
+                async fn begin_audit(&self, entry: NewAuditEntry) -> Result<AuditId> {
+                    write(self, entry, |db, entry| Box::pin($crate::audit::begin(db, entry))).await
+                }
+
+                async fn end_audit(&self, id: AuditId, outcome: AuditOutcome) -> Result<()> {
+                    let args = (id, outcome);
+                    write(self, args, |db, (id, outcome)| Box::pin($crate::audit::end(db, *id, outcome))).await
+                }
+
+                async fn audit_log(&self, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>> {
+                    let args = (query.clone(), limit);
+                    read(self, args, |db, (query, limit)| Box::pin($crate::audit::list(db, query, *limit))).await
+                }
+
+                $($own)*
+            }
+        };
+    };
+}
+
+/// Implements [`PriceStore`](metering_core::store::PriceStore).
+#[macro_export]
+macro_rules! price_store {
+    ($store:ty) => {
+        const _: () = {
+            use $crate::private::metering_core::prices::*;
+            use $crate::private::metering_core::{StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::store::PriceStore for $store {
+                async fn record_prices(&self, new: NewPriceVersion) -> Result<PriceRecorded> {
+                    write(self, new, |db, new| Box::pin($crate::prices::record(db, new))).await
+                }
+
+                async fn price_versions(&self, from: Timestamp) -> Result<PriceHistory> {
+                    read(self, from, |db, from| Box::pin($crate::prices::history(db, *from))).await
+                }
+
+                async fn price_catalogue(&self, number: PriceNumber) -> Result<Option<::std::sync::Arc<str>>> {
+                    read(self, number, |db, number| Box::pin($crate::prices::catalogue(db, *number))).await
+                }
+
+                async fn cancel_prices(&self, number: PriceNumber, now: Timestamp) -> Result<Option<PriceVersion>> {
+                    write(self, (number, now), |db, (number, now)| Box::pin($crate::prices::cancel(db, *number, *now)))
+                        .await
+                }
+            }
+        };
+    };
+}
+
+/// Implements [`RefillStore`](metering_core::store::RefillStore).
+#[macro_export]
+macro_rules! refill_store {
+    ($store:ty) => {
+        const _: () = {
+            use $crate::private::metering_core::money::Refill;
+            use $crate::private::metering_core::store::Refilled;
+            use $crate::private::metering_core::{StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::store::RefillStore for $store {
+                async fn refill(&self) -> Result<Option<Refill>> {
+                    read(self, (), |db, ()| Box::pin($crate::refills::rule(db))).await
+                }
+
+                async fn set_refill(&self, refill: Option<Refill>) -> Result<()> {
+                    write(self, refill, |db, refill| Box::pin($crate::refills::set(db, refill.as_ref()))).await
+                }
+
+                async fn refill_accounts(&self, now: Timestamp, limit: u32) -> Result<Refilled> {
+                    if !read(self, now, |db, now| Box::pin($crate::refills::is_open(db, *now))).await? {
+                        return Ok(Refilled::NOTHING);
+                    }
+                    write(self, (now, limit), |db, (now, limit)| {
+                        Box::pin($crate::refills::refill_accounts(db, *now, *limit))
+                    })
+                    .await
+                }
+            }
+        };
+    };
+}
