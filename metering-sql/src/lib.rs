@@ -9,6 +9,7 @@
 mod backend;
 mod executor;
 mod fault;
+mod progress;
 mod record;
 mod row;
 mod stores;
@@ -17,7 +18,11 @@ mod value;
 
 pub mod accounts;
 pub mod challenges;
+pub mod deliveries;
+pub mod due;
+pub mod events;
 pub mod keys;
+pub mod lines;
 pub mod links;
 pub mod owners;
 pub mod plans;
@@ -26,6 +31,8 @@ pub mod recipients;
 pub mod scan_marks;
 pub mod sessions;
 pub mod unreadable;
+pub mod webhook_deletion;
+pub mod webhooks;
 
 pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};
 pub use executor::Executor;

@@ -26,11 +26,21 @@ impl Row {
         value.ok_or_else(|| corrupt(format_args!("column {column} of a row holds an unexpected value")))
     }
 
+    /// Its columns from one on.
+    pub(crate) fn from(&self, first: usize) -> &[Value] {
+        self.0.get(first..).unwrap_or_default()
+    }
+
     /// Its columns.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         &self.0
     }
+}
+
+/// The row of a query that always has one.
+pub(crate) fn only(rows: &[Row]) -> Result<&Row> {
+    rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))
 }
 
 /// Reads the columns of a table's row in the order of their declaration.
@@ -42,8 +52,8 @@ pub struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub(crate) const fn new(table: &'r Table, row: &'r Row) -> Self {
-        Self { table, values: row.0.as_slice(), next: 0 }
+    pub(crate) const fn new(table: &'r Table, values: &'r [Value]) -> Self {
+        Self { table, values, next: 0 }
     }
 
     /// The next column.
@@ -59,7 +69,8 @@ impl<'r> Reader<'r> {
     /// The error for the column that was read last.
     pub fn corrupt(&self, problem: impl std::fmt::Display) -> crate::Fault {
         let column = self.next.checked_sub(1).and_then(|last| self.table.columns.get(last));
-        let (table, column) = (self.table.name, column.map_or("?", |column| column.name()));
+        let column = column.map_or("?", |column| column.name()).trim_matches(['{', '}']);
+        let table = self.table.name;
         StoreError::Corrupt(format!("{table}.{column}: {problem}")).into()
     }
 }

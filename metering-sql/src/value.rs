@@ -6,6 +6,7 @@ use metering_core::access::{
     AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TxHash};
+use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};
@@ -19,6 +20,8 @@ pub enum Value {
     Text(Option<String>),
     /// Bytes.
     Bytes(Option<Vec<u8>>),
+    /// A list of integers, only as a parameter: for the word `{in ?1}`.
+    Integers(Vec<i64>),
     /// A truth value. SQLite stores it as 0 or 1.
     Boolean(Option<bool>),
 }
@@ -38,6 +41,7 @@ impl fmt::Debug for Value {
             Self::Integer(_) => "Integer(..)",
             Self::Text(_) => "Text(..)",
             Self::Bytes(_) => "Bytes(..)",
+            Self::Integers(_) => "Integers(..)",
             Self::Boolean(_) => "Boolean(..)",
         })
     }
@@ -170,6 +174,22 @@ impl ToValue for [u8] {
     }
 }
 
+impl ToValue for [i64] {
+    const NULL: Value = Value::Integers(Vec::new());
+
+    fn to_value(&self) -> Value {
+        Value::Integers(self.to_vec())
+    }
+}
+
+impl ToValue for Vec<i64> {
+    const NULL: Value = Value::Integers(Vec::new());
+
+    fn to_value(&self) -> Value {
+        Value::Integers(self.clone())
+    }
+}
+
 impl<const N: usize> ToValue for [u8; N] {
     const NULL: Value = Value::Bytes(None);
 
@@ -226,6 +246,8 @@ wrappers! {
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    DeliveryId: i64, Self::new, |id| id.get();
+    WebhookId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     SourceId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
 }
 
@@ -251,7 +273,42 @@ macro_rules! texts {
     };
 }
 
-texts!(AccountId, AgentName, BudgetReset, Email, KeyId, KeyName, Networks, RoutePatterns, Scopes, UserCode);
+texts!(AccountId, AgentName, BudgetReset, Email, EventKinds, KeyId, KeyName, Networks, RoutePatterns, Scopes, UserCode);
+
+/// Domain types that are stored as a name.
+macro_rules! names {
+    ($($domain:ty),*) => {
+        $(impl ToValue for $domain {
+            const NULL: Value = Value::Text(None);
+
+            fn to_value(&self) -> Value {
+                self.as_str().to_value()
+            }
+        }
+
+        impl FromValue for $domain {
+            fn from_value(value: &Value) -> Option<Self> {
+                Self::from_name(&String::from_value(value)?)
+            }
+        })*
+    };
+}
+
+names!(DeliveryState, EventKind, WebhookState);
+
+impl ToValue for WebhookSecret {
+    const NULL: Value = Value::Text(None);
+
+    fn to_value(&self) -> Value {
+        self.expose().as_str().to_value()
+    }
+}
+
+impl FromValue for WebhookSecret {
+    fn from_value(value: &Value) -> Option<Self> {
+        Self::parse(&String::from_value(value)?).ok()
+    }
+}
 
 impl ToValue for LinkPurpose {
     const NULL: Value = Value::Text(None);

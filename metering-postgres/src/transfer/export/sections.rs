@@ -4,7 +4,7 @@
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
-use metering_core::events::{DeliveryId, WebhookId};
+use metering_core::events::{Event, Webhook};
 use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
@@ -19,7 +19,6 @@ use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::charging::volumes::{VOLUME_COLUMNS, volume};
 use crate::error::{Result, corrupt};
-use crate::events::{outbox, progress, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
@@ -28,7 +27,7 @@ use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, address, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::script::row_of;
+use crate::script::{dialect, row_of};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -186,22 +185,12 @@ fn rest(section: Section) -> Source {
 
 fn of_events(section: Section) -> Source {
     match section {
-        Section::Webhooks => Source::new(
-            webhooks::COLUMNS,
-            webhooks::TABLES,
-            // The operator's own one comes first.
-            &["coalesce(w.account, 0)", "w.id"],
-            |row| Ok(Record::Webhook(Box::new(webhooks::webhook(row, 0)?))),
-        ),
-        Section::Events => Source::new(outbox::COLUMNS, outbox::TABLES, &["e.number"], |row| {
-            Ok(Record::Event(Box::new(outbox::event(row, 0)?)))
+        // The operator's own one comes first.
+        Section::Webhooks => stored::<Webhook>(&["coalesce(webhook.account, 0)", "webhook.id"], |row| {
+            Ok(Record::Webhook(Box::new(record(row)?)))
         }),
-        _ => Source::new(
-            format!("d.id, w.public_id, d.event, {}", progress::PROGRESS),
-            "delivery d JOIN webhook w ON w.id = d.webhook",
-            &["d.id"],
-            delivery_record,
-        ),
+        Section::Events => stored::<Event>(&["number"], |row| Ok(Record::Event(Box::new(record(row)?)))),
+        _ => stored::<DeliveryRecord>(&["id"], |row| Ok(Record::Delivery(record(row)?))),
     }
 }
 
@@ -225,18 +214,9 @@ fn of_offers(section: Section) -> Source {
     }
 }
 
-fn delivery_record(row: &Row) -> Result<Record> {
-    Ok(Record::Delivery(DeliveryRecord {
-        id: DeliveryId::new(row.try_get(0)?),
-        webhook: WebhookId::from_bytes(bytes(row, 1)?),
-        event: row.try_get(2)?,
-        progress: progress::progress(row, 3)?,
-    }))
-}
-
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row) -> Result<Record>) -> Source {
-    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+    Source::new(dialect(&R::TABLE.column_list()), R::TABLE.name, keys, read)
 }
 
 /// Reads a record from the columns of its table, which come before the section's keys.

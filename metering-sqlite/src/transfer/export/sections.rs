@@ -2,7 +2,7 @@
 
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
-use metering_core::events::DeliveryId;
+use metering_core::events::{Event, Webhook};
 use metering_core::payments::{Challenge, Plan, RecipientRecord, UnreadableArrival};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
@@ -20,14 +20,12 @@ use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::charging::volumes;
 use crate::error::{Result, corrupt};
-use crate::events::progress;
-use crate::events::{event, webhooks};
 use crate::money::{ledger, refills};
 use crate::offers::{places, rows as authorizations};
 use crate::operators::{audit, operator, prices};
 use crate::payments::{quotes, records};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::script::row_of;
+use crate::script::{dialect, row_of};
 use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
@@ -150,21 +148,14 @@ fn sent(section: Section) -> Source {
     match section {
         Section::Webhooks => Source {
             indexed: 2,
-            ..Source::new(webhooks::COLUMNS, webhooks::TABLES, &["coalesce(w.account, 0)", "w.id"], |row| {
-                Ok(webhooks::webhook(row, 0)?.map(|webhook| Record::Webhook(Box::new(webhook))))
+            ..stored::<Webhook>(&["coalesce(webhook.account, 0)", "webhook.id"], |row| {
+                Ok(record(row)?.map(|webhook| Record::Webhook(Box::new(webhook))))
             })
         },
         Section::Events => {
-            Source::new(event::COLUMNS, "event e LEFT JOIN account a ON a.id = e.account", &["e.number"], |row| {
-                Ok(event::event(row, 0)?.map(|event| Record::Event(Box::new(event))))
-            })
+            stored::<Event>(&["number"], |row| Ok(record(row)?.map(|event| Record::Event(Box::new(event)))))
         }
-        _ => Source::new(
-            format!("d.id, w.public_id, d.event, {}", progress::COLUMNS),
-            "delivery d CROSS JOIN webhook w ON w.id = d.webhook",
-            &["d.id"],
-            delivery_record,
-        ),
+        _ => stored::<DeliveryRecord>(&["id"], |row| Ok(record(row)?.map(Record::Delivery))),
     }
 }
 
@@ -261,7 +252,7 @@ fn rest(section: Section) -> Source {
 
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row<'_>) -> Read<Record>) -> Source {
-    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+    Source::new(dialect(&R::TABLE.column_list()), R::TABLE.name, keys, read)
 }
 
 /// Reads a record from the columns of its table.
@@ -336,16 +327,6 @@ fn link_record(row: &Row<'_>) -> Read<Record> {
 
 fn solution_record(row: &Row<'_>) -> Read<Record> {
     Ok(Ok(Record::Solution(SolutionRecord { solution: row.get(0)?, expires_at: timestamp(row, 1)? })))
-}
-
-fn delivery_record(row: &Row<'_>) -> Read<Record> {
-    let (id, webhook): (_, Vec<u8>) = (DeliveryId::new(row.get(0)?), row.get(1)?);
-    let (event, progress) = (row.get(2)?, progress::read(row, 3)?);
-    let read = || {
-        let (webhook, progress) = (webhooks::public_id(&webhook)?, progress?);
-        Ok(Record::Delivery(DeliveryRecord { id, webhook, event, progress }))
-    };
-    Ok(read())
 }
 
 fn key_record(row: &Row<'_>) -> Read<Record> {
