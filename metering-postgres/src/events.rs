@@ -1,9 +1,6 @@
-//! Events, the webhooks that they are sent to, and their deliveries.
+//! Events with their deliveries: what charges write, and what depends on PostgreSQL's indexes.
 
-pub(crate) mod backlog;
-pub(crate) mod deliveries;
-pub(crate) mod due;
-pub(crate) mod heads;
+pub(crate) mod lists;
 pub(crate) mod outbox;
-pub(crate) mod progress;
-pub(crate) mod webhooks;
+#[cfg(test)]
+mod plans;

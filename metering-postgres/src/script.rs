@@ -106,9 +106,14 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
     }
 }
 
-fn dialect(sql: &str) -> String {
+pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock m}", "FOR UPDATE OF m");
-    sql.replace("{key_id}", "id").replace("{budget}", "budget")
+    let sql = sql.replace("{key_id}", "id").replace("{budget}", "budget");
+    let sql = sql.replace("{lock webhook}", "FOR UPDATE OF webhook").replace("{join}", "JOIN").replace("{is}", "=");
+    let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
+    let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
+    // The closing brace of `{in ?1}` is the only one that is left.
+    sql.replace("{in ", "= ANY (").replace('}', ")")
 }
 
 fn fault(failure: Failure) -> Fault {
@@ -175,6 +180,7 @@ impl ToSql for Parameter<'_> {
             },
             Value::Text(text) => text.to_sql(ty, out),
             Value::Bytes(bytes) => bytes.to_sql(ty, out),
+            Value::Integers(numbers) => numbers.to_sql(ty, out),
             Value::Boolean(truth) => truth.to_sql(ty, out),
             Value::Integer(None) => Ok(IsNull::Yes),
         }
@@ -193,6 +199,7 @@ impl value::Value for Parameter<'_> {
             Value::Integer(_) => Type::INT8,
             Value::Text(_) => Type::TEXT,
             Value::Bytes(_) => Type::BYTEA,
+            Value::Integers(_) => Type::INT8_ARRAY,
             Value::Boolean(_) => Type::BOOL,
         }
     }

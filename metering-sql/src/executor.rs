@@ -33,6 +33,14 @@ pub struct KeyDay {
 /// |---|---|---|---|
 /// | `{bytes}` | after a text column in `ORDER BY`: compares bytes | nothing | `COLLATE "C"` |
 /// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
+/// | `{lock webhook}` | the same for the table `webhook` | nothing | `FOR UPDATE OF webhook` |
+/// | `{in ?1}` | is in a list of integers, which is a parameter | `IN (SELECT value FROM json_each(?1))` | `= ANY ($1)` |
+/// | `{join}` | joins in the order written | `CROSS JOIN` | `JOIN` |
+/// | `{no_account}` | what events and deliveries of no account have as their account | `NULL` | `0` |
+/// | `{is}` | equals, for such a column | `IS` | `=` |
+/// | `{webhook_account}` | the account of a webhook, as an index has it | `coalesce(webhook.account, 0)` | `webhook.account` |
+/// | `{old_secret_until}` | the column of `webhook` for when the old secret expires | `old_secret_until` | `old_secret_expires_at` |
+/// | `{state,}` | in `ORDER BY` for deliveries to a webhook: the state, if the index has it | nothing | `state,` |
 /// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///

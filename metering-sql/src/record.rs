@@ -28,7 +28,15 @@ pub trait Record: Sized + Send + Sync {
     /// # Errors
     /// When the row is corrupt.
     fn of_row(row: &Row) -> Result<Self> {
-        Self::read(&mut Reader::new(&Self::TABLE, row))
+        Self::of_row_at(row, 0)
+    }
+
+    /// Like [`Record::of_row`], when the columns start at `first`.
+    ///
+    /// # Errors
+    /// When the row is corrupt.
+    fn of_row_at(row: &Row, first: usize) -> Result<Self> {
+        Self::read(&mut Reader::new(&Self::TABLE, row.from(first)))
     }
 }
 

@@ -34,11 +34,21 @@ impl Row {
         value.ok_or_else(|| corrupt(format_args!("{}: holds an unexpected value", name())))
     }
 
+    /// Its columns from one on.
+    pub(crate) fn from(&self, first: usize) -> &[Value] {
+        self.values.get(first..).unwrap_or_default()
+    }
+
     /// Its columns.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         &self.values
     }
+}
+
+/// The row of a query that always has one.
+pub(crate) fn only(rows: &[Row]) -> Result<&Row> {
+    rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))
 }
 
 /// Reads the columns of a table's row in the order of their declaration.
@@ -50,8 +60,8 @@ pub struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub(crate) const fn new(table: &'r Table, row: &'r Row) -> Self {
-        Self { table, values: row.values.as_slice(), next: 0 }
+    pub(crate) const fn new(table: &'r Table, values: &'r [Value]) -> Self {
+        Self { table, values, next: 0 }
     }
 
     /// The next column.
@@ -82,7 +92,8 @@ impl<'r> Reader<'r> {
     /// The error for the column that was read last.
     pub fn corrupt(&self, problem: impl std::fmt::Display) -> crate::Fault {
         let column = self.next.checked_sub(1).and_then(|last| self.table.columns.get(last));
-        let (table, column) = (self.table.name, column.map_or("?", |column| column.name()));
+        let column = column.map_or("?", |column| column.name()).trim_matches(['{', '}']);
+        let table = self.table.name;
         StoreError::Corrupt(format!("{table}.{column}: {problem}")).into()
     }
 }

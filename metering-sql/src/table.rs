@@ -20,6 +20,10 @@ pub enum Column {
     Own(&'static str),
     /// The row number of an account; a record has the account's public id.
     Account(&'static str),
+    /// Like [`Column::Account`], or `{no_account}` if there is none.
+    Owner(&'static str),
+    /// The row number of a webhook; a record has the webhook's public id.
+    Webhook(&'static str),
 }
 
 impl Column {
@@ -27,7 +31,7 @@ impl Column {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Own(name) | Self::Account(name) => name,
+            Self::Own(name) | Self::Account(name) | Self::Owner(name) | Self::Webhook(name) => name,
         }
     }
 }
@@ -44,7 +48,12 @@ impl Table {
     pub fn column_list(&self) -> String {
         let column = |column: &Column| match column {
             Column::Own(name) => format!("{}.{name}", self.name),
-            Column::Account(name) => format!("(SELECT o.org_id FROM account o WHERE o.id = {}.{name})", self.name),
+            Column::Account(name) | Column::Owner(name) => {
+                format!("(SELECT o.org_id FROM account o WHERE o.id = {}.{name})", self.name)
+            }
+            Column::Webhook(name) => {
+                format!("(SELECT h.public_id FROM webhook h WHERE h.id = {}.{name})", self.name)
+            }
         };
         self.columns.iter().map(column).collect::<Vec<_>>().join(", ")
     }
@@ -52,22 +61,40 @@ impl Table {
     /// `INSERT` of one row.
     #[must_use]
     pub fn insert(&self) -> String {
-        self.insert_of(self.columns)
+        self.insertion(None)
+    }
+
+    /// `INSERT` of one row with one more column. Its value is an expression, which may have the parameter after those of
+    /// the columns.
+    #[must_use]
+    pub fn insert_with(&self, column: &str, value: &str) -> String {
+        self.insertion(Some((column, value)))
     }
 
     /// Like [`Table::insert`], with the row's number `id` as the last parameter.
     #[must_use]
     pub fn insert_numbered(&self) -> String {
-        self.insert_of(&[self.columns, &[Column::Own("id")]].concat())
+        self.insert_with("id", &format!("?{}", self.columns.len() + 1))
     }
 
-    fn insert_of(&self, columns: &[Column]) -> String {
-        let names: Vec<&str> = columns.iter().map(Column::name).collect();
-        let value = |(index, column): (usize, &Column)| match column {
-            Column::Own(_) => format!("?{}", index + 1),
-            Column::Account(_) => format!("(SELECT o.id FROM account o WHERE o.org_id = ?{})", index + 1),
+    fn insertion(&self, more: Option<(&str, &str)>) -> String {
+        let mut names: Vec<&str> = self.columns.iter().map(Column::name).collect();
+        let value = |(index, column): (usize, &Column)| {
+            let number = index + 1;
+            let account = format!("(SELECT o.id FROM account o WHERE o.org_id = ?{number})");
+            match column {
+                Column::Own(_) => format!("?{number}"),
+                Column::Account(_) => account,
+                // An unknown account is not taken for none: the column does not take the NULL.
+                Column::Owner(_) => format!("CASE WHEN ?{number} IS NULL THEN {{no_account}} ELSE {account} END"),
+                Column::Webhook(_) => format!("(SELECT h.id FROM webhook h WHERE h.public_id = ?{number})"),
+            }
         };
-        let values: Vec<String> = columns.iter().enumerate().map(value).collect();
+        let mut values: Vec<String> = self.columns.iter().enumerate().map(value).collect();
+        if let Some((column, value)) = more {
+            names.push(column);
+            values.push(value.to_owned());
+        }
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), values.join(", "))
     }
 

@@ -11,6 +11,7 @@ use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::money::LedgerKind;
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
 use metering_core::prices::{CatalogueHash, PriceNumber};
+use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};
@@ -24,6 +25,8 @@ pub enum Value {
     Text(Option<String>),
     /// Bytes.
     Bytes(Option<Vec<u8>>),
+    /// A list of integers, only as a parameter: for the word `{in ?1}`.
+    Integers(Vec<i64>),
     /// A truth value. SQLite stores it as 0 or 1.
     Boolean(Option<bool>),
 }
@@ -43,6 +46,7 @@ impl fmt::Debug for Value {
             Self::Integer(_) => "Integer(..)",
             Self::Text(_) => "Text(..)",
             Self::Bytes(_) => "Bytes(..)",
+            Self::Integers(_) => "Integers(..)",
             Self::Boolean(_) => "Boolean(..)",
         })
     }
@@ -175,6 +179,22 @@ impl ToValue for [u8] {
     }
 }
 
+impl ToValue for [i64] {
+    const NULL: Value = Value::Integers(Vec::new());
+
+    fn to_value(&self) -> Value {
+        Value::Integers(self.to_vec())
+    }
+}
+
+impl ToValue for Vec<i64> {
+    const NULL: Value = Value::Integers(Vec::new());
+
+    fn to_value(&self) -> Value {
+        Value::Integers(self.clone())
+    }
+}
+
 impl<const N: usize> ToValue for [u8; N] {
     const NULL: Value = Value::Bytes(None);
 
@@ -233,6 +253,8 @@ wrappers! {
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    DeliveryId: i64, Self::new, |id| id.get();
+    WebhookId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     SourceId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     OperatorTokenHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     CatalogueHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
@@ -268,6 +290,7 @@ texts!(
     AgentName,
     BudgetReset,
     Email,
+    EventKinds,
     KeyId,
     KeyName,
     Networks,
@@ -276,6 +299,20 @@ texts!(
     Scopes,
     UserCode
 );
+
+impl ToValue for WebhookSecret {
+    const NULL: Value = Value::Text(None);
+
+    fn to_value(&self) -> Value {
+        self.expose().as_str().to_value()
+    }
+}
+
+impl FromValue for WebhookSecret {
+    fn from_value(value: &Value) -> Option<Self> {
+        Self::parse(&String::from_value(value)?).ok()
+    }
+}
 
 /// Domain types that are stored as their name: the type, and how to find it by its name.
 macro_rules! names {
@@ -299,11 +336,14 @@ macro_rules! names {
 
 names! {
     AuditResult: Self::from_name;
+    DeliveryState: Self::from_name;
+    EventKind: Self::from_name;
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();
     PaymentUse: Self::from_name;
     Role: |name| name.parse().ok();
     SettlementFailure: Self::from_name;
+    WebhookState: Self::from_name;
 }
 
 /// The parameters of a statement: `values![id, at]`.

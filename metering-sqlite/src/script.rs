@@ -96,9 +96,14 @@ impl Executor for Statements<'_, '_> {
 }
 
 /// SQLite compares bytes anyway, and only one transaction writes.
-fn dialect(sql: &str) -> String {
-    let sql = sql.replace("{bytes}", "").replace("{lock m}", "");
-    sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit")
+pub(crate) fn dialect(sql: &str) -> String {
+    let sql = sql.replace("{bytes}", "").replace("{lock m}", "").replace("{lock webhook}", "");
+    let sql = sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit");
+    let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
+    let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
+    let sql = sql.replace("{old_secret_until}", "old_secret_until");
+    // The closing brace of `{in ?1}` is the only one that is left.
+    sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")
 }
 
 /// A future that is ready.
@@ -151,6 +156,10 @@ impl ToSql for Parameter<'_> {
             Value::Integer(number) => number.map_or(ValueRef::Null, ValueRef::Integer),
             Value::Text(text) => text.as_ref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
             Value::Bytes(bytes) => bytes.as_ref().map_or(ValueRef::Null, |bytes| ValueRef::Blob(bytes)),
+            Value::Integers(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                return Ok(ToSqlOutput::from(format!("[{}]", numbers.join(","))));
+            }
             Value::Boolean(truth) => truth.map_or(ValueRef::Null, |truth| ValueRef::Integer(truth.into())),
         };
         Ok(ToSqlOutput::Borrowed(value))

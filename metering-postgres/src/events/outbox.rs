@@ -3,23 +3,19 @@
 //! One statement does all of that, so that a commit of charges can send it with its other rows. The meters of the
 //! accounts must be locked, so that the events of an account are numbered in the order of their commits.
 
-use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
-use metering_core::events::{Event, EventKind, NewEvent};
-use metering_core::store::{Cursor, Page};
-use metering_core::{AccountId, StoreError};
-use tokio_postgres::Row;
+use metering_core::events::NewEvent;
 
 use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
-use crate::error::{Result, corrupt};
-use crate::events::heads::first_of_line;
-use crate::rows::{all, execute, optional_parsed, timestamp};
+use crate::error::Result;
+use crate::rows::execute;
 
 /// Writes events and their deliveries. The condition for a webhook is
 /// [`Webhook::receives`](metering_core::events::Webhook::receives). The webhooks are locked, so that none is deleted
-/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it.
-pub(crate) const INSERT: &str = concat!(
-    "WITH written AS ( \
+/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it: in the
+/// order of the index `delivery_pending`, and with a limit, so that it is a seek whatever the database knows of the
+/// tables.
+pub(crate) const INSERT: &str = "WITH written AS ( \
        INSERT INTO event (account, kind, data, created_at) SELECT new.account, new.kind, new.data, new.created_at \
        FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) WITH ORDINALITY \
          AS new (account, kind, data, created_at, place) ORDER BY new.place \
@@ -31,17 +27,10 @@ pub(crate) const INSERT: &str = concat!(
        FOR KEY SHARE OF w) \
      INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
      SELECT line.webhook, line.number, line.account, 'pending', 0, line.created_at, line.created_at, \
-       row_number() OVER (PARTITION BY line.webhook, line.account ORDER BY line.number) = 1 AND (",
-    first_of_line!(),
-    ") IS NULL \
-     FROM received line ORDER BY line.number, line.webhook"
-);
-
-/// The columns that [`event`] reads from [`TABLES`].
-pub(crate) const COLUMNS: &str = "e.number, o.org_id, e.kind, e.data, e.created_at";
-
-/// Events with their accounts.
-pub(crate) const TABLES: &str = "event e LEFT JOIN account o ON o.id = e.account";
+       row_number() OVER (PARTITION BY line.webhook, line.account ORDER BY line.number) = 1 AND ( \
+         SELECT p.id FROM delivery p WHERE p.state = 'pending' AND p.webhook = line.webhook AND p.account = line.account \
+         ORDER BY p.webhook, p.account, p.event, p.id LIMIT 1) IS NULL \
+     FROM received line ORDER BY line.number, line.webhook";
 
 /// What stands for the account of an event that has none.
 pub(crate) const NO_ACCOUNT: i64 = 0;
@@ -87,42 +76,6 @@ pub(crate) async fn write_rows<C: GenericClient>(client: &C, rows: EventRows) ->
         return Ok(());
     }
     execute(client, INSERT, &rows.values()).await.map(drop)
-}
-
-/// The events of an account, newest first, at most `limit` after a cursor.
-pub(crate) async fn list<C: GenericClient>(
-    client: &C,
-    account: &AccountId,
-    after: Option<&Cursor>,
-    limit: u32,
-) -> Result<Page<Event>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {TABLES} WHERE e.account = (SELECT id FROM account WHERE org_id = $1) \
-         AND e.number < $2 ORDER BY e.number DESC LIMIT $3"
-    );
-    let rows = all(client, &sql, &[&account.as_str(), &before(after)?, &one_more_than(limit)]).await?;
-    let events = rows.iter().map(|row| event(row, 0).map(|event| (event.number, event)));
-    Ok(page_of_rows(events.collect::<Result<_>>()?, limit))
-}
-
-/// Reads an event from [`COLUMNS`], which start at `first`.
-pub(crate) fn event(row: &Row, first: usize) -> Result<Event> {
-    let kind: &str = row.try_get(first + 2)?;
-    Ok(Event {
-        number: row.try_get(first)?,
-        account: optional_parsed(row, first + 1)?,
-        kind: EventKind::from_name(kind).ok_or_else(|| corrupt(format_args!("unknown kind of event {kind:?}")))?,
-        data: row.try_get(first + 3)?,
-        created_at: timestamp(row, first + 4)?,
-    })
-}
-
-/// Lists of events and deliveries are newest first: a page begins below the last number of the page before.
-///
-/// # Errors
-/// When the cursor is not of this store.
-pub(crate) fn before(after: Option<&Cursor>) -> Result<i64, StoreError> {
-    if after.is_none() { Ok(i64::MAX) } else { row_of_cursor(after) }
 }
 
 #[cfg(test)]

@@ -6,13 +6,12 @@ use metering_core::events::Event;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
 use metering_core::{StoreError, Timestamp};
-use tokio_postgres::Row;
 
 use crate::access::ended_keys;
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::Result;
-use crate::events::heads;
 use crate::rows::{all, execute};
+use crate::script::Statements;
 use crate::store::{PostgresStore, check};
 use crate::transactions::outcome;
 use crate::transactions::serialized::SerializedWrite;
@@ -94,9 +93,7 @@ async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64
 
 /// Deletes the oldest expired events, at most [`BATCH_ROWS`], and returns how many.
 async fn forget_events(write: &SerializedWrite<'_>, until: Timestamp) -> Result<u64> {
-    let old = format!("SELECT number FROM event WHERE created_at <= $1 ORDER BY created_at LIMIT {BATCH_ROWS}");
-    let old = all(write.client(), &old, &[&until.unix_millis()]).await?;
-    delete_events(write, &old).await
+    Ok(metering_sql::events::forget(&mut Statements(write.client()), until, BATCH_ROWS).await?)
 }
 
 /// Deletes events beyond the newest [`Event::MAX_PER_ACCOUNT`] of an account, of accounts that had one after `since`, at
@@ -109,22 +106,8 @@ async fn forget_excess(write: &SerializedWrite<'_>, since: Timestamp) -> Result<
            ORDER BY number DESC OFFSET {keep} LIMIT {BATCH_ROWS}) old LIMIT {BATCH_ROWS}"
     );
     let excess = all(write.client(), &excess, &[&since.unix_millis()]).await?;
-    delete_events(write, &excess).await
-}
-
-/// Deletes the events whose numbers were found, with their deliveries, and returns how many. If they held up later ones,
-/// these can be sent.
-async fn delete_events(write: &SerializedWrite<'_>, found: &[Row]) -> Result<u64> {
-    if found.is_empty() {
-        return Ok(0);
-    }
-    let client = write.client();
-    let old: Vec<i64> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    let lines = heads::of_events(client, &old).await?;
-    heads::lock(client, &lines).await?;
-    let forgotten = execute(client, "DELETE FROM event WHERE number = ANY ($1)", &[&old]).await?;
-    heads::mark(client, &lines).await?;
-    Ok(forgotten)
+    let excess: Vec<i64> = excess.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    Ok(metering_sql::events::delete(&mut Statements(write.client()), &excess).await?)
 }
 
 /// Deletes the oldest expired rows of a table, at most [`BATCH_ROWS`], and returns how many.

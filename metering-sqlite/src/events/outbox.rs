@@ -2,63 +2,124 @@
 //!
 //! Nearly no transaction has an event, so webhooks are looked up only when there is one.
 
-use metering_core::events::NewEvent;
-use rusqlite::Connection;
+use metering_core::events::{NewEvent, Progress};
+use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
-use crate::events::event;
-use crate::events::line::Line;
 use crate::rows::all;
 
 /// The active webhooks of an account, and the operator's.
 const RECEIVERS: &str =
     "SELECT id, kinds FROM webhook WHERE coalesce(account, 0) IN (0, ?1) AND state = 'active' ORDER BY id";
 
+/// A delivery to a webhook that is active. It is the head of its line if no other is pending.
+const INSERT: &str = "INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_line \
+       WHERE webhook = ?1 AND account IS ?3 AND state = 'pending'))";
+
 /// Writes an event of the account with this row number, and a delivery for each webhook that receives it.
 pub(crate) fn write(connection: &Connection, account: Option<i64>, event: &NewEvent) -> Result<()> {
-    let number = event::append(connection, account, event)?;
+    let sql = "INSERT INTO event (account, kind, data, created_at) VALUES (?1, ?2, ?3, ?4)";
     let kind = event.data.kind().as_str();
+    let values = params![account, kind, event.json(), event.created_at.unix_millis()];
+    let number = connection.prepare_cached(sql).and_then(|mut s| s.insert(values)).map_err(store_error)?;
     let mut statement = connection.prepare_cached(RECEIVERS).map_err(store_error)?;
     let receivers = all(&mut statement, [account], |row| Ok(Ok((row.get(0)?, row.get(1)?))))?;
     // By name: a kind that this version does not know must not fail the cause of the event.
     let receives = |(_, names): &(i64, String)| names.is_empty() || names.split(' ').any(|name| name == kind);
+    let Progress { state, attempts, since, next_at, last: _ } = Progress::new(event.created_at);
+    let (state, since, next_at) = (state.as_str(), since.unix_millis(), next_at.unix_millis());
     for (webhook, _) in receivers.iter().filter(|receiver| receives(receiver)) {
-        Line { webhook: *webhook, account }.insert(connection, number, event.created_at)?;
+        let values = params![webhook, number, account, state, attempts, since, next_at];
+        connection.prepare_cached(INSERT).and_then(|mut s| s.execute(values)).map_err(store_error)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use metering_sql::{due, events, lines, webhook_deletion, webhooks};
+
     use super::*;
-    use crate::events::{deliveries, due, line, webhooks};
+    use crate::events::lists;
     use crate::migrations::migrate;
+    use crate::script::dialect;
 
     /// However many events and deliveries are kept, and however many webhooks others have.
     #[test]
     fn lists_and_lookups_use_an_index() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
+        let in_line = "SEARCH p USING COVERING INDEX delivery_line (webhook=? AND account=?)";
+        let by_id = "SEARCH delivery USING INTEGER PRIMARY KEY (rowid=?)";
+        let counted = "SEARCH delivery USING COVERING INDEX delivery_state (state=?)";
+        let of_due = "SEARCH d USING INDEX delivery_due (<expr>=? AND next_at<?)";
         let mut queries = vec![
             (RECEIVERS.to_owned(), "SEARCH webhook USING INDEX webhook_owner (<expr>=?)"),
-            event::query(),
-            (due::HEADS.to_owned(), "SEARCH delivery USING INDEX delivery_due (<expr>=? AND next_at<?)"),
-            (due::CANDIDATES.to_owned(), "SEARCH d USING INDEX delivery_due (<expr>=? AND next_at<?)"),
-            (due::select(), "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"),
+            (
+                format!("SELECT number FROM event {}", events::LISTED),
+                "SEARCH event USING COVERING INDEX event_account (account=? AND number<?)",
+            ),
+            (due::heads(8), of_due),
+            (due::candidates(), "SEARCH d USING INDEX delivery_due (<expr>=? AND next_at>? AND next_at<?)"),
+            (due::still_due(), by_id),
+            (due::BACKLOG.to_owned(), counted),
+            (lines::marking(), in_line),
+            (lines::marking(), by_id),
+            (lines::unmarking(), in_line),
+            (lines::unmarking(), by_id),
+            (
+                format!("SELECT 1 FROM webhook {}", webhooks::LISTED),
+                "SEARCH webhook USING COVERING INDEX webhook_owner (<expr>=?)",
+            ),
+            (webhooks::by_id(), "SEARCH webhook USING INDEX sqlite_autoindex_webhook_1 (public_id=?)"),
+            (webhook_deletion::portion(), "SEARCH delivery USING COVERING INDEX delivery_webhook (webhook=?)"),
         ];
-        queries.extend(line::queries());
-        queries.extend(webhooks::queries());
-        queries.extend(deliveries::queries());
+        queries.extend(lists::queries());
         for (sql, expected) in queries {
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", dialect(&sql))).unwrap();
             let values = rusqlite::params_from_iter(vec![None::<i64>; statement.parameter_count()]);
             let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
             let steps: Vec<_> = steps.map(Result::unwrap).collect();
             assert!(steps.iter().any(|step| step.starts_with(expected)), "{sql}: {steps:?}");
             // Only the few webhooks of an account may be sorted.
             assert!(sql == RECEIVERS || !steps.iter().any(|step| step.contains("TEMP B-TREE")), "{sql}: {steps:?}");
-            let scans: Vec<_> = steps.iter().filter(|step| step.starts_with("SCAN") && !step.contains(" d")).collect();
+            // A list that is a parameter is scanned, and so is a page of candidates.
+            let is_bounded = |step: &str| ["json_each", " d", "CONSTANT ROW"].iter().any(|part| step.contains(part));
+            let scans: Vec<_> = steps.iter().filter(|step| step.starts_with("SCAN") && !is_bounded(step)).collect();
             assert!(scans.is_empty(), "{sql}: {steps:?}");
         }
+    }
+
+    /// However many accounts wait for a webhook that fails, and however many deliveries wait behind them.
+    #[test]
+    fn a_look_reads_only_what_is_due() {
+        use rusqlite::StatementStatus;
+
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let lines = "PRAGMA foreign_keys = off; \
+            INSERT INTO webhook (id, public_id, url, kinds, state, created_at) VALUES (0, zeroblob(16), '', '', 'active', 0); \
+            WITH RECURSIVE line (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM line WHERE n < 10000) \
+            INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at, is_head) \
+              SELECT CASE WHEN n % 2 THEN 0 ELSE n END, n + step * 100000, n, 'pending', 1, 0, step * 5000 + n, step = 1 \
+              FROM line, (SELECT 1 AS step UNION SELECT 2 UNION SELECT 3)";
+        connection.execute_batch(lines).unwrap();
+        let look = |now: i64, is_operator: bool| {
+            let mut statement = connection.prepare(&dialect(&due::heads(10))).unwrap();
+            let found = statement.query_map(params![now, is_operator], |row| row.get::<_, i64>(0)).unwrap().count();
+            (found, statement.get_status(StatementStatus::VmStep))
+        };
+        // The head of line n is due at 5,000 + n; odd lines are the operator's.
+        let table = [(5_000, [0, 0]), (5_002, [1, 1]), (5_010, [5, 5]), (50_000, [10, 10])];
+        for (now, expected) in table {
+            for (is_operator, count) in [true, false].into_iter().zip(expected) {
+                let (found, steps) = look(now, is_operator);
+                assert_eq!(found, count, "{is_operator} at {now}");
+                assert!(steps < 200, "{steps} steps: {is_operator} at {now}");
+            }
+        }
+        connection.execute("UPDATE webhook SET state = 'disabled'", []).unwrap();
+        assert_eq!(look(50_000, true).0, 0, "it is being removed");
     }
 }

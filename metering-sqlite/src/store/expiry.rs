@@ -6,15 +6,20 @@ use metering_core::charging::Hold;
 use metering_core::events::Event;
 use metering_core::payments::{Challenge, Quote};
 use metering_core::signups::SignupSession;
-use rusqlite::Connection;
+use metering_sql::now as run;
 
 use crate::access::ended_keys;
 use crate::error::{Result, store_error};
-use crate::events::event;
+use crate::events::excess;
+use crate::journal::Snapshot;
+use crate::script::Statements;
 use crate::store::SqliteStore;
 
 /// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
-const SLICE: usize = 500;
+const SLICE: u64 = 500;
+
+/// Keys of one account that one transaction deletes.
+const DELETED: usize = 500;
 
 const UNPAID_QUOTES: &str = "state = 'open' AND top_up IS NULL AND honoured_until <= ?1 ORDER BY honoured_until";
 const UNPAID_TOP_UPS: &str = "state = 'open' AND top_up IS NOT NULL AND honoured_until <= ?1 ORDER BY honoured_until";
@@ -34,7 +39,7 @@ const EXPIRED: [(&str, &str, &str); 9] = [
 ];
 
 /// Deletes a slice of each kind. Returns how many rows were deleted, and whether no expired rows are left.
-pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u64, bool)> {
+pub(crate) fn forget_slice(connection: &Snapshot<'_>, now: Timestamp) -> Result<(u64, bool)> {
     let (mut forgotten, mut is_all) = (0_u64, true);
     for (table, key, old) in EXPIRED {
         let until = match table {
@@ -49,13 +54,15 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
         let sql = format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT {SLICE})");
         let mut delete = connection.prepare_cached(&sql).map_err(store_error)?;
         let rows = delete.execute([until.unix_millis()]).map_err(store_error)?;
+        let rows = u64::try_from(rows).unwrap_or(u64::MAX);
         is_all &= rows < SLICE;
-        forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
+        forgotten = forgotten.saturating_add(rows);
     }
-    let events = event::forget(connection, now.saturating_sub(Event::RETENTION), SLICE)?;
-    let excess =
-        event::forget_excess(connection, now.saturating_sub(Event::EXCESS_WINDOW), Event::MAX_PER_ACCOUNT, SLICE)?;
-    forgotten = forgotten.saturating_add(u64::try_from(events + excess).unwrap_or(u64::MAX));
+    let until = now.saturating_sub(Event::RETENTION);
+    let events = run(metering_sql::events::forget(&mut Statements::new(connection), until, SLICE))?;
+    let since = now.saturating_sub(Event::EXCESS_WINDOW);
+    let excess = excess::forget(connection, since, Event::MAX_PER_ACCOUNT, SLICE)?;
+    forgotten = forgotten.saturating_add(events + excess);
     Ok((forgotten, is_all && events < SLICE && excess < SLICE))
 }
 
@@ -66,7 +73,7 @@ impl SqliteStore {
         let (mut forgotten, mut last) = (0_u64, 0);
         while let Some(account) = self.read(move |snapshot| ended_keys::next_account(snapshot, last)).await? {
             while self.read(move |snapshot| Ok(!ended_keys::to_delete(snapshot, account, now)?.is_empty())).await? {
-                let some = self.writer.write(move |snapshot| ended_keys::delete_some(snapshot, account, now, SLICE));
+                let some = self.writer.write(move |snapshot| ended_keys::delete_some(snapshot, account, now, DELETED));
                 let deleted = some.await?;
                 if deleted == 0 {
                     break;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
-use metering_core::events::{DeliveryId, WebhookId};
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::money::Refill;
 use metering_core::operators::Operator;
 use metering_core::prices::PriceVersion;
+use metering_core::events::{Event, Webhook};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
@@ -25,14 +25,13 @@ use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::charging::volumes::{VOLUME_COLUMNS, volume};
 use crate::error::{Result, corrupt};
-use crate::events::{outbox, progress, webhooks};
 use crate::money::ledger;
 use crate::offers::{places, rows as authorizations};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
 };
-use crate::script::{read, record};
+use crate::script::{dialect, read, record};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
@@ -174,22 +173,12 @@ fn rest(section: Section) -> Source {
 
 fn of_events(section: Section) -> Source {
     match section {
-        Section::Webhooks => Source::new(
-            webhooks::COLUMNS,
-            webhooks::TABLES,
-            // The operator's own one comes first.
-            &["coalesce(w.account, 0)", "w.id"],
-            |row| Ok(Record::Webhook(Box::new(webhooks::webhook(row, 0)?))),
-        ),
-        Section::Events => Source::new(outbox::COLUMNS, outbox::TABLES, &["e.number"], |row| {
-            Ok(Record::Event(Box::new(outbox::event(row, 0)?)))
+        // The operator's own one comes first.
+        Section::Webhooks => stored::<Webhook>(&["coalesce(webhook.account, 0)", "webhook.id"], |row| {
+            Ok(Record::Webhook(Box::new(record(row)?)))
         }),
-        _ => Source::new(
-            format!("d.id, w.public_id, d.event, {}", progress::PROGRESS),
-            "delivery d JOIN webhook w ON w.id = d.webhook",
-            &["d.id"],
-            delivery_record,
-        ),
+        Section::Events => stored::<Event>(&["number"], |row| Ok(Record::Event(Box::new(record(row)?)))),
+        _ => stored::<DeliveryRecord>(&["id"], |row| Ok(Record::Delivery(record(row)?))),
     }
 }
 
@@ -213,18 +202,9 @@ fn of_offers(section: Section) -> Source {
     }
 }
 
-fn delivery_record(row: &Row) -> Result<Record> {
-    Ok(Record::Delivery(DeliveryRecord {
-        id: DeliveryId::new(row.try_get(0)?),
-        webhook: WebhookId::from_bytes(bytes(row, 1)?),
-        event: row.try_get(2)?,
-        progress: progress::progress(row, 3)?,
-    }))
-}
-
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row) -> Result<Record>) -> Source {
-    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+    Source::new(dialect(&R::TABLE.column_list()), R::TABLE.name, keys, read)
 }
 
 fn account_record(row: &Row) -> Result<Record> {

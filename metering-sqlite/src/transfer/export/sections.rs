@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
-use metering_core::events::DeliveryId;
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::money::Refill;
 use metering_core::operators::Operator;
 use metering_core::prices::PriceVersion;
+use metering_core::events::{Event, Webhook};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
@@ -26,12 +26,10 @@ use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::charging::volumes;
 use crate::error::{Result, corrupt};
-use crate::events::progress;
-use crate::events::{event, webhooks};
 use crate::money::ledger;
 use crate::offers::{places, rows as authorizations};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, parse, timestamp};
-use crate::script::record;
+use crate::script::{dialect, read, record};
 use crate::usage::kind;
 
 type Read<T> = rusqlite::Result<Result<T>>;
@@ -154,21 +152,14 @@ fn sent(section: Section) -> Source {
     match section {
         Section::Webhooks => Source {
             indexed: 2,
-            ..Source::new(webhooks::COLUMNS, webhooks::TABLES, &["coalesce(w.account, 0)", "w.id"], |row| {
-                Ok(webhooks::webhook(row, 0)?.map(|webhook| Record::Webhook(Box::new(webhook))))
+            ..stored::<Webhook>(&["coalesce(webhook.account, 0)", "webhook.id"], |row| {
+                Ok(record(row)?.map(|webhook| Record::Webhook(Box::new(webhook))))
             })
         },
         Section::Events => {
-            Source::new(event::COLUMNS, "event e LEFT JOIN account a ON a.id = e.account", &["e.number"], |row| {
-                Ok(event::event(row, 0)?.map(|event| Record::Event(Box::new(event))))
-            })
+            stored::<Event>(&["number"], |row| Ok(record(row)?.map(|event| Record::Event(Box::new(event)))))
         }
-        _ => Source::new(
-            format!("d.id, w.public_id, d.event, {}", progress::COLUMNS),
-            "delivery d CROSS JOIN webhook w ON w.id = d.webhook",
-            &["d.id"],
-            delivery_record,
-        ),
+        _ => stored::<DeliveryRecord>(&["id"], |row| Ok(record(row)?.map(Record::Delivery))),
     }
 }
 
@@ -252,7 +243,7 @@ fn rest(section: Section) -> Source {
 
 /// A section whose rows are those of a table.
 fn stored<R: metering_sql::Record>(keys: &'static [&'static str], read: fn(&Row<'_>) -> Read<Record>) -> Source {
-    Source::new(R::TABLE.column_list(), R::TABLE.name, keys, read)
+    Source::new(dialect(&R::TABLE.column_list()), R::TABLE.name, keys, read)
 }
 
 fn account_record(row: &Row<'_>) -> Read<Record> {
@@ -317,16 +308,6 @@ fn volume_record(row: &Row<'_>) -> Read<Record> {
 
 fn solution_record(row: &Row<'_>) -> Read<Record> {
     Ok(Ok(Record::Solution(SolutionRecord { solution: row.get(0)?, expires_at: timestamp(row, 1)? })))
-}
-
-fn delivery_record(row: &Row<'_>) -> Read<Record> {
-    let (id, webhook): (_, Vec<u8>) = (DeliveryId::new(row.get(0)?), row.get(1)?);
-    let (event, progress) = (row.get(2)?, progress::read(row, 3)?);
-    let read = || {
-        let (webhook, progress) = (webhooks::public_id(&webhook)?, progress?);
-        Ok(Record::Delivery(DeliveryRecord { id, webhook, event, progress }))
-    };
-    Ok(read())
 }
 
 fn key_record(row: &Row<'_>) -> Read<Record> {

@@ -26,7 +26,7 @@ async fn read(store: &SqliteStore, id: &metering_core::AccountId) -> Result<(), 
 async fn damaged_rows_name_their_column() {
     // damage, column
     let table = [
-        ("UPDATE webhook SET public_id = x'00'", "webhook.public_id: 1 bytes"),
+        ("UPDATE webhook SET public_id = x'00'", "webhook.public_id: "),
         ("UPDATE webhook SET url = 'topsecret'", "webhook.url: "),
         ("UPDATE webhook SET kinds = 'topsecret'", "webhook.kinds: "),
         ("UPDATE webhook SET state = 'odd'", "webhook.state: "),

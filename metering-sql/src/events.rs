@@ -1,0 +1,79 @@
+//! Events. They are written with their deliveries by [`Executor::write_events`].
+
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
+use metering_core::events::{Event, NewEvent};
+use metering_core::store::{Cursor, Page};
+use metering_core::{AccountId, Timestamp};
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::lines;
+use crate::record::{self, Record};
+use crate::row::{Reader, only};
+use crate::table::Column::{Own, Owner};
+use crate::table::Table;
+use crate::value::Value;
+use crate::values;
+
+impl Record for Event {
+    const TABLE: Table = Table {
+        name: "event",
+        key: &["number"],
+        columns: &[Own("number"), Owner("account"), Own("kind"), Own("data"), Own("created_at")],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        Ok(values![self.number, self.account, self.kind, self.data, self.created_at])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (number, account, kind) = (row.next()?, row.next()?, row.next()?);
+        Ok(Self { number, account, kind, data: row.next()?, created_at: row.next()? })
+    }
+}
+
+/// What follows `FROM event` in the list of an account's events.
+pub const LISTED: &str = "WHERE event.account = (SELECT a.id FROM account a WHERE a.org_id = ?1) AND event.number < ?2 \
+     ORDER BY event.number DESC LIMIT ?3";
+
+/// The events of an account, newest first, at most `limit` after a cursor.
+pub async fn list(db: &mut dyn Executor, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<Event>> {
+    let found: Vec<Event> = record::list(db, LISTED, &values![id, before(after)?, one_more_than(limit)]).await?;
+    Ok(page_of_rows(found.into_iter().map(|event| (event.number, event)).collect(), limit))
+}
+
+/// Lists of events and deliveries are newest first: a page begins below the last number of the page before.
+///
+/// # Errors
+/// When the cursor is not of this store.
+pub fn before(after: Option<&Cursor>) -> Result<i64> {
+    if after.is_none() { Ok(i64::MAX) } else { Ok(row_of_cursor(after)?) }
+}
+
+/// Writes an event without deliveries, and returns its number. `account` is as the table has it.
+pub(crate) async fn append(db: &mut dyn Executor, account: Option<i64>, event: &NewEvent) -> Result<i64> {
+    let sql = "INSERT INTO event (account, kind, data, created_at) VALUES (?1, ?2, ?3, ?4) RETURNING number";
+    only(&db.query(sql, &values![account, event.data.kind(), event.json(), event.created_at]).await?)?.get(0)
+}
+
+/// Deletes the oldest events of `until` or earlier with their deliveries, at most `limit`, and returns how many.
+pub async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Result<u64> {
+    // The limit is a literal: with an unknown limit PostgreSQL would plan for a large one.
+    let sql = format!("SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at, number LIMIT {limit}");
+    let old = db.query(&sql, &values![until]).await?;
+    delete(db, &old.iter().map(|row| row.get(0)).collect::<Result<Vec<_>>>()?).await
+}
+
+/// Deletes events and their deliveries, and returns how many events. If they held up later ones, these can be sent.
+pub async fn delete(db: &mut dyn Executor, numbers: &[i64]) -> Result<u64> {
+    if numbers.is_empty() {
+        return Ok(0);
+    }
+    let values = values![numbers];
+    let lines = lines::of_heads(db, &values).await?;
+    lines::lock(db, &lines).await?;
+    db.execute("DELETE FROM delivery WHERE event {in ?1}", std::slice::from_ref(&values)).await?;
+    let deleted = db.execute("DELETE FROM event WHERE number {in ?1}", &[values]).await?;
+    lines::mark(db, &lines).await?;
+    Ok(deleted)
+}
