@@ -2,7 +2,4 @@
 
 pub(crate) mod accounts;
 pub(crate) mod ended_keys;
-pub(crate) mod key_changes;
-pub(crate) mod key_status;
-pub(crate) mod key_writes;
 pub(crate) mod keys;

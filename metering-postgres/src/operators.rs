@@ -1,21 +1,20 @@
-//! The usage and the payments of the report about the business.
+//! The usage of the report about the business.
 //!
 //! The database adds up what is in tables; usage that is still in tails is added here, row by row. The statements must
 //! run on one snapshot.
 
 use std::collections::HashMap;
 
+use metering_core::Day;
 use metering_core::operators::OperationsReport;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
-use metering_sql::operations::{self, Sums, period};
+use metering_sql::operations::{self, Sums};
 
 use crate::charging::known::Known;
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::{Result, corrupt};
 use crate::money::sum::{SUM, wide_sum};
-use crate::payments::records;
 use crate::rows::{each, unsigned};
 use crate::script::Statements;
 
@@ -23,7 +22,6 @@ pub(crate) async fn report<C: GenericClient>(client: &C, known: &Known, days: Da
     let mut sums = Sums::new(days);
     daily_totals(client, days, &mut sums).await?;
     tails(client, days, &mut sums).await?;
-    payments(client, days, &mut sums).await?;
     let mut lines = HashMap::new();
     for line in sums.lines() {
         lines.insert(line, known.line(client, line).await?);
@@ -59,16 +57,6 @@ async fn tails<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) ->
         for ((line, _), (calls, atoms)) in tail.totals()? {
             sums.add_usage(day, account, line, calls, atoms);
         }
-        Ok(())
-    })
-    .await
-}
-
-async fn payments<C: GenericClient>(client: &C, days: DayRange, sums: &mut Sums) -> Result<()> {
-    let condition = "p.recorded_at >= $1 AND p.recorded_at < $2 AND p.settlement <> 'reversed' ORDER BY p.id";
-    let [from, until] = period(days).map(Timestamp::unix_millis);
-    each(client, &records::select(condition), &[&from, &until], |row| {
-        sums.add_payment(records::record(row)?.1);
         Ok(())
     })
     .await

@@ -280,15 +280,6 @@ where
     parse(row.try_get(index)?)
 }
 
-/// A text column, parsed, or NULL.
-pub(crate) fn optional_parsed<T>(row: &Row, index: usize) -> Result<Option<T>>
-where
-    T: FromStr,
-    T::Err: Display,
-{
-    row.try_get::<_, Option<&str>>(index)?.map(parse).transpose()
-}
-
 /// Parses a stored text; the data is corrupt if that fails.
 pub(crate) fn parse<T>(text: &str) -> Result<T>
 where

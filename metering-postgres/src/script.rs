@@ -4,16 +4,16 @@ use std::error::Error;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use metering_core::access::Totals;
+use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::{StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, Record, Row, Script, Value};
+use metering_core::{Day, StoreError, Timestamp};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, Value};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use crate::access::key_writes;
+use crate::access::keys;
 use crate::connection::session::GenericClient;
 use crate::connection::value;
 use crate::error::{Failure, Result, corrupt};
@@ -22,6 +22,7 @@ use crate::money::ledger;
 use crate::rows::all;
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
+use crate::usage::key_usage;
 
 /// Statements on a connection or in a transaction.
 pub(crate) struct Statements<'c, C>(pub(crate) &'c C);
@@ -100,9 +101,18 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
     }
 
+    fn key_usage<'a>(
+        &'a mut self,
+        account: i64,
+        keys: &'a [KeyNumber],
+        since: Day,
+    ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
+        Box::pin(async move { key_usage::of_keys(self.0, account, keys, since).await.map_err(fault) })
+    }
+
     /// Nodes compare `access` with what they remember.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
-        Box::pin(async move { key_writes::draw_access(self.0, account).await.map_err(fault) })
+        Box::pin(async move { keys::draw_access(self.0, account).await.map_err(fault) })
     }
 }
 

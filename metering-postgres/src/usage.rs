@@ -2,4 +2,5 @@
 
 pub(crate) mod activity;
 pub(crate) mod daily_totals;
+pub(crate) mod key_usage;
 pub(crate) mod report;

@@ -82,9 +82,9 @@ pub fn columns() -> String {
 /// Reads an entry and its outcome.
 pub fn read(row: &Row) -> Result<AuditEntry> {
     let (id, entry) = Record::of_row(row)?;
-    let columns = row.values().get(ENTRY.columns.len()..).unwrap_or_default();
-    let has_ended = columns.first().is_some_and(|entry| !entry.is_null());
-    let outcome = has_ended.then(|| <(AuditId, AuditOutcome)>::of_row(&Row::new(columns.to_vec()))).transpose()?;
+    let first = ENTRY.columns.len();
+    let has_ended = row.get::<Option<i64>>(first)?.is_some();
+    let outcome = has_ended.then(|| <(AuditId, AuditOutcome)>::of_row_at(row, first)).transpose()?;
     Ok(AuditEntry { id, entry, outcome: outcome.map(|(_, outcome)| outcome) })
 }
 

@@ -141,14 +141,17 @@ async fn write_one(db: &mut dyn Executor, write: KeyWrite<i64>) -> Result<Key> {
     Ok(write.key)
 }
 
+/// What an account's open holds since a time hold, and with which keys.
+pub const OPEN_HOLDS: &str =
+    "SELECT key, amount FROM hold WHERE account = ?1 AND created_at >= ?2 AND settled_at IS NULL";
+
 /// What was charged with a key and its children since a day, minus refunds, and what their requests since then hold.
 async fn spent_since(db: &mut dyn Executor, account: i64, key: KeyNumber, since: Day) -> Result<Credits> {
     let below = Lineage::read(db, account).await?.below(key);
     let charged = db.key_usage(account, &below, since).await?;
     let charged: i128 = charged.iter().filter(|part| part.day >= since).map(|part| part.atoms).sum();
-    let sql = "SELECT key, amount FROM hold WHERE account = ?1 AND created_at >= ?2 AND settled_at IS NULL";
     let mut held = 0;
-    for row in db.query(sql, &values![account, since.start()]).await? {
+    for row in db.query(OPEN_HOLDS, &values![account, since.start()]).await? {
         if below.contains(&row.get(0)?) {
             held += i128::from(row.get::<i64>(1)?);
         }

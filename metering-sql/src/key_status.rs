@@ -44,9 +44,8 @@ pub async fn labels(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<Ke
     let sql = "SELECT k.number, k.parent, k.{key_id}, k.name FROM account a JOIN api_key k ON k.account = a.id \
                WHERE a.org_id = ?1 ORDER BY k.number";
     let rows = db.query(sql, &values![account]).await?;
-    let label = |row: &Row| {
-        Ok(KeyLabel { number: row.get(0)?, parent: row.get(1)?, id: row.get(2)?, name: row.get(3)? })
-    };
+    let label =
+        |row: &Row| Ok(KeyLabel { number: row.get(0)?, parent: row.get(1)?, id: row.get(2)?, name: row.get(3)? });
     rows.iter().map(label).collect()
 }
 

@@ -5,8 +5,8 @@ use metering_core::backend::decision::{self, KeyChanges, KeyFacts, KeyWrite, Met
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::{Account, AccountId, RateLimits, Timestamp};
 
-use crate::executor::Executor;
 use crate::accounts::alert_level;
+use crate::executor::Executor;
 use crate::fault::{Fault, Result, corrupt};
 use crate::row::Row;
 use crate::value::Value;
@@ -22,12 +22,7 @@ const TABLES: &str = "api_key k LEFT JOIN key_meter c ON c.account = k.account A
 pub type Metered = (Key, Option<KeyMeter>);
 
 /// The keys of the account with this row number and id that match. In `rest` the number is `?1`.
-async fn select(
-    db: &mut dyn Executor,
-    rest: &str,
-    values: &[Value],
-    account: &AccountId,
-) -> Result<Vec<Metered>> {
+async fn select(db: &mut dyn Executor, rest: &str, values: &[Value], account: &AccountId) -> Result<Vec<Metered>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE k.account = ?1 AND {rest}");
     db.query(&sql, values).await?.iter().map(|row| metered(row, account)).collect()
 }
@@ -39,7 +34,8 @@ pub async fn is_secret_in_use(db: &mut dyn Executor, secret: &KeyHash) -> Result
 
 /// The key that has, or had, a secret.
 pub async fn of_secret(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Key>> {
-    let sql = "SELECT s.account, s.key, a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
+    let sql =
+        "SELECT s.account, s.key, a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
     let rows = db.query(sql, &values![secret]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let (account, number): (i64, KeyNumber) = (row.get(0)?, row.get(1)?);

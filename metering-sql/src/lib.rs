@@ -18,15 +18,15 @@ mod table;
 mod value;
 
 pub mod accounts;
-pub mod authorizations;
 pub mod audit;
+pub mod authorizations;
 pub mod challenges;
-pub mod key_changes;
-pub mod key_status;
 pub mod claims;
 pub mod deliveries;
 pub mod due;
 pub mod events;
+pub mod key_changes;
+pub mod key_status;
 pub mod keys;
 pub mod lines;
 pub mod links;

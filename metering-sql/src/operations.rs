@@ -1,4 +1,4 @@
-//! The report about the business, except for usage and payments, which each backend adds up in its own way.
+//! The report about the business, except for usage, which each backend adds up in its own way.
 //!
 //! The database adds up what is here: memory depends on days and payments, not on accounts and ledger entries.
 
@@ -8,11 +8,13 @@ use metering_core::access::AgentName;
 use metering_core::backend::OperationsSums;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::operators::OperationsReport;
+use metering_core::payments::PaymentRecord;
 use metering_core::usage::{DayRange, UsageLine};
 use metering_core::{AccountId, Day, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
+use crate::record::list;
 use crate::sum::{SUM, wide_sum};
 use crate::value::ToValue;
 use crate::values;
@@ -23,7 +25,7 @@ pub type Sums = OperationsSums<i64, i64>;
 /// The UTC day of a row, rounded down for times before 1970 as well.
 const DAY: &str = "(created_at - ((created_at % 86400000) + 86400000) % 86400000) / 86400000";
 
-/// The report, given the sums of usage and payments. `lines` has every usage line of the sums.
+/// The report, given the sums of usage. `lines` has every usage line of the sums.
 pub async fn report(
     db: &mut dyn Executor,
     days: DayRange,
@@ -32,6 +34,7 @@ pub async fn report(
 ) -> Result<OperationsReport> {
     add_accounts(db, &mut sums).await?;
     add_entries(db, days, &mut sums).await?;
+    add_payments(db, days, &mut sums).await?;
     let names = names(db, &sums.top_accounts()).await?;
     Ok(sums.report(&names, lines)?)
 }
@@ -62,9 +65,16 @@ async fn add_entries(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) -> 
     Ok(())
 }
 
+async fn add_payments(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) -> Result<()> {
+    let rest = "WHERE recorded_at >= ?1 AND recorded_at < ?2 AND settlement <> 'reversed' ORDER BY id";
+    let [from, until] = period(days);
+    let records: Vec<PaymentRecord> = list(db, rest, &values![from, until]).await?;
+    records.into_iter().for_each(|record| sums.add_payment(record));
+    Ok(())
+}
+
 /// From the first millisecond of the days to the first after them.
-#[must_use]
-pub fn period(days: DayRange) -> [Timestamp; 2] {
+fn period(days: DayRange) -> [Timestamp; 2] {
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
     [days.first.start(), after_last.start()]
 }

@@ -6,12 +6,12 @@ use metering_core::access::{
     AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash};
-use metering_core::offers::SettlementFailure;
-use metering_core::payments::{NonceHash, PaymentUse};
-use metering_core::money::LedgerKind;
-use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
-use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
+use metering_core::money::LedgerKind;
+use metering_core::offers::SettlementFailure;
+use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
+use metering_core::payments::{NonceHash, PaymentUse};
+use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
 use metering_core::{AccountId, Credits, Day, Timestamp};

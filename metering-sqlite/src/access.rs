@@ -3,7 +3,6 @@
 pub(crate) mod accounts;
 pub(crate) mod ended_keys;
 pub(crate) mod imports;
-pub(crate) mod key_changes;
 pub(crate) mod key_holders;
 pub(crate) mod key_tree;
 pub(crate) mod keys;

@@ -1,25 +1,23 @@
-//! The usage and the payments of the report about the business. Rows are added up as they are read: memory depends on
+//! The usage of the report about the business. Rows are added up as they are read: memory depends on
 //! accounts, routes and payments, and not on how many daily totals the days have.
 
 use std::collections::HashMap;
 
+use metering_core::Day;
 use metering_core::operators::OperationsReport;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
 use metering_sql::now;
-use metering_sql::operations::{self, Sums, period};
+use metering_sql::operations::{self, Sums};
 use rusqlite::{Connection, Params, Row};
 
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
-use crate::payments::records;
 use crate::script::Statements;
 use crate::usage::activity::usage_line;
 
 pub(crate) fn report(snapshot: &Snapshot<'_>, days: DayRange) -> Result<OperationsReport> {
     let mut sums = Sums::new(days);
     usage(snapshot, days, &mut sums)?;
-    payments(snapshot, days, &mut sums)?;
     let lines = sums.lines().map(|line| Ok((line, usage_line(snapshot, line)?)));
     let lines = lines.collect::<Result<HashMap<_, _>>>()?;
     now(operations::report(&mut Statements::new(snapshot), days, sums, &lines))
@@ -40,13 +38,6 @@ fn usage(snapshot: &Snapshot<'_>, days: DayRange, sums: &mut Sums) -> Result<()>
         }
     }
     Ok(())
-}
-
-fn payments(connection: &Connection, days: DayRange, sums: &mut Sums) -> Result<()> {
-    let condition = "p.recorded_at >= ?1 AND p.recorded_at < ?2 AND p.settlement <> 'reversed' ORDER BY p.id";
-    each(connection, &records::select(condition), period(days).map(Timestamp::unix_millis), |row| {
-        Ok(records::record(row)?.map(|(_, record)| sums.add_payment(record)))
-    })
 }
 
 /// Passes the rows of a query to `read` one by one.

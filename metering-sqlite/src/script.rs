@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use metering_core::access::Totals;
+use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::{StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Record, Row, Script, Value, now};
+use metering_core::usage::DayRange;
+use metering_core::{Day, StoreError, Timestamp};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
 
+use crate::access::key_tree::ALL_DAYS;
 use crate::error::{Result, corrupt, store_error};
 use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
 use crate::store::SqliteStore;
+use crate::usage::daily_totals::{Part, parts};
 
 /// Statements of one transaction.
 ///
@@ -90,6 +93,17 @@ impl Executor for Statements<'_, '_> {
         done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
     }
 
+    fn key_usage<'a>(
+        &'a mut self,
+        account: i64,
+        _keys: &'a [KeyNumber],
+        since: Day,
+    ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
+        let found = parts(&self.0, account, DayRange { first: since, ..ALL_DAYS });
+        let day = |part: Part| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
+        done(found.map(|found| found.into_iter().map(day).collect()))
+    }
+
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         done(record_settings(&self.0, account))
     }
@@ -122,11 +136,7 @@ pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Res
 }
 
 /// Reads the first `width` columns of a row as a script does.
-pub(crate) fn read<T>(
-    row: &rusqlite::Row<'_>,
-    width: usize,
-    of_row: fn(&Row) -> metering_sql::Result<T>,
-) -> Result<T> {
+pub(crate) fn read<T>(row: &rusqlite::Row<'_>, width: usize, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
     let names = row.as_ref().column_names().into_iter().take(width).map(str::to_owned).collect();
     now(std::future::ready(of_row(&row_of(row, &names)?)))
 }

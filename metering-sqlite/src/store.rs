@@ -19,7 +19,7 @@ use std::sync::Arc;
 use metering_core::StoreError;
 use metering_core::store::Verification;
 
-use crate::access::{accounts, key_changes};
+use crate::access::accounts;
 use crate::charging::volumes;
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
@@ -168,11 +168,6 @@ metering_sql::store! {
     SqliteStore {
         async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
             self.writer.commit(postings, now).await
-        }
-
-        async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-            let old = *old;
-            self.writer.write(move |connection| key_changes::replace_live(connection, &old, key, now)).await
         }
 
         async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {

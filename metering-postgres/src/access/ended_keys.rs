@@ -10,7 +10,7 @@ use metering_core::access::{Key, KeyNumber};
 use metering_core::backend::decision::{self, KeyDeletion, KeyEnd};
 use tokio_postgres::Row;
 
-use crate::access::key_writes::draw_access;
+use crate::access::keys::draw_access;
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
@@ -117,24 +117,6 @@ async fn delete<C: GenericClient>(client: &C, account: i64, key: KeyNumber) -> R
     ];
     for sql in statements {
         execute(client, sql, &[&account, &i64::from(key.get())]).await?;
-    }
-    Ok(())
-}
-
-/// Deletes the secrets of a key that ended some time ago, except the newest [`Key::MAX_ENDED_SECRETS`].
-pub(crate) async fn delete_secrets<C: GenericClient>(client: &C, account: i64, key: i64, now: Timestamp) -> Result<()> {
-    // Those that expired count as revoked from then on.
-    let revoke = "UPDATE key_secret SET revoked_at = expires_at \
-                  WHERE account = $1 AND key = $2 AND revoked_at IS NULL AND expires_at <= $3";
-    let delete = format!(
-        "DELETE FROM key_secret WHERE hash IN (SELECT hash FROM key_secret \
-           WHERE account = $1 AND key = $2 AND revoked_at IS NOT NULL AND revoked_at <= $3 \
-           ORDER BY revoked_at DESC LIMIT 1000 OFFSET {})",
-        Key::MAX_ENDED_SECRETS
-    );
-    let until = now.saturating_sub(Key::ENDED_RETENTION).unix_millis();
-    for sql in [revoke, &delete] {
-        execute(client, sql, &[&account, &key, &until]).await?;
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use metering_core::access::{Budget, Key, KeyHash, KeyHolder, KeyNumber, KeyTerms};
 use metering_core::charging::{KeyMeter, RateWindows};
-use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Credits, RateLimits, Timestamp};
 use tokio_postgres::Row;
 
@@ -12,7 +11,7 @@ use crate::connection::session::GenericClient;
 use crate::error::{Failure, Result};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMN_COUNT, KEY_METER_COLUMNS, WINDOW_COLUMN_COUNT,
-    WINDOW_COLUMNS, account, all, amount, bytes, exists, key_number, optional_key_meter, optional_timestamp, parsed,
+    WINDOW_COLUMNS, account, all, amount, bytes, execute, key_number, optional_key_meter, optional_timestamp, parsed,
     timestamp, unsigned, windows,
 };
 
@@ -23,6 +22,11 @@ pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.nam
 
 /// How many columns [`KEY_COLUMNS`] has.
 pub(crate) const KEY_WIDTH: usize = 19;
+
+/// Draws the account's `meter.access` anew: what nodes know of its keys and secrets has changed.
+pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> Result<()> {
+    execute(client, "UPDATE meter SET access = DEFAULT WHERE account = $1", &[&account]).await.map(drop)
+}
 
 /// Reads a key of this account from [`KEY_COLUMNS`], which start at `first`.
 pub(crate) fn key(row: &Row, first: usize, account: &AccountId) -> Result<Key> {
@@ -117,23 +121,6 @@ pub(crate) async fn live<C: GenericClient>(client: &C, secrets: &[KeyHash], now:
     Ok(secrets.iter().map(|secret| live.contains(secret.as_bytes())).collect())
 }
 
-/// The account and the key of a secret that is not revoked or expired, if the account is not revoked.
-pub(crate) async fn of_working_secret<C: GenericClient>(
-    client: &C,
-    secret: &KeyHash,
-    now: Timestamp,
-) -> Result<Option<(i64, Key)>> {
-    let sql = format!(
-        "SELECT a.org_id, {KEY_COLUMNS} FROM key_secret s JOIN account a ON a.id = s.account \
-         JOIN api_key k ON k.account = s.account AND k.number = s.key \
-         WHERE s.hash = $1 AND s.revoked_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > $2) \
-         AND a.revoked_at IS NULL"
-    );
-    let rows = all(client, &sql, &[&secret.as_bytes().as_slice(), &now.unix_millis()]).await?;
-    let read = |row: &Row| Ok((row.try_get(1)?, key(row, 1, &parsed(row, 0)?)?));
-    rows.first().map(read).transpose()
-}
-
 /// The newest secret of an account's first key that works, if the account is not revoked.
 pub(crate) async fn first_secret<C: GenericClient>(client: &C, account: &AccountId) -> Result<Option<KeyHash>> {
     let sql = "SELECT s.hash FROM account a JOIN key_secret s ON s.account = a.id AND s.key = 0 \
@@ -141,40 +128,6 @@ pub(crate) async fn first_secret<C: GenericClient>(client: &C, account: &Account
                ORDER BY s.created_at DESC LIMIT 1";
     let rows = all(client, sql, &[&account.as_str()]).await?;
     rows.first().map(|row| bytes(row, 0).map(KeyHash::from_bytes)).transpose()
-}
-
-/// The key that has, or had, a secret.
-pub(crate) async fn of_secret<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<Option<Key>> {
-    let sql = format!(
-        "SELECT a.org_id, {KEY_COLUMNS} FROM key_secret s JOIN account a ON a.id = s.account \
-         JOIN api_key k ON k.account = s.account AND k.number = s.key WHERE s.hash = $1"
-    );
-    let rows = all(client, &sql, &[&secret.as_bytes().as_slice()]).await?;
-    rows.first().map(|row| key(row, 1, &parsed(row, 0)?)).transpose()
-}
-
-/// Whether any key has, or ever had, a secret.
-pub(crate) async fn is_used<C: GenericClient>(client: &C, secret: &KeyHash) -> Result<bool> {
-    exists(client, "SELECT 1 FROM key_secret WHERE hash = $1", &[&secret.as_bytes().as_slice()]).await
-}
-
-/// The keys of an account, revoked or not, by number.
-pub(crate) async fn of_account<C: GenericClient>(client: &C, row: i64, account: &AccountId) -> Result<Vec<Key>> {
-    let sql = format!("SELECT {KEY_COLUMNS} FROM api_key k WHERE k.account = $1 ORDER BY k.number");
-    let rows = all(client, &sql, &[&row]).await?;
-    rows.iter().map(|row| key(row, 0, account)).collect()
-}
-
-/// The names of the keys that an account has or had, by number.
-pub(crate) async fn labels<C: GenericClient>(client: &C, account: &AccountId) -> Result<Vec<KeyLabel>> {
-    let sql = "SELECT k.number, k.parent, k.id, k.name FROM account a JOIN api_key k ON k.account = a.id \
-               WHERE a.org_id = $1 ORDER BY k.number";
-    let rows = all(client, sql, &[&account.as_str()]).await?;
-    let label = |row: &Row| {
-        let parent = row.try_get::<_, Option<i64>>(1)?.map(|_| key_number(row, 1)).transpose()?;
-        Ok(KeyLabel { number: key_number(row, 0)?, parent, id: parsed(row, 2)?, name: parsed(row, 3)? })
-    };
-    rows.iter().map(label).collect()
 }
 
 /// The keys of an account, as far as it takes to go from one to those above it.
@@ -185,23 +138,6 @@ pub(crate) struct Lineage {
 }
 
 impl Lineage {
-    /// The lineage of these keys.
-    pub(crate) fn of(keys: &[Key]) -> Self {
-        Self { keys: keys.iter().map(|key| (key.number, (key.parent, key.is_live()))).collect() }
-    }
-
-    /// Reads the lineage of all keys of an account.
-    pub(crate) async fn read<C: GenericClient>(client: &C, account: i64) -> Result<Self> {
-        let sql = "SELECT number, parent, NOT disabled AND leaked_at IS NULL AND revoked_at IS NULL FROM api_key \
-                   WHERE account = $1";
-        let mut lineage = Self::default();
-        for row in all(client, sql, &[&account]).await? {
-            let parent = row.try_get::<_, Option<i64>>(1)?.map(|_| key_number(&row, 1)).transpose()?;
-            lineage.add(key_number(&row, 0)?, parent, row.try_get(2)?);
-        }
-        Ok(lineage)
-    }
-
     /// Adds a key.
     pub(crate) fn add(&mut self, key: KeyNumber, parent: Option<KeyNumber>, is_live: bool) {
         self.keys.insert(key, (parent, is_live));
@@ -211,15 +147,5 @@ impl Lineage {
     pub(crate) fn chain(&self, key: KeyNumber) -> impl Iterator<Item = KeyNumber> {
         let parent = |key: &KeyNumber| self.keys.get(key).and_then(|(parent, _)| *parent);
         std::iter::successors(Some(key), parent)
-    }
-
-    /// Whether all keys above this one are live.
-    pub(crate) fn parents_are_live(&self, key: KeyNumber) -> bool {
-        self.chain(key).skip(1).all(|key| self.keys.get(&key).is_some_and(|(_, is_live)| *is_live))
-    }
-
-    /// The key, and the keys below it.
-    pub(crate) fn below(&self, key: KeyNumber) -> Vec<KeyNumber> {
-        self.keys.keys().copied().filter(|other| self.chain(*other).any(|above| above == key)).collect()
     }
 }

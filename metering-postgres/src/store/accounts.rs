@@ -22,11 +22,6 @@ metering_sql::store! {
             committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
         }
 
-        async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-            let old = *old;
-            self.write(move |write| Box::pin(async move { accounts::replace_live_key(write, &old, key, now).await })).await
-        }
-
         async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
             self.read_at_once(|transaction| {
                 let (id, known) = (id.clone(), SharedKnown::clone(&self.known));

@@ -113,29 +113,6 @@ fn delete(connection: &Connection, account: i64, key: KeyNumber) -> rusqlite::Re
     Ok(())
 }
 
-/// Deletes the secrets of a key that ended some time ago, except the newest [`Key::MAX_ENDED_SECRETS`].
-pub(crate) fn delete_secrets(
-    connection: &Connection,
-    account: i64,
-    key: KeyNumber,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    // Those that expired count as revoked from then on.
-    let revoke = "UPDATE key_secret SET revoked_at = expires_at \
-                  WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL AND expires_at <= ?3";
-    let delete = format!(
-        "DELETE FROM key_secret WHERE hash IN (SELECT hash FROM key_secret \
-           WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL AND revoked_at <= ?3 \
-           ORDER BY revoked_at DESC LIMIT 1000 OFFSET {})",
-        Key::MAX_ENDED_SECRETS
-    );
-    let until = now.saturating_sub(Key::ENDED_RETENTION).unix_millis();
-    for sql in [revoke, &delete] {
-        connection.prepare_cached(sql)?.execute(params![account, key.get(), until])?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -73,8 +73,8 @@ fn write(connection: &Snapshot<'_>, changes: &ImportChanges) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments, conflicts: _ } = changes;
     let row = accounts::insert_rows(connection, account)?;
     for record in keys {
-        keys::write_key(
-            connection,
+        metering_sql::now(metering_sql::keys::write(
+            &mut Statements::new(connection),
             &KeyWrite {
                 row,
                 key: record.key.clone(),
@@ -84,7 +84,7 @@ fn write(connection: &Snapshot<'_>, changes: &ImportChanges) -> Result<()> {
                 written_at: account.created_at,
                 event: None,
             },
-        )?;
+        ))?;
     }
     secrets.iter().try_for_each(|secret| insert_secret(connection, row, secret))?;
     for entry in entries {

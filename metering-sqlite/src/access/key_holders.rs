@@ -11,15 +11,6 @@ use crate::error::{Result, corrupt, store_error};
 use crate::journal::Snapshot;
 use crate::rows::{METER_COLUMNS, first, meter_state};
 
-/// The key that has, or ever had, this secret.
-pub(crate) fn owner_of_secret(connection: &Connection, hash: &KeyHash) -> Result<Option<Key>> {
-    let sql = "SELECT account, key FROM key_secret WHERE hash = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let found = first(&mut statement, [hash.as_bytes()], |row| Ok(Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))))?;
-    let Some((row, number)) = found else { return Ok(None) };
-    keys::by_number(connection, row, &accounts::id_of(connection, row)?, number).map(|(key, _)| Some(key))
-}
-
 /// Who a secret belongs to.
 pub(crate) fn holder(snapshot: &Snapshot<'_>, hash: &KeyHash) -> Result<Option<KeyHolder>> {
     let Some(Secret { account: row, key, expires_at }) = keys::secret(snapshot, hash)? else { return Ok(None) };

@@ -2,18 +2,13 @@
 
 use std::collections::HashMap;
 
-use metering_core::Credits;
 use metering_core::Day;
 use metering_core::access::KeyNumber;
-use metering_core::backend::credits;
 use metering_core::usage::DayRange;
 use rusqlite::Connection;
 
-use crate::charging::holds;
 use crate::error::{Result, store_error};
-use crate::journal::Snapshot;
 use crate::rows::all;
-use crate::usage::daily_totals::parts;
 
 /// Every day.
 pub(crate) const ALL_DAYS: DayRange =
@@ -39,16 +34,4 @@ impl KeyTree {
         // A parent is always older, so this ends.
         std::iter::successors(Some(key), |key| self.parents.get(key).copied().filter(|parent| parent < key))
     }
-}
-
-/// What was charged with a key and the keys below it since `first`, minus refunds, and what their requests since then
-/// hold.
-pub(crate) fn spent_since(snapshot: &Snapshot<'_>, account: i64, key: KeyNumber, first: Day) -> Result<Credits> {
-    let tree = KeyTree::of(snapshot, account)?;
-    let is_below = |used: KeyNumber| tree.chain(used).any(|above| above == key);
-    let parts = parts(snapshot, account, DayRange { first, ..ALL_DAYS })?;
-    let charged: i128 = parts.iter().filter(|part| is_below(part.key)).map(|part| part.atoms).sum();
-    let open = holds::open_of(snapshot, account)?;
-    let held = open.iter().filter(|hold| hold.day >= first && is_below(hold.key)).map(|hold| i128::from(hold.atoms));
-    credits(charged + held.sum::<i128>())
 }

@@ -1,17 +1,13 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
 //! account revokes its secrets, and that [`ended_keys`] deletes old ones.
 
-use metering_core::access::{Budget, BudgetReset, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
-use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
+use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
 use metering_core::charging::{KeyMeter, Window};
-use metering_core::usage::KeyLabel;
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::access::ended_keys;
 use crate::error::{Result, corrupt, store_error};
-use crate::events::outbox;
-use crate::rows::{alert_level, all, first, parse, timestamp};
+use crate::rows::{alert_level, first, parse, timestamp};
 
 /// The columns that [`key`] reads.
 pub(crate) const KEY_COLUMNS: &str = "k.number, k.public_id, k.parent, k.name, k.scopes, k.routes, k.networks, \
@@ -67,21 +63,10 @@ pub(crate) fn first_secret(connection: &Connection, account: &AccountId) -> Resu
     first(&mut statement, values, |row| row.get(0).map(KeyHash::from_bytes).map(Ok))
 }
 
-/// Whether any key has, or ever had, this secret.
-pub(crate) fn is_secret_in_use(connection: &Connection, hash: &KeyHash) -> Result<bool> {
-    let sql = "SELECT 1 FROM key_secret WHERE hash = ?1";
-    connection.prepare_cached(sql).and_then(|mut s| s.exists([hash.as_bytes()])).map_err(store_error)
-}
-
 /// The key with this number, of the account with this row number and id. An error if there is none.
 pub(crate) fn by_number(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Metered> {
     let found = one(connection, row, account, "k.number = ?2", number.get())?;
     found.ok_or_else(|| corrupt(format_args!("key {} of account {account} is missing", number.get())))
-}
-
-/// The key with this id, revoked or not.
-pub(crate) fn by_id(connection: &Connection, row: i64, account: &AccountId, id: &KeyId) -> Result<Option<Metered>> {
-    one(connection, row, account, "k.public_id = ?2", id.as_str())
 }
 
 /// Whether the account with this row number still has the key with this number.
@@ -105,12 +90,6 @@ fn select(condition: &str) -> String {
     format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
 }
 
-/// A key and the keys above it, up to the account's first one.
-pub(crate) fn chain(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
-    let chain = metered_chain(connection, row, account, number)?;
-    Ok(chain.into_iter().map(|(key, _)| key).collect())
-}
-
 /// The same, with what counts against their terms.
 pub(crate) fn metered_chain(
     connection: &Connection,
@@ -126,116 +105,6 @@ pub(crate) fn metered_chain(
         chain.push((key, meter));
     }
     Ok(chain)
-}
-
-/// The keys of an account that are not revoked, after a position, at most `most`. Numbers begin at zero, and positions
-/// after it.
-pub(crate) fn unrevoked(
-    connection: &Connection,
-    row: i64,
-    account: &AccountId,
-    after: i64,
-    most: i64,
-) -> Result<Vec<Metered>> {
-    let sql = select("k.number >= ?2 AND k.revoked_at IS NULL ORDER BY k.number LIMIT ?3");
-    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    all(&mut statement, [row, after, most], |row| metered(row, account))
-}
-
-/// The names of all keys of an account, by number.
-pub(crate) fn labels(connection: &Connection, row: i64) -> Result<Vec<KeyLabel>> {
-    let sql = "SELECT number, parent, public_id, name FROM api_key WHERE account = ?1 ORDER BY number";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    all(&mut statement, [row], |row| {
-        let (number, parent) = (KeyNumber::new(row.get(0)?), row.get::<_, Option<u32>>(1)?.map(KeyNumber::new));
-        let (id, name): (String, String) = (row.get(2)?, row.get(3)?);
-        let label = || Ok(KeyLabel { number, parent, id: parse(&id)?, name: parse(&name)? });
-        Ok(label())
-    })
-}
-
-/// How many keys of an account are neither revoked nor expired at `now`, and the number of the next key.
-pub(crate) fn count_and_next(connection: &Connection, row: i64, now: Timestamp) -> Result<(u32, KeyNumber)> {
-    let sql = "SELECT count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)), \
-                 coalesce(max(number) + 1, 0) FROM api_key WHERE account = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let values = [row, now.unix_millis()];
-    statement.query_row(values, |row| Ok((row.get(0)?, KeyNumber::new(row.get(1)?)))).map_err(store_error)
-}
-
-/// Writes a key with its secrets and its meter. Unless the account was just inserted, the caller must then call
-/// [`record_settings`](crate::journal::sequence::record_settings), so that other processes forget what they have
-/// cached.
-pub(crate) fn write_key(connection: &Connection, write: &KeyWrite<i64>) -> Result<()> {
-    let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = write;
-    let (number, now) = (key.number.get(), written_at.unix_millis());
-    let old = |set: &str, value: i64| {
-        let sql = format!("UPDATE key_secret SET {set} WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL");
-        connection.prepare_cached(&sql).and_then(|mut s| s.execute(params![row, number, value])).map(drop)
-    };
-    let write = || {
-        match old_secrets {
-            OldSecrets::Keep => {}
-            OldSecrets::Revoke => old("revoked_at = ?3", now)?,
-            OldSecrets::EndGrace => {
-                old("revoked_at = CASE WHEN expires_at IS NULL THEN revoked_at ELSE ?3 END", now)?;
-            }
-            OldSecrets::ExpireAt(at) => old("expires_at = min(coalesce(expires_at, ?3), ?3)", at.unix_millis())?,
-        }
-        write_terms(connection, *row, key)?;
-        if let Some(hash) = secret {
-            let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
-            connection.prepare_cached(sql)?.execute(params![hash.as_bytes(), row, number, now])?;
-            ended_keys::delete_secrets(connection, *row, key.number, *written_at)?;
-        }
-        match meter {
-            MeterWrite::Keep => Ok(()),
-            MeterWrite::Set(meter) => write_meter(connection, *row, key.number, meter),
-            MeterWrite::Remove => {
-                let sql = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
-                connection.prepare_cached(sql)?.execute(params![row, number]).map(drop)
-            }
-        }
-    };
-    write().map_err(store_error)?;
-    event.iter().try_for_each(|event| outbox::write(connection, Some(*row), event))
-}
-
-fn write_terms(connection: &Connection, row: i64, key: &Key) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO api_key (account, number, public_id, parent, name, scopes, routes, networks, expires_at, \
-                 disabled, requests_per_minute, requests_per_day, max_in_flight, budget_limit, budget_reset, \
-                 created_at, leaked_at, revoked_at, alert_below) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
-               ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
-                 routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
-                 disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
-                 requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
-                 budget_limit = excluded.budget_limit, budget_reset = excluded.budget_reset, \
-                 leaked_at = excluded.leaked_at, revoked_at = excluded.revoked_at, alert_below = excluded.alert_below";
-    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, alert_below } =
-        &key.terms;
-    let values = params![
-        row,
-        key.number.get(),
-        key.id.as_str(),
-        key.parent.map(KeyNumber::get),
-        name.as_str(),
-        scopes.to_string(),
-        routes.to_string(),
-        networks.to_string(),
-        expires_at.map(Timestamp::unix_millis),
-        disabled,
-        limits.requests_per_minute,
-        limits.requests_per_day,
-        max_in_flight,
-        budget.map(|budget| budget.limit.atoms()),
-        budget.and_then(|budget| budget.reset).map(BudgetReset::as_str),
-        key.created_at.unix_millis(),
-        key.leaked_at.map(Timestamp::unix_millis),
-        key.revoked_at.map(Timestamp::unix_millis),
-        alert_below.map(Credits::atoms),
-    ];
-    connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 /// Writes the meter of a key.

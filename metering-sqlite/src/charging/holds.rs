@@ -56,14 +56,6 @@ pub(crate) struct OpenHold {
     pub(crate) atoms: i64,
 }
 
-const OPEN_OF: &str = "SELECT account, key, created_at, amount FROM hold WHERE account = ?1 AND settled_at IS NULL";
-
-/// The open holds of an account.
-pub(crate) fn open_of(connection: &Connection, account: i64) -> Result<Vec<OpenHold>> {
-    let mut statement = connection.prepare_cached(OPEN_OF).map_err(store_error)?;
-    all(&mut statement, [account], |row| Ok(Ok(open_hold(row)?.1)))
-}
-
 const OPEN: &str = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
 
 /// All open holds, each with the row number of its account.
@@ -153,6 +145,8 @@ fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<Settle
 
 #[cfg(test)]
 mod tests {
+    use metering_sql::key_changes::OPEN_HOLDS;
+
     use super::*;
     use crate::migrations::migrate;
 
@@ -165,7 +159,7 @@ mod tests {
             (select("h.id = ?1"), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
             (select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
             (select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
-            (OPEN_OF.to_owned(), "SEARCH hold USING INDEX hold_open (account=?)"),
+            (OPEN_HOLDS.to_owned(), "SEARCH hold USING INDEX hold_open (account=? AND created_at>?)"),
             (OPEN.to_owned(), "SCAN hold USING INDEX hold_"),
         ];
         for (sql, expected) in queries {

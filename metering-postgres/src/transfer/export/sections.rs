@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
-use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
+use metering_core::events::{Event, Webhook};
 use metering_core::money::Refill;
 use metering_core::operators::Operator;
+use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::prices::PriceVersion;
-use metering_core::events::{Event, Webhook};
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
     AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
