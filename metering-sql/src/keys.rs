@@ -178,19 +178,21 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
 /// Deletes the secrets of a key that ended some time ago, except the newest [`Key::MAX_ENDED_SECRETS`].
 async fn delete_old_secrets(db: &mut dyn Executor, row: i64, key: KeyNumber, now: Timestamp) -> Result<()> {
     let until = now.saturating_sub(Key::ENDED_RETENTION);
-    // Those that expired count as revoked from then on.
-    let revoke = "UPDATE key_secret SET revoked_at = expires_at \
-                  WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL AND expires_at <= ?3";
-    let delete = format!(
-        "DELETE FROM key_secret WHERE hash IN (SELECT hash FROM key_secret \
-           WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL AND revoked_at <= ?3 \
-           ORDER BY revoked_at DESC LIMIT 1000 OFFSET {})",
+    db.execute(&old_secrets(), &[values![row, key, until]]).await.map(drop)
+}
+
+/// Deletes the oldest secrets of a key that ended by `?3`. Two parts, each with an index of its own.
+#[must_use]
+pub fn old_secrets() -> String {
+    format!(
+        "DELETE FROM key_secret WHERE hash IN (SELECT hash FROM ( \
+           SELECT hash, revoked_at AS ended_at FROM key_secret \
+             WHERE account = ?1 AND key = ?2 AND revoked_at IS NOT NULL AND revoked_at <= ?3 \
+           UNION ALL SELECT hash, expires_at FROM key_secret \
+             WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL AND expires_at <= ?3) ended \
+           ORDER BY ended_at DESC LIMIT 1000 OFFSET {})",
         Key::MAX_ENDED_SECRETS
-    );
-    for sql in [revoke, &delete] {
-        db.execute(sql, &[values![row, key, until]]).await?;
-    }
-    Ok(())
+    )
 }
 
 async fn upsert(db: &mut dyn Executor, row: i64, key: &Key) -> Result<()> {

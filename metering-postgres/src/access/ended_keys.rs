@@ -1,4 +1,4 @@
-//! Deletes the oldest ended keys of accounts that have many, and the oldest ended secrets of keys.
+//! Deletes the oldest ended keys of accounts that have many.
 //!
 //! [`keys_to_delete`](metering_core::backend::decision::keys_to_delete) decides. A key is deleted with its secrets and
 //! its meter; its daily totals are moved to its parent, so that no sum of the account or of a budget changes.

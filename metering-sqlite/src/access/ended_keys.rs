@@ -1,4 +1,4 @@
-//! Deletes the oldest ended keys of accounts that have many, and the oldest ended secrets of keys.
+//! Deletes the oldest ended keys of accounts that have many.
 //!
 //! [`keys_to_delete`](metering_core::backend::decision::keys_to_delete) decides. A key is deleted with its secrets and
 //! its meter; its daily totals are moved to its parent, so that no sum of the account or of a budget changes.
@@ -123,7 +123,10 @@ mod tests {
     fn deleting_a_key_reads_only_indexes() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
+        let old_secrets = metering_sql::keys::old_secrets();
         let table = [
+            (&*old_secrets, "key_secret_ended"),
+            (&*old_secrets, "key_secret_live"),
             (NEXT_ACCOUNT, "api_key_many"),
             ("SELECT DISTINCT key FROM hold WHERE account = ?1", "hold_key"),
             ("SELECT 1 FROM api_key WHERE account = ?1 AND parent = ?2", "api_key_parent"),
