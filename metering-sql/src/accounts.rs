@@ -18,9 +18,10 @@ use crate::row::Row;
 use crate::value::Value;
 use crate::{keys, values};
 
+/// The columns of the alert are `NUMERIC` on PostgreSQL.
 const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
-     m.balance, m.purchased, m.granted, m.used, m.alert_below, m.alert_raised";
+     m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
 /// How many there are.
 const COLUMN_COUNT: usize = 18;
 const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
@@ -144,7 +145,7 @@ pub async fn insert_rows(db: &mut dyn Executor, account: &Account) -> Result<i64
     let rows = db.query(sql, &values).await?;
     let row: i64 = rows.first().ok_or_else(|| corrupt("a row that was just inserted is missing"))?.get(0)?;
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
-               alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+               alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(?8 AS BIGINT), CAST(?9 AS BIGINT))";
     let (minute, day) = (limits.requests_per_minute, limits.requests_per_day);
     let Totals { balance, purchased, granted, used, .. } = totals;
     let raised = alert.raised.number();
@@ -181,7 +182,7 @@ pub async fn set_limits(db: &mut dyn Executor, id: &AccountId, limits: RateLimit
 pub async fn set_alert(db: &mut dyn Executor, id: &AccountId, threshold: Option<Credits>) -> Result<Option<Account>> {
     let Some((row, account)) = locked(db, id).await? else { return Ok(None) };
     let alert = account.alert.with_threshold(threshold, account.totals.unspent());
-    let sql = "UPDATE meter SET alert_below = ?2, alert_raised = ?3 WHERE account = ?1";
+    let sql = "UPDATE meter SET alert_below = CAST(?2 AS BIGINT), alert_raised = CAST(?3 AS BIGINT) WHERE account = ?1";
     db.execute(sql, &[values![row, threshold, alert.raised.number()]]).await?;
     db.settings_changed(row).await?;
     Ok(Some(Account { alert, ..account }))
@@ -189,7 +190,8 @@ pub async fn set_alert(db: &mut dyn Executor, id: &AccountId, threshold: Option<
 
 /// Writes the level of the balance alert, if it changed. The account's meter is locked.
 pub async fn write_alert_level(db: &mut dyn Executor, row: i64, level: AlertLevel) -> Result<()> {
-    let sql = "UPDATE meter SET alert_raised = ?2 WHERE account = ?1 AND alert_raised <> ?2";
+    let sql =
+        "UPDATE meter SET alert_raised = CAST(?2 AS BIGINT) WHERE account = ?1 AND alert_raised <> CAST(?2 AS BIGINT)";
     if db.execute(sql, &[values![row, level.number()]]).await? > 0 { db.settings_changed(row).await } else { Ok(()) }
 }
 

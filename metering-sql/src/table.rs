@@ -86,7 +86,10 @@ impl Table {
                 Column::Own(_) => format!("?{number}"),
                 Column::Account(_) => account,
                 // An unknown account is not taken for none: the column does not take the NULL.
-                Column::Owner(_) => format!("CASE WHEN ?{number} IS NULL THEN {{no_account}} ELSE {account} END"),
+                // PostgreSQL needs the cast: the parameter has no type there otherwise.
+                Column::Owner(_) => {
+                    format!("CASE WHEN CAST(?{number} AS TEXT) IS NULL THEN {{no_account}} ELSE {account} END")
+                }
                 Column::Webhook(_) => format!("(SELECT h.id FROM webhook h WHERE h.public_id = ?{number})"),
             }
         };
@@ -118,6 +121,26 @@ mod tests {
         key: &["token"],
         columns: &[Column::Own("token"), Column::Account("account"), Column::Own("until")],
     };
+
+    #[test]
+    fn a_row_may_have_another_column_and_refer_to_others() {
+        let table = Table {
+            name: "note",
+            key: &["id"],
+            columns: &[Column::Own("id"), Column::Owner("account"), Column::Webhook("hook")],
+        };
+        assert_eq!(
+            table.select(),
+            "SELECT note.id, (SELECT o.org_id FROM account o WHERE o.id = note.account), \
+             (SELECT h.public_id FROM webhook h WHERE h.id = note.hook) FROM note"
+        );
+        assert_eq!(
+            table.insert_with("place", "?4"),
+            "INSERT INTO note (id, account, hook, place) VALUES (?1, CASE WHEN CAST(?2 AS TEXT) IS NULL THEN {no_account} \
+             ELSE (SELECT o.id FROM account o WHERE o.org_id = ?2) END, \
+             (SELECT h.id FROM webhook h WHERE h.public_id = ?3), ?4)"
+        );
+    }
 
     #[test]
     fn statements_follow_from_the_columns() {
