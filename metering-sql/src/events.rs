@@ -59,7 +59,7 @@ pub(crate) async fn append(db: &mut dyn Executor, account: Option<i64>, event: &
 /// Deletes the oldest events of `until` or earlier with their deliveries, at most `limit`, and returns how many.
 pub async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Result<u64> {
     // The limit is a literal: with an unknown limit PostgreSQL would plan for a large one.
-    let sql = format!("SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at, number LIMIT {limit}");
+    let sql = format!("SELECT number FROM event WHERE created_at <= ?1 ORDER BY created_at LIMIT {limit}");
     let old = db.query(&sql, &values![until]).await?;
     delete(db, &old.iter().map(|row| row.get(0)).collect::<Result<Vec<_>>>()?).await
 }

@@ -69,9 +69,10 @@ fn changeable(webhook: &Webhook) -> Result<Vec<Value>> {
     Ok(values![terms.url.as_str(), terms.kinds, state, current, old, until])
 }
 
-/// What follows `FROM webhook` in the list of an account's webhooks.
+/// What follows `FROM webhook` in the list of an account's webhooks. The `+` is for SQLite: without it, the comparison
+/// would have an affinity that the index does not have.
 pub const LISTED: &str =
-    "WHERE {webhook_account} = (SELECT a.id FROM account a WHERE a.org_id = ?1) ORDER BY webhook.id";
+    "WHERE {webhook_account} = +(SELECT a.id FROM account a WHERE a.org_id = ?1) ORDER BY webhook.id";
 
 /// The webhooks of an account in the order of creation; with `None`, the operator's own.
 pub async fn list(db: &mut dyn Executor, account: Option<&AccountId>) -> Result<Vec<Webhook>> {

@@ -1,7 +1,15 @@
-//! The audit log in the database: nobody changes it, not even with SQL, and its order is the same on all nodes.
+//! The audit log in the database: nobody changes it, not even with SQL, and its order is the same on all nodes. And what
+//! operators did, in a store that is moved.
 
-use metering_core::OperatorStore;
-use metering_core::operators::{Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
+use metering_core::access::BudgetReset;
+use metering_core::money::Refill;
+use metering_core::operators::{
+    Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role,
+};
+use metering_core::prices::{NewPriceVersion, PriceNumber};
+use metering_core::store::{PriceStore, RefillStore};
+use metering_core::transfer::{Export, Import, Section, SourceId, TargetState, compare, copy};
+use metering_core::{Credits, OperatorStore, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
@@ -67,4 +75,58 @@ async fn audit_entries_of_two_nodes_are_in_the_order_of_writing() {
         let log = node.audit_log(&AuditQuery::default(), 10).await.unwrap();
         assert_eq!(log.iter().map(|entry| entry.id).collect::<Vec<_>>(), written);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_operators_did_is_moved() {
+    if is_skipped() {
+        return;
+    }
+    let source = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    for (number, name) in (0..).zip(["jo", "Jo", "al"]) {
+        let (name, token) = (name.parse().unwrap(), OperatorTokenHash::from_bytes([number; 32]));
+        let new = NewOperator { name, role: Role::Manager, token, created_at: NOON };
+        source.create_operator(new).await.unwrap();
+        let catalogue = format!("{{\"version\": {number}}}").into();
+        let applied_by = (number > 0).then(|| Actor::CommandLine("root".to_owned()));
+        let new = NewPriceVersion { catalogue, since: NOON, recorded_at: NOON, applied_by };
+        source.record_prices(new).await.unwrap();
+    }
+    source.revoke_operator(&"Jo".parse().unwrap(), NOON).await.unwrap();
+    let one = Credits::from_atoms(1);
+    source.set_refill(Some(Refill { credits: one, every: BudgetReset::Weekly, cap: one })).await.unwrap();
+    for (result, after) in [(AuditResult::Done, Some("{}".to_owned())), (AuditResult::Refused, None)] {
+        let outcome = AuditOutcome { at: NOON, result, detail: "why".to_owned(), after };
+        source.end_audit(begin(&source).await, outcome).await.unwrap();
+    }
+    let last = begin(&source).await;
+
+    let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
+    copy(&source, &target, &mut |_, _| {}).await.unwrap();
+    let comparison = compare(&source, &target, &mut |_, _| {}).await.unwrap();
+    assert!(comparison.is_equal(), "{comparison:?}");
+    target.finish().await.unwrap();
+    for (section, count) in
+        [(Section::Operators, 3), (Section::Prices, 3), (Section::AuditLog, 3), (Section::Refills, 1)]
+    {
+        // Page by page, so that the cursors are used.
+        let (mut after, mut found) = (None, Vec::new());
+        loop {
+            let page = target.export(section, after.as_ref(), 1).await.unwrap();
+            found.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found.len(), count, "{section:?}");
+        assert_eq!(found, source.export(section, None, 10).await.unwrap().items);
+    }
+    assert_eq!(target.operators().await.unwrap(), source.operators().await.unwrap());
+    let everything = AuditQuery::default();
+    assert_eq!(target.audit_log(&everything, 10).await.unwrap(), source.audit_log(&everything, 10).await.unwrap());
+    assert_eq!(target.price_catalogue(PriceNumber(3)).await.unwrap().as_deref(), Some("{\"version\": 2}"));
+    assert_eq!(target.verify().await.unwrap().discrepancies, []);
+    assert!(begin(&target).await > last);
 }
