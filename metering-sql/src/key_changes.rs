@@ -149,7 +149,7 @@ pub const OPEN_HOLDS: &str =
 async fn spent_since(db: &mut dyn Executor, account: i64, key: KeyNumber, since: Day) -> Result<Credits> {
     let below = Lineage::read(db, account).await?.below(key);
     let charged = db.key_usage(account, &below, since).await?;
-    let charged: i128 = charged.iter().filter(|part| part.day >= since).map(|part| part.atoms).sum();
+    let charged: i128 = charged.iter().filter(|part| below.contains(&part.key)).map(|part| part.atoms).sum();
     let mut held = 0;
     for row in db.query(OPEN_HOLDS, &values![account, since.start()]).await? {
         if below.contains(&row.get(0)?) {

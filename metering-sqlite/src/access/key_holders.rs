@@ -1,9 +1,8 @@
 //! Who a secret belongs to: its account and the chain of its keys.
 
 use metering_core::Timestamp;
-use metering_core::access::{Key, KeyHash, KeyHolder, KeyNumber};
+use metering_core::access::{Key, KeyHash, KeyHolder};
 use metering_core::charging::{KeyMeter, MeterState, RateWindows};
-use rusqlite::Connection;
 
 use crate::access::accounts;
 use crate::access::keys::{self, Secret};

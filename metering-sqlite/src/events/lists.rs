@@ -44,7 +44,7 @@ pub(super) fn queries() -> Vec<(String, &'static str)> {
     use metering_core::events::{DeliveryState, WebhookId};
 
     let (hook, parked) = (Some(WebhookId::OPERATOR), Some(DeliveryState::Parked));
-    let id = &"org_00000000000000000000000000000000".parse::<AccountId>().unwrap();
+    let id = &"org_00000000000000000000".parse::<AccountId>().unwrap();
     let (of_webhook, of_account) = (
         "SEARCH delivery USING INDEX delivery_webhook (webhook=? AND id<?)",
         "SEARCH delivery USING INDEX delivery_account (account=? AND id<?)",
