@@ -178,5 +178,5 @@ fn dry_run_on_an_earlier_schema_reports_the_upgrade() {
     assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "2");
     fixture.psql("DELETE FROM scan_mark");
     fixture.migrate(&[]).success();
-    assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "15");
+    assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "16");
 }

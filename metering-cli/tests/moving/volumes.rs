@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_core::access::KeyHash;
 use metering_core::catalogue::VolumeTiers;
 use metering_core::charging::{Outcome, Posting, VolumeTerms};
-use metering_core::{Charge, Credits, Decision, FullStore, Store};
+use metering_core::{Charge, Credits, Decision, FullStore, Receipt, Store};
 
 use crate::filling::{charge, grant};
 use crate::fixture::{NOON, customer};
@@ -15,14 +15,21 @@ const TIERED: u8 = 12;
 const SOME_LEFT: &str = "/a";
 /// Its allowance is used up.
 const NONE_LEFT: &str = "/Ä/b";
+/// Its allowance was used up when a free request was refunded.
+const ONE_RETURNED: &str = "/c";
+
+/// What a request costs.
+async fn request(store: &dyn Store, path: &str) -> Credits {
+    receipt(store, path).await.charged
+}
 
 /// A request to a route whose first two requests of a month cost nothing.
-async fn request(store: &dyn Store, path: &str) -> Credits {
+async fn receipt(store: &dyn Store, path: &str) -> Receipt {
     let tiers = Arc::new(VolumeTiers::new(vec![(2, Credits::ZERO)], Credits::BASE_CALL).unwrap());
     let Posting::Charge(charge) = charge(KeyHash::from_bytes([TIERED; 32]), path, None) else { panic!() };
     let charge = Charge { by_volume: Some(VolumeTerms { tiers, max_cost: None }), ..charge };
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
-        Outcome::Decided(Decision::Accepted(receipt)) => receipt.charged,
+        Outcome::Decided(Decision::Accepted(receipt)) => receipt,
         other => panic!("{other:?}"),
     }
 }
@@ -32,6 +39,10 @@ pub(crate) async fn fill(store: &dyn FullStore) {
     for path in [SOME_LEFT, NONE_LEFT, NONE_LEFT] {
         assert_eq!(request(store, path).await, Credits::ZERO);
     }
+    let free = receipt(store, ONE_RETURNED).await;
+    assert_eq!(request(store, ONE_RETURNED).await, Credits::ZERO);
+    assert_eq!(request(store, ONE_RETURNED).await, Credits::BASE_CALL);
+    store.commit(vec![Posting::Refund(free.into_refund().unwrap())], NOON).await.unwrap();
 }
 
 /// The allowance of before the move is neither lost nor given again.
@@ -39,4 +50,6 @@ pub(crate) async fn work_as_before(store: &dyn Store) {
     assert_eq!(request(store, NONE_LEFT).await, Credits::BASE_CALL);
     assert_eq!(request(store, SOME_LEFT).await, Credits::ZERO);
     assert_eq!(request(store, SOME_LEFT).await, Credits::BASE_CALL);
+    assert_eq!(request(store, ONE_RETURNED).await, Credits::ZERO);
+    assert_eq!(request(store, ONE_RETURNED).await, Credits::BASE_CALL);
 }

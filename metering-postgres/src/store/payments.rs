@@ -39,7 +39,7 @@ mod tests {
         let seeks = [("1", "1"), ("0", "1"), ("1", "1"), ("1", "3")];
         assert_eq!(scans.len(), seeks.len(), "{plan}");
         for (scan, (rows, loops)) in scans.iter().zip(seeks) {
-            assert!(scan.contains("Index") && scan.ends_with(&format!("loops={loops}")), "{plan}");
+            assert!(scan.contains("Index") && scan.ends_with(&format!("loops={loops})")), "{plan}");
             let found =
                 [format!("rows={rows} "), "rows=1.00 ".to_owned(), "rows=0.67 ".to_owned(), "rows=0.00 ".to_owned()];
             assert!(found.iter().any(|rows| scan.contains(rows)), "{plan}");

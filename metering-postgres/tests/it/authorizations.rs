@@ -308,7 +308,7 @@ async fn accounts_of_version_ten_pay_with_requests() {
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
     let before = run_in(&url, columns);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "15");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
     let after = run_in(&url, columns);
     assert!(before.lines().all(|table| after.lines().any(|other| other.starts_with(table))), "{before}\n{after}");
 

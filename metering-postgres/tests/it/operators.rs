@@ -89,7 +89,8 @@ async fn what_operators_did_is_moved() {
         source.create_operator(new).await.unwrap();
         let catalogue = format!("{{\"version\": {number}}}").into();
         let applied_by = (number > 0).then(|| Actor::CommandLine("root".to_owned()));
-        let new = NewPriceVersion { catalogue, since: NOON, recorded_at: NOON, applied_by };
+        let since = NOON.saturating_add(std::time::Duration::from_secs(number.into()));
+        let new = NewPriceVersion { catalogue, since, recorded_at: NOON, applied_by };
         source.record_prices(new).await.unwrap();
     }
     source.revoke_operator(&"Jo".parse().unwrap(), NOON).await.unwrap();

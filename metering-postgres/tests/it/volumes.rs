@@ -218,7 +218,7 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
     let before = run_in(&url, columns);
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "15");
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "16");
     let after = run_in(&url, columns);
     assert!(before.lines().all(|table| after.lines().any(|other| other == table)), "{before}\n{after}");
     let id = "org_x0000000000000000005".parse().unwrap();

@@ -160,7 +160,7 @@ mod tests {
                     schema.run(&all)
                 };
                 let rows = run(&format!("EXECUTE look {values}"));
-                let rows: Vec<&str> = rows.lines().filter_map(|line| line.rsplit('|').next()).collect();
+                let rows: Vec<&str> = rows.lines().filter_map(|line| line.rsplit('|').nth(1)).collect();
                 assert_eq!(rows.iter().filter(|row| !row.is_empty()).copied().collect::<Vec<_>>().join(" "), found);
                 let plan = run(&format!("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) EXECUTE look {values}"));
                 // The first line with pages is the whole statement's.
