@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn a_parent_stays_as_long_as_a_key_below_it() {
         let below = |key: KeyEnd, parent: u32| KeyEnd { parent: Some(KeyNumber::new(parent)), ..key };
-        assert_eq!(deleted([revoked(1), below(live(2), 1)]), []);
+        assert_eq!(deleted([revoked(1), below(live(2), 1)]), [0_u32; 0]);
         let in_use = KeyEnd { is_in_use: true, ..revoked(3) };
-        assert_eq!(deleted([revoked(1), below(revoked(2), 1), below(in_use, 2)]), []);
+        assert_eq!(deleted([revoked(1), below(revoked(2), 1), below(in_use, 2)]), [0_u32; 0]);
         assert_eq!(deleted([revoked(1), below(revoked(2), 1), below(revoked(3), 2)]), [3, 2, 1]);
     }
 
