@@ -127,7 +127,7 @@ fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Resu
 
 /// The names of the columns of a query.
 fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
-    statement.column_names().into_iter().map(str::to_owned).collect()
+    statement.column_names().map(str::to_owned).collect()
 }
 
 /// Reads a record from the columns of its table, which come first in the row.
@@ -137,7 +137,7 @@ pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Res
 
 /// Reads the first `width` columns of a row as a script does.
 pub(crate) fn read<T>(row: &rusqlite::Row<'_>, width: usize, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
-    let names = row.as_ref().column_names().into_iter().take(width).map(str::to_owned).collect();
+    let names = row.as_ref().column_names().take(width).map(str::to_owned).collect();
     now(std::future::ready(of_row(&row_of(row, &names)?)))
 }
 
