@@ -1,7 +1,7 @@
 //! Accounts.
 //!
 //! An account is a row of `account` and one of `meter`. What charges change is read through
-//! [`Executor::totals`](crate::Executor::totals).
+//! [`Executor::totals`].
 
 use metering_core::access::{Email, EmailStatus, Payer, Totals};
 use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};

@@ -34,7 +34,7 @@ use crate::money::ledger;
 use crate::transfer::moved::refuse_moved;
 use crate::usage::{activity, daily_totals};
 
-/// A [`Store`] in one SQLite file.
+/// A [`Store`](metering_core::Store) in one SQLite file.
 ///
 /// Its methods need a Tokio runtime. Dropping it waits for pending writes.
 ///
@@ -112,7 +112,7 @@ impl SqliteStore {
     }
 
     /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file
-    /// appears under its name only if the copy is sound. Returns what [`Store::verify`] finds in it.
+    /// appears under its name only if the copy is sound. Returns what [`Store::verify`](metering_core::Store::verify) finds in it.
     ///
     /// ```
     /// use metering_sqlite::SqliteStore;

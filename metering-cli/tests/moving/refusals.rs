@@ -168,9 +168,9 @@ fn dry_run_on_an_earlier_schema_reports_the_upgrade() {
                    INSERT INTO metering_schema VALUES (1, 2);";
     fixture.psql(&format!("{version} {}", scripts.join("\n")));
     let output = fixture.migrate(&["--dry-run"]).success();
-    assert!(output.contains("has version 2 and would first be upgraded to version 15"), "{output}");
+    assert!(output.contains("has version 2 and would first be upgraded to version 16"), "{output}");
     let document = fixture.migrate(&["--dry-run", "--json"]).json();
-    assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 15}));
+    assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 16}));
     assert_eq!(fixture.psql("SELECT version FROM metering_schema"), "2");
     // A refused move changes nothing either.
     fixture.psql("INSERT INTO scan_mark VALUES (1, 2)");
