@@ -11,6 +11,7 @@ use metering_core::money::{AlertLevel, BalanceAlert, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted};
 use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
 
+use crate::alert::alert_level;
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::owners::owner_facts;
@@ -252,11 +253,4 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
     let [added, taken] =
         [(purchased, granted), (used, balance)].map(|(one, other)| i128::from(one.atoms()) + i128::from(other.atoms()));
     Ok(Totals { balance, purchased, granted, used, held: credits(added - taken)? })
-}
-
-/// The level of an alert.
-pub(crate) fn alert_level(row: &Row, index: usize, column: &str) -> Result<AlertLevel> {
-    let number: i64 = row.get(index)?;
-    let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
-    level.ok_or_else(|| corrupt(format_args!("{column}: {number} is no level of an alert")))
 }

@@ -1,17 +1,15 @@
 //! Runs scripts in transactions.
 
 use std::any::Any;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use metering_core::StoreError;
 
+use crate::boxed::BoxFuture;
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
-
-/// A boxed future.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The result of a script, whatever its type.
 pub type Erased = Box<dyn Any + Send + Sync>;

@@ -12,7 +12,7 @@ use crate::row::Reader;
 use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
-use crate::{keys, values};
+use crate::{key_replacement, values};
 
 impl Record for Challenge {
     const TABLE: Table = Table {
@@ -55,10 +55,10 @@ pub async fn fail(db: &mut dyn Executor, nonce: &str) -> Result<()> {
 /// Uses up a challenge and replaces the key of its account.
 pub async fn rotate_key(db: &mut dyn Executor, nonce: &str, key: &KeyHash, now: Timestamp) -> Result<Option<Account>> {
     let Some(challenge) = by_nonce(db, nonce).await? else { return Ok(None) };
-    let facts = keys::replace_facts(db, &challenge.account, key).await?;
+    let facts = key_replacement::facts(db, &challenge.account, key).await?;
     let Some(changes) = decision::rotate_key(&challenge, facts, *key, now)? else { return Ok(None) };
     delete(db, nonce).await?;
-    keys::write_all(db, &changes).await.map(Some)
+    key_replacement::write(db, &changes).await.map(Some)
 }
 
 async fn delete(db: &mut dyn Executor, nonce: &str) -> Result<()> {

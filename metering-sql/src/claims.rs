@@ -5,7 +5,7 @@ use metering_core::store::{Claim, Claimed};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::{accounts, keys, numbered, payments, quotes};
+use crate::{accounts, key_replacement, numbered, payments, quotes};
 
 /// Claims a quote: creates its account, or replaces the account's key.
 pub async fn claim(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed> {
@@ -14,9 +14,9 @@ pub async fn claim(db: &mut dyn Executor, claim: &Claim) -> Result<Claimed> {
         ClaimStep::Refused(refusal) => Ok(refusal),
         ClaimStep::CreateAccount => create_account(db, claim).await,
         ClaimStep::ReplaceKey(account) => {
-            let facts = keys::replace_facts(db, &account, &claim.account.key).await?;
+            let facts = key_replacement::facts(db, &account, &claim.account.key).await?;
             match decision::claim_paid(claim, facts)? {
-                Decided::Accepted(changes) => keys::write_all(db, &changes).await.map(Claimed::Account),
+                Decided::Accepted(changes) => key_replacement::write(db, &changes).await.map(Claimed::Account),
                 Decided::Refused(refusal) => Ok(refusal),
             }
         }

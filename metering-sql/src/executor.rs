@@ -6,7 +6,7 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
 
-use crate::backend::BoxFuture;
+use crate::boxed::BoxFuture;
 use crate::fault::Result;
 use crate::row::Row;
 use crate::value::Value;

@@ -1,16 +1,16 @@
 //! Keys and their secrets.
 
 use metering_core::access::{Budget, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
-use metering_core::backend::decision::{self, KeyChanges, KeyFacts, KeyWrite, MeterWrite, OldSecrets};
+use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
 use metering_core::charging::{KeyMeter, Window};
-use metering_core::{Account, AccountId, RateLimits, Timestamp};
+use metering_core::{AccountId, RateLimits, Timestamp};
 
-use crate::accounts::alert_level;
+use crate::alert::alert_level;
 use crate::executor::Executor;
 use crate::fault::{Fault, Result, corrupt};
 use crate::row::Row;
 use crate::value::Value;
-use crate::{accounts, quotes, values};
+use crate::values;
 
 const COLUMNS: &str = "k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
      k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.{budget}, k.budget_reset, k.created_at, \
@@ -106,40 +106,6 @@ pub async fn count_and_next(db: &mut dyn Executor, row: i64, now: Timestamp) -> 
     let rows = db.query(sql, &values![row, now]).await?;
     let found = rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))?;
     Ok((found.get(0)?, found.get(1)?))
-}
-
-/// Replaces the keys of an account that can manage keys.
-pub async fn replace(
-    db: &mut dyn Executor,
-    id: &AccountId,
-    secret: &KeyHash,
-    now: Timestamp,
-) -> Result<Option<Account>> {
-    let facts = replace_facts(db, id, secret).await?;
-    match decision::replace_key(facts, *secret, now)? {
-        Some(changes) => write_all(db, &changes).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-/// What is read before the keys of an account are replaced. Charges do not change the account until the transaction ends.
-pub async fn replace_facts(db: &mut dyn Executor, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
-    let account = accounts::locked(db, id).await?;
-    let keys = match &account {
-        Some((row, account)) => all_unrevoked(db, *row, &account.id).await?,
-        None => Vec::new(),
-    };
-    Ok(KeyFacts { account, keys, key_in_use: is_secret_in_use(db, secret).await? })
-}
-
-/// Writes an account's new keys. This also counts as delivery of the key that the account's quote promised.
-pub async fn write_all(db: &mut dyn Executor, changes: &KeyChanges<i64>) -> Result<Account> {
-    quotes::key_given_out(db, changes.row).await?;
-    for change in &changes.keys {
-        write(db, change).await?;
-    }
-    db.settings_changed(changes.row).await?;
-    Ok(changes.account.clone())
 }
 
 /// Writes a key, what becomes of its secrets, its meter and its event. Unless the account was just inserted, the caller

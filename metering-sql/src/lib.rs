@@ -6,7 +6,9 @@
 //!
 //! The charge path is not here: each backend has its own, because that is what makes it fast.
 
+mod alert;
 mod backend;
+mod boxed;
 mod executor;
 mod fault;
 mod lineage;
@@ -26,6 +28,7 @@ pub mod deliveries;
 pub mod due;
 pub mod events;
 pub mod key_changes;
+pub mod key_replacement;
 pub mod key_status;
 pub mod keys;
 pub mod lines;
@@ -49,7 +52,8 @@ pub mod wallets;
 pub mod webhook_deletion;
 pub mod webhooks;
 
-pub use backend::{Backend, BoxFuture, Call, Erased, Script, now, read, snapshot, write};
+pub use backend::{Backend, Call, Erased, Script, now, read, snapshot, write};
+pub use boxed::BoxFuture;
 pub use executor::{Executor, KeyDay};
 pub use fault::{Fault, Result};
 pub use record::{Record, delete, find, insert, list, put};

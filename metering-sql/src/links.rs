@@ -15,7 +15,7 @@ use crate::row::Reader;
 use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
-use crate::{keys, values};
+use crate::{key_replacement, values};
 
 /// An account has one link for each purpose: a new one takes the place of the older one.
 impl Record for EmailLink {
@@ -81,10 +81,10 @@ pub async fn recover(
     now: Timestamp,
 ) -> Result<Option<Account>> {
     let Some(link) = by_token(db, token).await? else { return Ok(None) };
-    let facts = keys::replace_facts(db, &link.account, key).await?;
+    let facts = key_replacement::facts(db, &link.account, key).await?;
     let Some(changes) = decision::recover_key(&link, facts, *key, now)? else { return Ok(None) };
     delete(db, token).await?;
-    keys::write_all(db, &changes).await.map(Some)
+    key_replacement::write(db, &changes).await.map(Some)
 }
 
 async fn delete(db: &mut dyn Executor, token: &LinkHash) -> Result<()> {

@@ -59,7 +59,7 @@ macro_rules! store {
 
                 async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
                     let args = (id.clone(), key, now);
-                    write(self, args, |db, (id, key, now)| Box::pin($crate::keys::replace(db, id, key, *now))).await
+                    write(self, args, |db, (id, key, now)| Box::pin($crate::key_replacement::replace(db, id, key, *now))).await
                 }
 
                 $($own)*

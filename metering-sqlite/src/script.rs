@@ -7,8 +7,8 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
+use metering_core::{Day, Timestamp};
+use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -19,8 +19,7 @@ use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::store::SqliteStore;
-use crate::usage::daily_totals::{Part, parts};
+use crate::usage::parts::{Part, parts};
 
 /// Statements of one transaction.
 ///
@@ -177,20 +176,6 @@ impl ToSql for Parameter<'_> {
 }
 
 /// Runs a script on a snapshot.
-fn run(snapshot: &Snapshot<'_>, script: &Script) -> Result<Erased> {
+pub(crate) fn run(snapshot: &Snapshot<'_>, script: &Script) -> Result<Erased> {
     now(script(&mut Statements::new(snapshot)))
-}
-
-impl Backend for SqliteStore {
-    fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
-        Box::pin(self.writer.write(move |snapshot| run(snapshot, &script)))
-    }
-
-    fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
-        Box::pin(self.read(move |snapshot| run(snapshot, &script)))
-    }
-
-    fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
-        Box::pin(self.read(move |snapshot| run(snapshot, &script)))
-    }
 }

@@ -1,6 +1,7 @@
 //! [`SqliteStore`] implements the storage contract. Each method goes to the writer or to a reader.
 
 pub(crate) mod authorizations;
+mod backend;
 pub(crate) mod backup;
 pub(crate) mod events;
 pub(crate) mod expiry;

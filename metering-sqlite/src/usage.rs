@@ -3,3 +3,4 @@
 pub(crate) mod activity;
 pub(crate) mod daily_totals;
 pub(crate) mod kind;
+pub(crate) mod parts;

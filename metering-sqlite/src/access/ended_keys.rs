@@ -16,7 +16,7 @@ use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::rows::{all, first};
-use crate::usage::daily_totals::{Part, parts};
+use crate::usage::parts::{Part, parts};
 
 /// The next account that has had so many keys that some may be deleted. Read from the index `api_key_many`.
 const NEXT_ACCOUNT: &str = "SELECT min(account) FROM api_key WHERE number >= 1000 AND account > ?1";

@@ -8,7 +8,7 @@ use metering_core::backend::{AccountDays, UsageSums, credits, one_more_than, pag
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day, UsageLine};
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
 use crate::access::accounts;
 use crate::error::{Result, corrupt, store_error};
@@ -16,6 +16,7 @@ use crate::journal::{Snapshot, Unfolded};
 use crate::money::ledger;
 use crate::rows::all;
 use crate::usage::activity::usage_line;
+use crate::usage::parts::{Part, parts};
 
 pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
     let Some((row, account)) = accounts::by_id(connection, id)? else { return Ok(None) };
@@ -48,49 +49,6 @@ fn sums(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Usage
         sums.add(day, line, key, calls, atoms);
     }
     Ok(sums)
-}
-
-/// A part of what an account used on one day, by line and key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
-    pub(crate) day: Day,
-    pub(crate) line: i64,
-    pub(crate) key: KeyNumber,
-    pub(crate) calls: u64,
-    pub(crate) atoms: i128,
-}
-
-/// The account's usage. That of a day, line and key may have several parts. Takes one seek per day of the range that has
-/// usage of any account, no matter how much other usage those days have.
-pub(crate) fn parts(connection: &Snapshot<'_>, account: i64, days: DayRange) -> Result<Vec<Part>> {
-    // Two separate subqueries: for min and max in one query, SQLite would read the whole table.
-    let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
-                min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
-    let mut statement = connection.prepare_cached(used).map_err(store_error)?;
-    let window = [days.first.unix_days(), days.last.unix_days()];
-    let (first, last) =
-        statement.query_row(window, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).map_err(store_error)?;
-    let sql = "SELECT line, key, calls, amount FROM usage_daily WHERE day = ?1 AND account = ?2";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut parts: Vec<Part> = Vec::new();
-    for day in (first..=last).rev() {
-        let total = |row: &Row<'_>| {
-            let (key, calls) = (KeyNumber::new(row.get(1)?), row.get::<_, i64>(2)?.unsigned_abs());
-            let (day, atoms) = (Day::from_unix_days(day), row.get::<_, i64>(3)?.into());
-            Ok(Ok(Part { day, line: row.get(0)?, key, calls, atoms }))
-        };
-        parts.extend(all(&mut statement, [day, account], total)?);
-    }
-    let unfolded = connection.unfolded()?;
-    let newer = unfolded.usage_of(account).filter(|(day, _)| days.contains(*day));
-    parts.extend(newer.map(|(day, usage)| Part {
-        day,
-        line: usage.line(),
-        key: usage.key,
-        calls: usage.added_calls(),
-        atoms: usage.added_atoms().into(),
-    }));
-    Ok(parts)
 }
 
 /// A day, the row numbers of an account and a line, and the number of a key.

@@ -1,0 +1,21 @@
+//! Runs the scripts of `metering-sql`: writes go to the writer, reads to a reader.
+
+use metering_core::StoreError;
+use metering_sql::{Backend, BoxFuture, Erased, Script};
+
+use crate::script::run;
+use crate::store::SqliteStore;
+
+impl Backend for SqliteStore {
+    fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(self.writer.write(move |snapshot| run(snapshot, &script)))
+    }
+
+    fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(self.read(move |snapshot| run(snapshot, &script)))
+    }
+
+    fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(self.read(move |snapshot| run(snapshot, &script)))
+    }
+}
