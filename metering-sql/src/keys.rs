@@ -67,7 +67,7 @@ pub async fn by_id(db: &mut dyn Executor, row: i64, account: &AccountId, id: &Ke
     Ok(select(db, "k.{key_id} = ?2", &values![row, id], account).await?.pop())
 }
 
-/// A key and the keys above it, up to the account's first one. Empty if there is no such key.
+/// A key and its parents, up to the account's first key. Empty if there is no such key.
 pub async fn chain(db: &mut dyn Executor, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
     let sql = format!(
         "WITH RECURSIVE above (number, parent, place) AS ( \

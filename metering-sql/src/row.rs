@@ -51,7 +51,7 @@ pub(crate) fn only(rows: &[Row]) -> Result<&Row> {
     rows.first().ok_or_else(|| corrupt("a query that always has a row has none"))
 }
 
-/// Reads the columns of a table's row in the order of their declaration.
+/// Reads a row column by column, in the order in which its table declares them.
 #[derive(Debug)]
 pub struct Reader<'r> {
     table: &'r Table,

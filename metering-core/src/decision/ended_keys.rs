@@ -51,7 +51,7 @@ pub struct KeyDeletion {
 #[must_use]
 pub fn keys_to_delete(keys: &[KeyEnd], now: Timestamp) -> Vec<KeyDeletion> {
     let (mut deletions, mut parents, mut kept) = (Vec::new(), BTreeSet::new(), 0);
-    // A parent is older than the keys below it, so these are decided first.
+    // A parent is older than its children, so children are decided first.
     for key in keys.iter().rev() {
         let mut is_deleted = false;
         if let Some(ended_at) = key.ended_at(now) {

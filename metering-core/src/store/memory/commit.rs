@@ -84,7 +84,7 @@ impl State {
             tally.load(account, record.account.id.clone(), record.meter_state());
         }
         while let Some(number) = tally.missing_key(account, key) {
-            let stored = record.stored(number).expect("a key in use, and those above it, are not removed");
+            let stored = record.stored(number).expect("a key in use and its parents are not removed");
             tally.load_key(account, number, KeyState::of(&stored.key, stored.meter.unwrap_or_default()));
         }
     }

@@ -1,0 +1,62 @@
+/// Implements [`Store`](metering_core::Store).
+#[macro_export]
+macro_rules! store {
+    ($store:ty { $($own:tt)* }) => {
+        const _: () = {
+            use $crate::private::metering_core::access::KeyHash;
+            use $crate::private::metering_core::charging::{CountedRoute, Outcome, Posting, Volume};
+            use $crate::private::metering_core::money::{LedgerEntry, NewLedgerEntry};
+            use $crate::private::metering_core::store::{Created, Cursor, Page, Posted, Verification};
+            use $crate::private::metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
+            use $crate::private::metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
+            use $crate::{read, write};
+
+            type Result<T, E = StoreError> = ::core::result::Result<T, E>;
+
+            #[$crate::private::async_trait]
+            impl $crate::private::metering_core::Store for $store {
+                async fn create_account(&self, account: NewAccount) -> Result<Created> {
+                    write(self, account, |db, account| Box::pin($crate::accounts::create(db, account))).await
+                }
+
+                async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+                    let found = read(self, id.clone(), |db, id| Box::pin($crate::accounts::by_id(db, id))).await?;
+                    Ok(found.map(|(_, account)| account))
+                }
+
+                async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| Box::pin($crate::accounts::list(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+                    let args = (id.clone(), entry, now);
+                    write(self, args, |db, (id, entry, now)| Box::pin($crate::accounts::post_entry(db, id, entry, *now))).await
+                }
+
+                async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+                    let args = (id.clone(), limits);
+                    write(self, args, |db, (id, limits)| Box::pin($crate::accounts::set_limits(db, id, *limits))).await
+                }
+
+                async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+                    write(self, (id.clone(), now), |db, (id, now)| Box::pin($crate::accounts::revoke(db, id, *now))).await
+                }
+
+                async fn replace_live_key(&self, old: &KeyHash, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+                    let args = (*old, key, now);
+                    write(self, args, |db, (old, key, now)| Box::pin($crate::key_changes::replace_live(db, old, key, *now)))
+                        .await
+                }
+
+                async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+                    let args = (id.clone(), key, now);
+                    write(self, args, |db, (id, key, now)| Box::pin($crate::key_replacement::replace(db, id, key, *now))).await
+                }
+
+                $($own)*
+            }
+        };
+    };
+}
