@@ -1,9 +1,10 @@
 //! The charge path: the rule that accepts or refuses a charge, idempotency keys, and the [`Meter`], which commits
 //! charges in batches.
 //!
-//! The rule is pure and stated once; every backend applies it through [`Tally`]. A receipt exists only for a charge
+//! The rule is pure and stated once; every backend applies it through [`decide`]. A receipt exists only for a charge
 //! that is on disk.
 
+pub(crate) mod batch;
 pub(crate) mod charge;
 pub(crate) mod delivery;
 pub(crate) mod hold;
@@ -21,6 +22,7 @@ pub(crate) mod rule;
 pub(crate) mod tally;
 pub(crate) mod volume;
 
+pub use batch::{Decided, Facts, StoredHold, decide};
 pub use charge::{Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 pub use delivery::{Attempt, Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use hold::{
@@ -35,5 +37,5 @@ pub use rate::{LimitWindow, RateStatus, RateWindows, Window};
 pub use replay::{Progress, ReplayKey, Retry};
 pub use request_id::{RequestId, RequestIdError};
 pub use returned_places::{ReturnedPlaces, ReturnedPlacesError};
-pub use tally::{Changes, HoldChange, Tally, UsageChange, UsageKind};
+pub use tally::{Changes, HoldChange, UsageChange, UsageKind};
 pub use volume::{CountedRoute, Volume, VolumeTerms};

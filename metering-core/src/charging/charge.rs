@@ -112,7 +112,7 @@ impl MeterState {
         RateStatus::of(self.limits, self.minute, self.day, now)
     }
 
-    /// Counts requests that were accepted at `now`, as [`Tally::charge`](super::Tally::charge) does: for backends that
+    /// Counts requests that were accepted at `now`, as [`decide`](super::decide) does: for backends that
     /// store what was charged, and compute the windows from it later.
     pub fn count_accepted(&mut self, calls: u64, now: Timestamp) {
         let RateStatus { minute, day, .. } = self.rate_status(now);
@@ -220,7 +220,7 @@ pub struct Receipt {
 }
 
 /// Records that a response to a request with an idempotency key was passed on: the key is used up.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settlement {
     /// The key's account.
@@ -232,7 +232,7 @@ pub struct Settlement {
 }
 
 /// A refund of a charge, because its response could not be delivered.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refund {
     /// Who gets the refund.
@@ -257,18 +257,8 @@ pub struct Refund {
 impl Refund {
     /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account and
     /// its first key get the credits back, and no budget between the two.
-    #[must_use]
-    pub fn of_first_key(&self) -> Self {
-        Self {
-            account: self.account.clone(),
-            key: KeyNumber::FIRST,
-            amount: self.amount,
-            line: self.line.clone(),
-            day: self.day,
-            request_path: Arc::clone(&self.request_path),
-            delivery: self.delivery.clone(),
-            counted_in: self.counted_in,
-        }
+    pub(crate) fn of_first_key(self) -> Self {
+        Self { key: KeyNumber::FIRST, ..self }
     }
 
     /// The route in whose count the refund gives a place back.

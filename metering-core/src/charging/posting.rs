@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 
 /// One item of a batch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Posting {
     /// Charge a request.
     Charge(Charge),

@@ -1,8 +1,7 @@
 //! The pure half of a commit: applies a batch of postings to loaded accounts and collects the rows to write.
 //!
-//! Every backend commits through a [`Tally`], so all backends decide the same way, and each writes a row once however
-//! many postings of the batch change it. A backend resolves API keys to its own row keys `K` and usage lines to its own
-//! line keys `L`, loads each account when the batch first touches it, and writes the [`Changes`] in one transaction.
+//! [`decide`](super::batch::decide) loads what a posting depends on and applies the posting. A row is written once however
+//! many postings of the batch change it. Accounts and usage lines have the backend's own numbers, `K` and `L`.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -43,7 +42,7 @@ mod volumes;
 
 /// A batch being applied.
 #[derive(Debug)]
-pub struct Tally<K, L> {
+pub(crate) struct Tally<K, L> {
     now: Timestamp,
     accounts: HashMap<K, Touched>,
     keys: HashMap<(K, KeyNumber), TouchedKey>,
@@ -80,7 +79,7 @@ where
 {
     /// An empty batch, decided at `now`.
     #[must_use]
-    pub fn new(now: Timestamp) -> Self {
+    pub(crate) fn new(now: Timestamp) -> Self {
         Self {
             now,
             accounts: HashMap::new(),
@@ -95,12 +94,12 @@ where
 
     /// Whether the account is loaded.
     #[must_use]
-    pub fn is_loaded(&self, account: K) -> bool {
+    pub(crate) fn is_loaded(&self, account: K) -> bool {
         self.accounts.contains_key(&account)
     }
 
     /// Adds the stored state of an account, once per batch.
-    pub fn load(&mut self, account: K, id: AccountId, state: MeterState) {
+    pub(crate) fn load(&mut self, account: K, id: AccountId, state: MeterState) {
         let raised = state.alert.raised;
         self.accounts.entry(account).or_insert(Touched { id, state, raised, changed: false });
     }
@@ -115,7 +114,7 @@ where
     ///
     /// # Panics
     /// When the account, the key, a key above it, or the count of the charge's route was not loaded.
-    pub fn charge(
+    pub(crate) fn charge(
         &mut self,
         account: K,
         key: KeyNumber,
@@ -217,7 +216,13 @@ where
     ///
     /// # Panics
     /// When the account or the key was not loaded, or a key above it.
-    pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
+    pub(crate) fn refund(
+        &mut self,
+        account: K,
+        line: L,
+        refund: &Refund,
+        remembered: Option<Remembered>,
+    ) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
         let is_owed = repeats::is_owed(delivery, known, self.now);
@@ -246,7 +251,7 @@ where
     }
 
     /// Marks an idempotency key as used up. `remembered` is the stored result for it.
-    pub fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
+    pub(crate) fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
         let Some(Remembered { result, expires_at }) = self.known(account, &settlement.request, remembered) else {
             return;
         };
@@ -269,7 +274,7 @@ where
 
     /// Returns everything the batch changes.
     #[must_use]
-    pub fn finish(self) -> Changes<K, L> {
+    pub(crate) fn finish(self) -> Changes<K, L> {
         let (mut accounts, mut alerts) = (Vec::new(), Vec::new());
         for (account, touched) in self.accounts.into_iter().filter(|(_, touched)| touched.changed) {
             accounts.push((account, touched.state));
@@ -306,5 +311,7 @@ where
     }
 }
 
+#[cfg(test)]
+mod rows_tests;
 #[cfg(test)]
 mod tests;

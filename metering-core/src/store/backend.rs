@@ -16,7 +16,7 @@ mod report;
 /// Every write except a charge, decided by a pure function of what was read.
 ///
 /// A backend reads the facts in its transaction, calls the function, and writes the changes that it returns. `K` is the
-/// backend's key for an account's row. Charges are decided by [`Tally`](crate::charging::Tally).
+/// backend's key for an account's row. Charges are decided by [`decide`](crate::charging::decide).
 pub mod decision {
     pub use crate::decision::*;
 }

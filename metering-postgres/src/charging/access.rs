@@ -70,6 +70,11 @@ impl SecretAccess {
 }
 
 impl KeyAccess {
+    /// Whether it was read under this version.
+    pub(crate) fn is_of(&self, version: AccessVersion) -> bool {
+        self.version == version
+    }
+
     /// The key with this meter, as the charge rule takes it.
     pub(crate) fn state(&self, meter: KeyMeter) -> KeyState {
         let (id, terms) = (self.id.clone(), Arc::clone(&self.terms));

@@ -21,6 +21,7 @@ mod columns;
 mod facts;
 mod hold_reads;
 mod notices;
+mod stored;
 mod volumes;
 mod write;
 
@@ -28,9 +29,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::mem::take;
 
+use foldhash::HashMap;
 use metering_core::access::KeyNumber;
-use metering_core::charging::{Changes, HoldId, Outcome, Posting, Tally};
-use metering_core::{AccountId, Decision, Refusal, RequestId, StoreError, Timestamp, UsageLine};
+use metering_core::charging::{Changes, Decided, HoldId, Outcome, Posting, decide};
+use metering_core::{AccountId, Decision, RequestId, StoreError, Timestamp, UsageLine};
 
 use crate::charging::access::Access;
 use crate::charging::known::{Known, Numbered};
@@ -43,6 +45,7 @@ use crate::store::PostgresStore;
 use crate::transactions::outcome::{TransactionFailure, TransactionId};
 use crate::transactions::retry::retried;
 use facts::Facts;
+use stored::Stored;
 use write::{fold, write};
 
 impl PostgresStore {
@@ -105,6 +108,10 @@ impl PostgresStore {
 /// A batch whose secrets, accounts and usage lines are resolved to numbers.
 struct Batch<'p> {
     items: Vec<Item<'p>>,
+    /// The accounts of refunds, settlements and holds.
+    ids: HashMap<&'p AccountId, i64>,
+    /// The numbers of usage lines, but for those of holds.
+    lines: HashMap<&'p UsageLine, i64>,
     /// Its secrets and keys, as far as they are known before the meters are locked.
     access: Access,
     /// All accounts by number. They are locked in this order.
@@ -116,7 +123,6 @@ struct Item<'p> {
     account: Option<i64>,
     /// The key that is charged, or gets credits back, if it is known.
     key: Option<KeyNumber>,
-    line: i64,
 }
 
 type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
@@ -149,7 +155,11 @@ impl<'p> Batch<'p> {
             })
             .collect();
         let access = known.access(client, &secrets, &keys).await?;
-        let (mut of_ids, mut lines) = (of_ids.into_iter(), known.lines(client, &lines).await?.into_iter());
+        let numbers = known.lines(client, &lines).await?;
+        let lines = lines.into_iter().zip(numbers).collect();
+        let numbered = ids.into_iter().zip(&of_ids).filter_map(|(id, of)| Some((id, of.as_ref()?.number)));
+        let ids = numbered.collect();
+        let mut of_ids = of_ids.into_iter();
         let (mut items, mut accounts) = (Vec::with_capacity(postings.len()), BTreeMap::new());
         for posting in postings {
             let (found, key) = match posting {
@@ -168,11 +178,9 @@ impl<'p> Batch<'p> {
                 accounts.entry(number).or_insert(id);
                 number
             });
-            // A hold has its own line.
-            let line = if matches!(posting, Posting::Hold(_)) { None } else { lines.next() };
-            items.push(Item { posting, account, key, line: line.unwrap_or_default() });
+            items.push(Item { posting, account, key });
         }
-        Ok(Self { items, access, accounts })
+        Ok(Self { items, ids, lines, access, accounts })
     }
 
     async fn run(
@@ -183,13 +191,13 @@ impl<'p> Batch<'p> {
         now: Timestamp,
     ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
         if self.accounts.is_empty() {
-            return Ok(self.decide(&Facts::default(), now).0);
+            return Ok(self.decide(&Facts::default(), now)?.0);
         }
         if let Some(ended) = self.run_unread(client, (known, left), id, now).await {
             return ended;
         }
         let mut facts = within(RESPONSE_TIMEOUT, self.lock_and_read(client, known, left, now)).await?;
-        let (outcomes, changes) = self.decide(&facts, now);
+        let (outcomes, changes) = self.decide(&facts, now)?;
         if changes.is_empty() {
             // All were refused, so there is nothing to write.
             within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
@@ -225,7 +233,10 @@ impl<'p> Batch<'p> {
             return None;
         }
         // What is decided here counts requests as under way. If it is discarded, they are no longer when this returns.
-        let (outcomes, changes) = self.decide(&facts, now);
+        let (outcomes, changes) = match self.decide(&facts, now) {
+            Ok(decided) => decided,
+            Err(failure) => return Some(Err(failure.into())),
+        };
         if !outcomes.iter().all(is_accepted) {
             left.put(facts.meters);
             return None;
@@ -264,7 +275,7 @@ impl<'p> Batch<'p> {
                 meter.keys.insert(*key, *of_key);
             }
         }
-        let lines = self.lines().chain(facts.lines()).collect();
+        let lines = self.lines.iter().map(|(line, number)| (*number, *line)).chain(facts.lines()).collect();
         let folds = fold(&mut meters, &changes.usage, &lines, now)?;
         facts.meters = meters;
         Ok(folds)
@@ -274,26 +285,9 @@ impl<'p> Batch<'p> {
         self.items.iter().filter_map(|item| Some((item.account?, item.request()?)))
     }
 
-    /// The usage lines of the batch by number.
-    fn lines(&self) -> impl Iterator<Item = (i64, &'p UsageLine)> + '_ {
-        let line = |posting: &'p Posting| match posting {
-            Posting::Charge(charge) => Some(&charge.line),
-            Posting::Refund(refund) => Some(&refund.line),
-            Posting::Settle(settlement) => Some(&settlement.line),
-            Posting::Hold(_) => None,
-        };
-        self.items.iter().filter_map(move |item| Some((item.line, line(item.posting)?)))
-    }
-
-    fn decide(&self, facts: &Facts<'_>, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
-        let mut tally = Tally::new(now);
-        for (account, meter) in &facts.meters {
-            if let Some(id) = self.accounts.get(account) {
-                tally.load(*account, id.clone(), meter.state);
-            }
-        }
-        let outcomes = self.items.iter().map(|item| item.decide(facts, &mut tally, now)).collect();
-        (outcomes, tally.finish())
+    fn decide(&self, facts: &Facts<'_>, now: Timestamp) -> Result<Decided<i64, i64>> {
+        let postings = self.items.iter().map(|item| item.posting.clone());
+        decide(&mut Stored { batch: self, facts, now }, postings, now)
     }
 }
 
@@ -313,64 +307,6 @@ impl Item<'_> {
         match self.posting {
             Posting::Hold(update) => Some(&update.id),
             Posting::Charge(_) | Posting::Refund(_) | Posting::Settle(_) => None,
-        }
-    }
-
-    fn decide(&self, facts: &Facts<'_>, tally: &mut Tally<i64, i64>, now: Timestamp) -> Outcome {
-        let account = self.account.filter(|account| tally.is_loaded(*account));
-        let remembered = || {
-            let request = (account?, self.request()?.as_str().to_owned());
-            facts.remembered.get(&request).copied()
-        };
-        match self.posting {
-            Posting::Charge(charge) => {
-                let works = |account: &i64| facts.secret_works(*account, &charge.key, now);
-                let Some((account, key)) = account.filter(works).zip(self.key) else {
-                    return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
-                };
-                if let Err(missing) = facts.load_chain(account, key, tally) {
-                    return Outcome::Failed(missing);
-                }
-                let remembered = remembered();
-                if let Some(hold) = tally.missing_hold(remembered.as_ref()) {
-                    facts.load_hold(account, &hold, tally);
-                }
-                facts.load_volume(account, charge.counted_route(), tally);
-                Outcome::Decided(tally.charge(account, key, self.line, charge.clone(), remembered))
-            }
-            Posting::Refund(refund) => {
-                let Some(account) = account else { return Outcome::Refunded(None) };
-                let of_first;
-                let refund = match facts.load_chain(account, refund.key, tally) {
-                    Ok(()) => refund,
-                    // The key was deleted since.
-                    Err(_) => {
-                        of_first = refund.of_first_key();
-                        if let Err(missing) = facts.load_chain(account, of_first.key, tally) {
-                            return Outcome::Failed(missing);
-                        }
-                        &of_first
-                    }
-                };
-                facts.load_volume(account, refund.counted_route(), tally);
-                Outcome::Refunded(tally.refund(account, self.line, refund, remembered()))
-            }
-            Posting::Settle(settlement) => {
-                if let Some(account) = account {
-                    tally.settle(account, settlement, remembered());
-                }
-                Outcome::Settled
-            }
-            Posting::Hold(update) => {
-                let hold = account.and_then(|account| Some((account, facts.load_hold(account, &update.id, tally)?)));
-                let Some((account, key)) = hold else { return Outcome::Hold(None) };
-                if let Err(missing) = facts.load_chain(account, key, tally) {
-                    return Outcome::Failed(missing);
-                }
-                let counted = tally.hold(&update.id).and_then(|(_, hold)| update.counted_route(hold));
-                facts.load_volume(account, counted, tally);
-                Outcome::Hold(Some(tally.update_hold(update, remembered())))
-            }
         }
     }
 }

@@ -63,27 +63,15 @@ pub(crate) fn first_secret(connection: &Connection, account: &AccountId) -> Resu
     first(&mut statement, values, |row| row.get(0).map(KeyHash::from_bytes).map(Ok))
 }
 
-/// The key with this number, of the account with this row number and id. An error if there is none.
-pub(crate) fn by_number(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Metered> {
-    let found = one(connection, row, account, "k.number = ?2", number.get())?;
-    found.ok_or_else(|| corrupt(format_args!("key {} of account {account} is missing", number.get())))
-}
-
-/// Whether the account with this row number still has the key with this number.
-pub(crate) fn is_stored(connection: &Connection, row: i64, number: KeyNumber) -> Result<bool> {
-    let sql = "SELECT 1 FROM api_key WHERE account = ?1 AND number = ?2";
-    connection.prepare_cached(sql).and_then(|mut s| s.exists(params![row, number.get()])).map_err(store_error)
-}
-
-fn one(
+/// The key with this number, of the account with this row number and id.
+pub(crate) fn by_number(
     connection: &Connection,
     row: i64,
     account: &AccountId,
-    condition: &str,
-    value: impl rusqlite::ToSql,
+    number: KeyNumber,
 ) -> Result<Option<Metered>> {
-    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
-    first(&mut statement, params![row, value], |row| metered(row, account))
+    let mut statement = connection.prepare_cached(&select("k.number = ?2")).map_err(store_error)?;
+    first(&mut statement, params![row, number.get()], |row| metered(row, account))
 }
 
 fn select(condition: &str) -> String {
@@ -99,7 +87,9 @@ pub(crate) fn metered_chain(
 ) -> Result<Vec<Metered>> {
     let (mut chain, mut next) = (Vec::new(), Some(number));
     while let Some(number) = next {
-        let (key, meter) = by_number(connection, row, account, number)?;
+        let found = by_number(connection, row, account, number)?;
+        let missing = || corrupt(format_args!("key {} of account {account} is missing", number.get()));
+        let (key, meter) = found.ok_or_else(missing)?;
         // A parent is always older, so this ends.
         next = key.parent.filter(|parent| *parent < key.number);
         chain.push((key, meter));

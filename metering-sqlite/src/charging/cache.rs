@@ -143,16 +143,10 @@ impl Cache {
         Ok(found)
     }
 
-    /// The state of a key of an account that [`Cache::account`] loaded in this transaction.
-    pub(crate) fn key(&mut self, connection: &Connection, account: i64, key: KeyNumber) -> Result<KeyState> {
+    /// The state of a key, if it exists, of an account that [`Cache::account`] loaded in this transaction.
+    pub(crate) fn key(&mut self, connection: &Connection, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
         let CachedAccount { id, keys, .. } = self.known_account(account);
         keys.get(connection, account, id, key)
-    }
-
-    /// Whether an account still has a key: one that ended may have been deleted.
-    pub(crate) fn has_key(&self, connection: &Connection, account: i64, key: KeyNumber) -> Result<bool> {
-        let is_cached = self.accounts.get(&account).is_some_and(|cached| cached.keys.has(key));
-        if is_cached { Ok(true) } else { keys::is_stored(connection, account, key) }
     }
 
     /// Writes the meter of a key that [`Cache::key`] returned in this transaction.

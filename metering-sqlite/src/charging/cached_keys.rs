@@ -16,31 +16,26 @@ use crate::error::Result;
 pub(crate) struct CachedKeys(Vec<(KeyNumber, KeyState)>);
 
 impl CachedKeys {
-    /// The state of a key. Reads it if it is not known yet.
+    /// The state of a key, if the account has it. Reads it if it is not known yet.
     pub(super) fn get(
         &mut self,
         connection: &Connection,
         account: i64,
         id: &AccountId,
         number: KeyNumber,
-    ) -> Result<KeyState> {
+    ) -> Result<Option<KeyState>> {
         let place = match self.0.binary_search_by_key(&number, |(known, _)| *known) {
-            Ok(place) => return Ok(self.0[place].1.clone()),
+            Ok(place) => return Ok(Some(self.0[place].1.clone())),
             Err(place) => place,
         };
-        let (key, meter) = keys::by_number(connection, account, id, number)?;
+        let Some((key, meter)) = keys::by_number(connection, account, id, number)? else { return Ok(None) };
         let mut state = KeyState::of(&key, meter.unwrap_or_default());
         state.terms = shared(state.terms);
         if self.0.is_empty() {
             self.0.reserve_exact(1);
         }
         self.0.insert(place, (number, state.clone()));
-        Ok(state)
-    }
-
-    /// Whether it has this key.
-    pub(super) fn has(&self, number: KeyNumber) -> bool {
-        self.0.binary_search_by_key(&number, |(known, _)| *known).is_ok()
+        Ok(Some(state))
     }
 
     /// Notes a meter that is being written.

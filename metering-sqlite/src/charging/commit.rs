@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{
-    Changes, CountedRoute, HoldChange, HoldId, HoldUpdate, HoldUpdated, Outcome, Posting, Refund, Settlement, Tally,
+    Changes, CountedRoute, Facts, HoldChange, HoldId, KeyState, MeterState, Outcome, Posting, Remembered, StoredHold,
+    Volume, decide,
 };
 use metering_core::events::NewEvent;
-use metering_core::{AccountId, Charge, Credits, Decision, Refusal, Timestamp};
+use metering_core::{AccountId, Charge, RequestId, StoreError, Timestamp, UsageLine};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::access::keys::Secret;
 use crate::charging::cache::Cache;
 use crate::charging::holds;
-use crate::charging::stored_results::{self, remembered};
+use crate::charging::stored_results;
 use crate::charging::volumes;
-use crate::error::{Result, commit_error, corrupt, store_error};
+use crate::error::{Result, commit_error, store_error};
 use crate::events::outbox;
 use crate::journal::fold::Amount;
 use crate::journal::{Change, Holds, Usage};
@@ -32,10 +32,9 @@ pub(crate) fn commit(
     cache.load(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
     cache.sync(&transaction)?;
-    let mut batch = Batch { transaction: &transaction, cache, tally: Tally::new(now), now, lines_added: false };
-    let outcomes = postings.into_iter().map(|posting| batch.post(posting)).collect::<Result<_>>()?;
-    let Batch { cache, tally, lines_added, .. } = batch;
-    let changes = tally.finish();
+    let mut stored = Stored { transaction: &transaction, cache, now, lines_added: false };
+    let (outcomes, changes) = decide(&mut stored, postings, now)?;
+    let Stored { cache, lines_added, .. } = stored;
     if changes.is_empty() && !lines_added {
         // All were refused, and there are no events, so there is nothing to write.
         return Ok(outcomes);
@@ -45,134 +44,57 @@ pub(crate) fn commit(
     Ok(outcomes)
 }
 
-/// A batch that is being decided.
-struct Batch<'a> {
+/// What a batch is decided with.
+struct Stored<'a> {
     transaction: &'a Transaction<'a>,
     cache: &'a mut Cache,
-    tally: Tally<i64, i64>,
     now: Timestamp,
     lines_added: bool,
 }
 
-impl Batch<'_> {
-    fn post(&mut self, posting: Posting) -> Result<Outcome> {
-        match posting {
-            Posting::Charge(charge) => self.charge(charge).map(Outcome::Decided),
-            Posting::Refund(refund) => self.refund(&refund).map(Outcome::Refunded),
-            Posting::Settle(settlement) => self.settle(&settlement).map(|()| Outcome::Settled),
-            Posting::Hold(update) => self.update_hold(&update).map(Outcome::Hold),
-        }
+impl Facts for Stored<'_> {
+    type Account = i64;
+    type Line = i64;
+    type Error = StoreError;
+
+    fn charged(&mut self, charge: &Charge) -> Result<Option<(i64, KeyNumber)>> {
+        let secret = self.cache.secret(self.transaction, &charge.key)?;
+        Ok(secret.filter(|secret| secret.works(self.now)).map(|secret| (secret.account, secret.key)))
     }
 
-    fn charge(&mut self, charge: Charge) -> Result<Decision> {
-        let secret = self.cache.secret(self.transaction, &charge.key)?.filter(|secret| secret.works(self.now));
-        let (account, key) = match secret {
-            Some(Secret { account, key, .. }) if self.load(account, key)? => (account, key),
-            _ => return Ok(Decision::Refused(Refusal::UnknownKey)),
-        };
-        let line = self.line(&charge.line)?;
-        let remembered = match &charge.request_id {
-            Some(request) => remembered(self.transaction, account, &request.of_key_number(key), self.now)?,
-            None => None,
-        };
-        if let Some(hold) = self.tally.missing_hold(remembered.as_ref()) {
-            self.load_hold(&hold)?;
-        }
-        self.load_volume(account, charge.counted_route())?;
-        Ok(self.tally.charge(account, key, line, charge, remembered))
-    }
-
-    fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
-        match self.account(&refund.account)? {
-            Some(account) if !self.cache.has_key(self.transaction, account, refund.key)? => {
-                self.refund_to(account, &refund.of_first_key())
-            }
-            Some(account) => self.refund_to(account, refund),
-            None => Ok(None),
-        }
-    }
-
-    fn refund_to(&mut self, account: i64, refund: &Refund) -> Result<Option<Credits>> {
-        match self.load(account, refund.key)? {
-            true => {
-                let line = self.line(&refund.line)?;
-                self.load_volume(account, refund.counted_route())?;
-                let remembered = match &refund.delivery {
-                    Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
-                    None => None,
-                };
-                Ok(self.tally.refund(account, line, refund, remembered))
-            }
-            false => Ok(None),
-        }
-    }
-
-    fn settle(&mut self, settlement: &Settlement) -> Result<()> {
-        if let Some(account) = self.account(&settlement.account)? {
-            let remembered = remembered(self.transaction, account, &settlement.request, self.now)?;
-            self.tally.settle(account, settlement, remembered);
-        }
-        Ok(())
-    }
-
-    fn update_hold(&mut self, update: &HoldUpdate) -> Result<Option<HoldUpdated>> {
-        if self.tally.hold(&update.id).is_none() {
-            self.load_hold(&update.id)?;
-        }
-        let of_account = self.tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account);
-        let known = of_account.map(|(account, hold)| (account, hold.key, update.counted_route(hold)));
-        let Some((account, key, counted)) = known else { return Ok(None) };
-        if !self.load(account, key)? {
-            return Err(corrupt(format_args!("the account of hold {} has no meter", update.id)));
-        }
-        self.load_volume(account, counted)?;
-        let remembered = match &update.delivery {
-            Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
-            None => None,
-        };
-        Ok(Some(self.tally.update_hold(update, remembered)))
-    }
-
-    /// Loads a hold, if it is stored.
-    fn load_hold(&mut self, id: &HoldId) -> Result<()> {
-        if let Some((account, hold)) = holds::by_id(self.transaction, id)? {
-            let line = self.line(&hold.line)?;
-            self.tally.load_hold(account, line, hold);
-        }
-        Ok(())
-    }
-
-    /// Loads the count of a route whose requests are counted.
-    fn load_volume(&mut self, account: i64, counted: Option<CountedRoute>) -> Result<()> {
-        if let Some(route) = counted.filter(|route| self.tally.lacks_volume(account, route)) {
-            let volume = volumes::of_route(self.transaction, account, &route)?;
-            self.tally.load_volume(account, route, volume);
-        }
-        Ok(())
-    }
-
-    fn account(&self, id: &AccountId) -> Result<Option<i64>> {
+    fn account(&mut self, id: &AccountId) -> Result<Option<i64>> {
         let sql = "SELECT id FROM account WHERE org_id = ?1";
         let mut statement = self.transaction.prepare_cached(sql).map_err(store_error)?;
         first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))
     }
 
-    /// Loads an account, and a key with the keys above it. `false` if there is no such account.
-    fn load(&mut self, account: i64, key: KeyNumber) -> Result<bool> {
-        if !self.tally.is_loaded(account) {
-            let Some(cached) = self.cache.account(self.transaction, account)? else { return Ok(false) };
-            self.tally.load(account, cached.id.clone(), cached.state);
-        }
-        while let Some(missing) = self.tally.missing_key(account, key) {
-            self.tally.load_key(account, missing, self.cache.key(self.transaction, account, missing)?);
-        }
-        Ok(true)
+    fn meter(&mut self, account: i64) -> Result<Option<(AccountId, MeterState)>> {
+        let cached = self.cache.account(self.transaction, account)?;
+        Ok(cached.map(|cached| (cached.id.clone(), cached.state)))
     }
 
-    fn line(&mut self, line: &metering_core::UsageLine) -> Result<i64> {
+    fn key(&mut self, account: i64, key: KeyNumber) -> Result<Option<KeyState>> {
+        self.cache.key(self.transaction, account, key)
+    }
+
+    fn line(&mut self, line: &UsageLine) -> Result<i64> {
         let (id, new) = self.cache.line(self.transaction, line)?;
         self.lines_added |= new;
         Ok(id)
+    }
+
+    fn remembered(&mut self, account: i64, request: &RequestId) -> Result<Option<Remembered>> {
+        stored_results::remembered(self.transaction, account, request, self.now)
+    }
+
+    fn hold(&mut self, id: &HoldId) -> Result<Option<StoredHold<i64, i64>>> {
+        let Some((account, hold)) = holds::by_id(self.transaction, id)? else { return Ok(None) };
+        let line = self.line(&hold.line)?;
+        Ok(Some(StoredHold { account, line, hold }))
+    }
+
+    fn volume(&mut self, account: i64, route: &CountedRoute) -> Result<Volume> {
+        volumes::of_route(self.transaction, account, route)
     }
 }
 

@@ -42,12 +42,12 @@ where
 {
     /// A hold that the batch has loaded or opened. Load its account and its key before [`Tally::update_hold`].
     #[must_use]
-    pub fn hold(&self, id: &HoldId) -> Option<(K, &Hold)> {
+    pub(crate) fn hold(&self, id: &HoldId) -> Option<(K, &Hold)> {
         self.holds.get(id).map(|touched| (touched.account, &touched.hold))
     }
 
     /// Adds a stored hold, once per batch. `line` is the backend's key for its usage line.
-    pub fn load_hold(&mut self, account: K, line: L, hold: Hold) {
+    pub(crate) fn load_hold(&mut self, account: K, line: L, hold: Hold) {
         let touched = TouchedHold { account, line, hold, is_new: false, changed: false };
         self.holds.entry(touched.hold.id).or_insert(touched);
     }
@@ -64,7 +64,7 @@ where
     ///
     /// # Panics
     /// When the hold, its account, its key, or a key above that was not loaded.
-    pub fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
+    pub(crate) fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
         let touched = self.holds.get(&update.id).expect("holds are loaded before they are updated");
         let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());
         let delivery = update.delivery.as_ref();

@@ -31,7 +31,7 @@ where
 {
     /// The next key to load before a charge or a refund of `key`: the key itself, or one above it.
     #[must_use]
-    pub fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
+    pub(crate) fn missing_key(&self, account: K, key: KeyNumber) -> Option<KeyNumber> {
         let mut next = Some(key);
         while let Some(number) = next {
             match self.keys.get(&(account, number)) {
@@ -43,7 +43,7 @@ where
     }
 
     /// Adds the stored state of a key, once per batch.
-    pub fn load_key(&mut self, account: K, key: KeyNumber, state: KeyState) {
+    pub(crate) fn load_key(&mut self, account: K, key: KeyNumber, state: KeyState) {
         self.keys.entry((account, key)).or_insert(TouchedKey { state, changed: false });
     }
 

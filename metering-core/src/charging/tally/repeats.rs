@@ -25,7 +25,7 @@ where
 {
     /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is loaded.
     #[must_use]
-    pub fn missing_hold(&self, remembered: Option<&Remembered>) -> Option<HoldId> {
+    pub(crate) fn missing_hold(&self, remembered: Option<&Remembered>) -> Option<HoldId> {
         remembered.and_then(|remembered| remembered.result.hold).filter(|id| !self.holds.contains_key(id))
     }
 

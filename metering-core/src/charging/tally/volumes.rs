@@ -26,12 +26,12 @@ where
     /// ([`Charge::counted_route`](crate::Charge::counted_route), [`Refund::counted_route`](crate::charging::Refund::counted_route),
     /// [`HoldUpdate::counted_route`](crate::charging::HoldUpdate::counted_route)).
     #[must_use]
-    pub fn lacks_volume(&self, account: K, route: &CountedRoute) -> bool {
+    pub(crate) fn lacks_volume(&self, account: K, route: &CountedRoute) -> bool {
         !self.volumes.contains_key(&(account, route.clone()))
     }
 
     /// Adds the stored count of a route, once per batch; the default if none is stored.
-    pub fn load_volume(&mut self, account: K, route: CountedRoute, volume: Volume) {
+    pub(crate) fn load_volume(&mut self, account: K, route: CountedRoute, volume: Volume) {
         self.volumes.entry((account, route)).or_insert(TouchedVolume { volume, changed: false });
     }
 

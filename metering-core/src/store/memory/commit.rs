@@ -1,13 +1,17 @@
-//! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
+//! Commits a batch of charges and refunds. Writing cannot fail.
 
+use std::convert::Infallible;
+
+use crate::access::account::AccountId;
 use crate::access::key_id::KeyNumber;
-use crate::charging::charge::{Decision, Refusal};
-use crate::charging::hold::{HoldUpdate, HoldUpdated};
+use crate::charging::batch::{Facts, StoredHold, decide};
+use crate::charging::charge::{Charge, MeterState};
+use crate::charging::hold::HoldId;
 use crate::charging::key_meter::KeyState;
 use crate::charging::posting::{Outcome, Posting, Remembered};
 use crate::charging::request_id::RequestId;
-use crate::charging::tally::{Changes, Tally, UsageChange};
-use crate::charging::volume::CountedRoute;
+use crate::charging::tally::{Changes, UsageChange};
+use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::{ACTIVITY_KEPT, Activity, UsageLine};
 
@@ -15,89 +19,9 @@ use super::state::State;
 
 impl State {
     pub(super) fn commit(&mut self, postings: Vec<Posting>, now: Timestamp) -> Vec<Outcome> {
-        let mut tally = Tally::new(now);
-        let outcomes = postings.into_iter().map(|posting| self.decide(&mut tally, posting, now)).collect();
-        self.write(tally.finish(), now);
+        let Ok((outcomes, changes)) = decide(&mut Stored { state: self, now }, postings, now);
+        self.write(changes, now);
         outcomes
-    }
-
-    fn decide(&self, tally: &mut Tally<usize, UsageLine>, posting: Posting, now: Timestamp) -> Outcome {
-        match posting {
-            Posting::Charge(charge) => {
-                let Some((account, key)) = self.working_secret(&charge.key, now) else {
-                    return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
-                };
-                self.load(tally, account, key);
-                let remembered = charge.request_id.as_ref().map(|id| id.of_key_number(key));
-                let remembered = remembered.and_then(|id| self.remembered(account, &id, now));
-                if let Some((account, hold)) = tally.missing_hold(remembered.as_ref()).and_then(|id| self.hold(&id)) {
-                    tally.load_hold(account, hold.line.clone(), hold.clone());
-                }
-                self.load_volume(tally, account, charge.counted_route());
-                let line = charge.line.clone();
-                Outcome::Decided(tally.charge(account, key, line, charge, remembered))
-            }
-            Posting::Refund(refund) => {
-                let Some(&account) = self.ids.get(&refund.account) else {
-                    return Outcome::Refunded(None);
-                };
-                let is_stored = self.accounts[account].stored(refund.key).is_some();
-                let refund = if is_stored { refund } else { refund.of_first_key() };
-                self.load(tally, account, refund.key);
-                self.load_volume(tally, account, refund.counted_route());
-                let request = refund.delivery.as_ref().map(|failed| &failed.request);
-                let remembered = request.and_then(|id| self.remembered(account, id, now));
-                Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
-            }
-            Posting::Hold(update) => Outcome::Hold(self.update_hold(tally, &update, now)),
-            Posting::Settle(settlement) => {
-                if let Some(&account) = self.ids.get(&settlement.account) {
-                    let remembered = self.remembered(account, &settlement.request, now);
-                    tally.settle(account, &settlement, remembered);
-                }
-                Outcome::Settled
-            }
-        }
-    }
-
-    fn update_hold(
-        &self,
-        tally: &mut Tally<usize, UsageLine>,
-        update: &HoldUpdate,
-        now: Timestamp,
-    ) -> Option<HoldUpdated> {
-        if let (None, Some((account, hold))) = (tally.hold(&update.id), self.hold(&update.id)) {
-            tally.load_hold(account, hold.line.clone(), hold.clone());
-        }
-        let (account, hold) = tally.hold(&update.id).filter(|(_, hold)| hold.account == update.account)?;
-        let (key, counted) = (hold.key, update.counted_route(hold));
-        self.load(tally, account, key);
-        self.load_volume(tally, account, counted);
-        let request = update.delivery.as_ref().map(|failed| &failed.request);
-        let remembered = request.and_then(|id| self.remembered(account, id, now));
-        Some(tally.update_hold(update, remembered))
-    }
-
-    fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize, key: KeyNumber) {
-        let record = &self.accounts[account];
-        if !tally.is_loaded(account) {
-            tally.load(account, record.account.id.clone(), record.meter_state());
-        }
-        while let Some(number) = tally.missing_key(account, key) {
-            let stored = record.stored(number).expect("a key in use and its parents are not removed");
-            tally.load_key(account, number, KeyState::of(&stored.key, stored.meter.unwrap_or_default()));
-        }
-    }
-
-    fn load_volume(&self, tally: &mut Tally<usize, UsageLine>, account: usize, counted: Option<CountedRoute>) {
-        if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
-            let stored = self.accounts[account].volumes.get(&route).cloned().unwrap_or_default();
-            tally.load_volume(account, route, stored);
-        }
-    }
-
-    fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Remembered> {
-        self.accounts[account].results.get(request).copied().filter(|remembered| now < remembered.expires_at)
     }
 
     fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
@@ -156,5 +80,53 @@ impl State {
                 record.recent.pop_first();
             }
         }
+    }
+}
+
+/// The state that a batch is decided with. Reading it cannot fail.
+struct Stored<'s> {
+    state: &'s State,
+    now: Timestamp,
+}
+
+impl Facts for Stored<'_> {
+    type Account = usize;
+    type Line = UsageLine;
+    type Error = Infallible;
+
+    fn charged(&mut self, charge: &Charge) -> Result<Option<(usize, KeyNumber)>, Infallible> {
+        Ok(self.state.working_secret(&charge.key, self.now))
+    }
+
+    fn account(&mut self, id: &AccountId) -> Result<Option<usize>, Infallible> {
+        Ok(self.state.ids.get(id).copied())
+    }
+
+    fn meter(&mut self, account: usize) -> Result<Option<(AccountId, MeterState)>, Infallible> {
+        let record = &self.state.accounts[account];
+        Ok(Some((record.account.id.clone(), record.meter_state())))
+    }
+
+    fn key(&mut self, account: usize, key: KeyNumber) -> Result<Option<KeyState>, Infallible> {
+        let stored = self.state.accounts[account].stored(key);
+        Ok(stored.map(|stored| KeyState::of(&stored.key, stored.meter.unwrap_or_default())))
+    }
+
+    fn line(&mut self, line: &UsageLine) -> Result<UsageLine, Infallible> {
+        Ok(line.clone())
+    }
+
+    fn remembered(&mut self, account: usize, request: &RequestId) -> Result<Option<Remembered>, Infallible> {
+        let stored = self.state.accounts[account].results.get(request).copied();
+        Ok(stored.filter(|remembered| self.now < remembered.expires_at))
+    }
+
+    fn hold(&mut self, id: &HoldId) -> Result<Option<StoredHold<usize, UsageLine>>, Infallible> {
+        let stored = self.state.hold(id);
+        Ok(stored.map(|(account, hold)| StoredHold { account, line: hold.line.clone(), hold: hold.clone() }))
+    }
+
+    fn volume(&mut self, account: usize, route: &CountedRoute) -> Result<Volume, Infallible> {
+        Ok(self.state.accounts[account].volumes.get(route).cloned().unwrap_or_default())
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{join, join5};
-use metering_core::access::{KeyHash, KeyNumber};
-use metering_core::charging::{CountedRoute, Hold, HoldId, KeyMeter, Posting, Remembered, Tally};
+use metering_core::access::KeyNumber;
+use metering_core::charging::{HoldId, KeyMeter, Posting, Remembered, StoredHold};
 use metering_core::{RequestId, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
@@ -34,14 +34,7 @@ pub(super) struct Facts<'b> {
 }
 
 /// Holds of the batch's updates and repeated requests by id.
-pub(super) type Holds = BTreeMap<HoldId, StoredHold>;
-
-/// A hold, with the numbers of its account and usage line.
-pub(super) struct StoredHold {
-    account: i64,
-    line: i64,
-    hold: Hold,
-}
+pub(super) type Holds = BTreeMap<HoldId, StoredHold<i64, i64>>;
 
 const REMEMBERED: &str = "SELECT r.account, r.request_id, r.charged, r.balance, r.expires_at, r.fingerprint, r.tries, \
      r.open_until, r.hold \
@@ -213,55 +206,9 @@ impl Facts<'_> {
         }
     }
 
-    /// Loads a hold of an account, if there is one and the batch does not have it already. Returns its key; `None` if there is no such hold.
-    pub(super) fn load_hold(&self, account: i64, id: &HoldId, tally: &mut Tally<i64, i64>) -> Option<KeyNumber> {
-        if tally.hold(id).is_none() {
-            let stored = self.holds.get(id)?;
-            tally.load_hold(stored.account, stored.line, stored.hold.clone());
-        }
-        tally.hold(id).filter(|(of, _)| *of == account).map(|(_, hold)| hold.key)
-    }
-
-    /// Loads the count of a route, unless the batch has it already.
-    pub(super) fn load_volume(&self, account: i64, counted: Option<CountedRoute>, tally: &mut Tally<i64, i64>) {
-        if let Some(route) = counted.filter(|route| tally.lacks_volume(account, route)) {
-            let of_route = (account, route);
-            let stored = self.volumes.get(&of_route).cloned().unwrap_or_default();
-            tally.load_volume(account, of_route.1, stored);
-        }
-    }
-
     /// The usage lines of the holds by number.
     pub(super) fn lines(&self) -> impl Iterator<Item = (i64, &UsageLine)> {
         self.holds.values().map(|stored| (stored.line, &stored.hold.line))
-    }
-
-    /// Whether a charge with this secret can be decided: it works, as of the account's meter.
-    pub(super) fn secret_works(&self, account: i64, secret: &KeyHash, now: Timestamp) -> bool {
-        let Some(version) = self.meters.get(&account).map(|meter| meter.access) else { return false };
-        self.access.secrets.get(secret).is_some_and(|secret| secret.is_of(version) && secret.works(now))
-    }
-
-    /// Loads a key and the keys above it.
-    ///
-    /// # Errors
-    /// What is missing.
-    pub(super) fn load_chain(
-        &self,
-        account: i64,
-        key: KeyNumber,
-        tally: &mut Tally<i64, i64>,
-    ) -> std::result::Result<(), String> {
-        let meter = self.meters.get(&account);
-        if !meter.is_some_and(|meter| self.access.has_chain(account, key, meter.access)) {
-            return Err(format!("key {} of an account, or a key above it, is missing", key.get()));
-        }
-        while let Some(number) = tally.missing_key(account, key) {
-            let Some(of_key) = self.access.key(account, number) else { break };
-            let counted = meter.and_then(|meter| meter.keys.get(&number)).copied().unwrap_or_default();
-            tally.load_key(account, number, of_key.state(counted));
-        }
-        Ok(())
     }
 
     fn add_key_meter(&mut self, account: i64, key: KeyNumber, meter: KeyMeter) {
