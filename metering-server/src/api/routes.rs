@@ -136,3 +136,31 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
         })
         .boxed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_found_by_path() {
+        // A request's path, the path of its endpoints, the values of the parameters.
+        let table: &[(&str, Option<&str>, &[&str])] = &[
+            ("/health", Some("/health"), &[]),
+            ("/health/", Some("/health"), &[]),
+            ("/health//", None, &[]),
+            ("/keys/key_1", Some("/keys/{id}"), &["key_1"]),
+            ("/keys/a%2Fb%20c/", Some("/keys/{id}"), &["a/b c"]),
+            ("/keys/%ff", None, &[]),
+            ("/keys/", Some("/keys"), &[]),
+            ("/keys/leaked", Some("/keys/leaked"), &[]),
+            ("/keys/leaked/rotate", Some("/keys/{id}/rotate"), &["leaked"]),
+            ("/", None, &[]),
+            ("", None, &[]),
+        ];
+        for (path, expected, values) in table {
+            let found: Vec<_> = ENDPOINTS.at(path).collect();
+            assert_eq!(found.first().map(|(endpoint, _)| &*endpoint.path), *expected, "{path}");
+            assert!(found.iter().all(|(endpoint, of)| Some(&*endpoint.path) == *expected && of == values), "{path}");
+        }
+    }
+}

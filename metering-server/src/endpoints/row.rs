@@ -9,7 +9,6 @@ use http::{HeaderMap, Method};
 use metering_core::Error;
 use metering_core::access::ClientAddress as Address;
 use metering_core::charging::IdempotencyKey;
-use percent_encoding::percent_decode_str;
 use utoipa::openapi::OpenApi;
 
 use crate::access::credentials::{self, Sender};
@@ -113,25 +112,6 @@ impl<A> Endpoint<A> {
     /// For a result that is returned only once: a `HEAD` request, whose body is discarded, would lose it.
     pub(crate) fn without_head(self) -> Self {
         Self { takes_head: false, ..self }
-    }
-
-    /// The values of the path's parameters, if the endpoint is at this path. A trailing slash makes no difference.
-    pub(super) fn parameters(&self, path: &str) -> Option<Vec<String>> {
-        let path = path.strip_suffix('/').unwrap_or(path);
-        let (mut given, mut parameters) = (path.split('/'), Vec::new());
-        for segment in self.path.split('/') {
-            let given = given.next()?;
-            if segment.starts_with('{') {
-                let value = percent_decode_str(given).decode_utf8().ok()?;
-                if value.is_empty() {
-                    return None;
-                }
-                parameters.push(value.into_owned());
-            } else if segment != given {
-                return None;
-            }
-        }
-        given.next().is_none().then_some(parameters)
     }
 
     /// The OpenAPI document of this endpoint alone, with the schemas that it needs.
