@@ -61,6 +61,10 @@ finish() {
   fi
 }
 trap finish EXIT
+# Without these, a run that was stopped by a signal would count as passed.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 fail() {
   echo "test.sh: $*" >&2
