@@ -55,6 +55,7 @@ pub mod imports;
 mod layer;
 mod lower_hex;
 pub mod money;
+mod named_enum;
 pub mod offers;
 pub mod operators;
 pub mod payments;

@@ -1,23 +1,24 @@
 //! Budgets: how many credits may be spent with a key, in all or in each period.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
 use crate::clock::{Day, Timestamp};
 use crate::money::credits::Credits;
+use crate::named_enum::named_enum;
 
-/// When a budget starts again. All periods are in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BudgetReset {
-    /// At midnight.
-    Daily,
-    /// On Monday (ISO 8601).
-    Weekly,
-    /// On the first day of the month.
-    Monthly,
+named_enum! {
+    /// When a budget starts again. All periods are in UTC.
+    pub enum BudgetReset {
+        /// At midnight.
+        Daily = "daily",
+        /// On Monday (ISO 8601).
+        Weekly = "weekly",
+        /// On the first day of the month.
+        Monthly = "monthly",
+    }
+    parsed as BudgetResetError
 }
 
 /// The text names no period.
@@ -26,19 +27,6 @@ pub enum BudgetReset {
 pub struct BudgetResetError;
 
 impl BudgetReset {
-    /// Every period.
-    pub const ALL: [Self; 3] = [Self::Daily, Self::Weekly, Self::Monthly];
-
-    /// The period's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-        }
-    }
-
     /// The first day of the period that has `day`.
     ///
     /// ```
@@ -72,26 +60,6 @@ impl BudgetReset {
         };
         let first = self.first_day(day);
         self.first_day(Day::from_unix_days(first.unix_days() + length))
-    }
-}
-
-impl fmt::Display for BudgetReset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for BudgetReset {
-    type Err = BudgetResetError;
-
-    fn from_str(text: &str) -> Result<Self, BudgetResetError> {
-        Self::ALL.into_iter().find(|reset| reset.as_str() == text).ok_or(BudgetResetError)
-    }
-}
-
-impl Serialize for BudgetReset {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

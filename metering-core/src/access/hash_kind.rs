@@ -3,55 +3,29 @@
 //! Looking up a key never needs it: the form of a key decides how it is hashed. It is stored so that an export can say
 //! what its hashes are, and so that operators can see which keys still come from another service.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::named_enum::named_enum;
 
-/// The function that made the hash of an API key.
-///
-/// ```
-/// use metering_core::access::HashKind;
-///
-/// assert_eq!("sha256".parse(), Ok(HashKind::Sha256));
-/// assert_eq!(HashKind::default().to_string(), "sha3-256");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum HashKind {
-    /// SHA3-256 (FIPS 202): keys that were made here.
-    #[default]
-    Sha3,
-    /// SHA-256 (FIPS 180-4): keys without a checksum, imported from another service.
-    Sha256,
+named_enum! {
+    /// The function that made the hash of an API key.
+    ///
+    /// ```
+    /// use metering_core::access::HashKind;
+    ///
+    /// assert_eq!("sha256".parse(), Ok(HashKind::Sha256));
+    /// assert_eq!(HashKind::default().to_string(), "sha3-256");
+    /// ```
+    #[derive(Default)]
+    pub enum HashKind {
+        /// SHA3-256 (FIPS 202): keys that were made here.
+        #[default]
+        Sha3 = "sha3-256",
+        /// SHA-256 (FIPS 180-4): keys without a checksum, imported from another service.
+        Sha256 = "sha256",
+    }
+    parsed as HashKindError
 }
 
 /// The text is not the name of a hash function that keys can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be sha3-256 (keys of this service) or sha256 (sk_live_ and 96 lower-case hex digits)")]
 pub struct HashKindError;
-
-impl HashKind {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Sha3, Self::Sha256];
-
-    /// Its name in stores and exports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sha3 => "sha3-256",
-            Self::Sha256 => "sha256",
-        }
-    }
-}
-
-impl FromStr for HashKind {
-    type Err = HashKindError;
-
-    fn from_str(text: &str) -> Result<Self, HashKindError> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(HashKindError)
-    }
-}
-
-impl fmt::Display for HashKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}

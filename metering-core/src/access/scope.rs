@@ -5,18 +5,21 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One thing that a key may be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Scope {
-    /// Call metered routes.
-    Call,
-    /// Read balance, usage, ledger and receipts.
-    Read,
-    /// Create, change, rotate and delete keys.
-    Manage,
-    /// Buy credits for the account, and link wallets to it.
-    TopUp,
+use crate::named_enum::named_enum;
+
+named_enum! {
+    /// One thing that a key may be used for.
+    #[non_exhaustive]
+    pub enum Scope {
+        /// Call metered routes.
+        Call = "call",
+        /// Read balance, usage, ledger and receipts.
+        Read = "read",
+        /// Create, change, rotate and delete keys.
+        Manage = "manage",
+        /// Buy credits for the account, and link wallets to it.
+        TopUp = "topup",
+    }
 }
 
 /// The text names no scope.
@@ -25,28 +28,8 @@ pub enum Scope {
 pub struct ScopesError;
 
 impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 4] = [Self::Call, Self::Read, Self::Manage, Self::TopUp];
-
-    /// The scope's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Call => "call",
-            Self::Read => "read",
-            Self::Manage => "manage",
-            Self::TopUp => "topup",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

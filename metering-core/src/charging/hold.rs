@@ -15,6 +15,7 @@ use crate::charging::request_id::RequestId;
 use crate::charging::volume::CountedRoute;
 use crate::clock::{Month, Timestamp};
 use crate::money::credits::Credits;
+use crate::named_enum::named_enum;
 use crate::random::Randomness;
 use crate::random_id::random_id;
 use crate::usage::UsageLine;
@@ -110,38 +111,17 @@ pub struct SettledHold {
     pub at: Timestamp,
 }
 
-/// Why a hold was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SettleReason {
-    /// The cost was reported.
-    Report,
-    /// The request ended, and no cost was reported.
-    NoReport,
-    /// The request was not served.
-    Release,
-    /// The lease ended.
-    Expiry,
-}
-
-impl SettleReason {
-    /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Report, Self::NoReport, Self::Release, Self::Expiry];
-
-    /// Its name in stores and documents.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Report => "report",
-            Self::NoReport => "no_report",
-            Self::Release => "release",
-            Self::Expiry => "expiry",
-        }
-    }
-
-    /// The reason with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+named_enum! {
+    /// Why a hold was settled.
+    pub enum SettleReason {
+        /// The cost was reported.
+        Report = "report",
+        /// The request ended, and no cost was reported.
+        NoReport = "no_report",
+        /// The request was not served.
+        Release = "release",
+        /// The lease ended.
+        Expiry = "expiry",
     }
 }
 

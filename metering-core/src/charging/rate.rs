@@ -2,6 +2,7 @@
 
 use crate::access::account::RateLimits;
 use crate::clock::{Day, Timestamp};
+use crate::named_enum::named_enum;
 
 /// How many requests were accepted in the newest window that accepted any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,23 +39,13 @@ pub struct RateWindows {
     pub day: Window,
 }
 
-/// Which of the two rate limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitWindow {
-    /// The calendar minute.
-    Minute,
-    /// The UTC day.
-    Day,
-}
-
-impl LimitWindow {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Day => "day",
-        }
+named_enum! {
+    /// Which of the two rate limits.
+    pub enum LimitWindow {
+        /// The calendar minute.
+        Minute = "minute",
+        /// The UTC day.
+        Day = "day",
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::events::event::Event;
 use crate::events::webhook::{Webhook, WebhookId};
+use crate::named_enum::named_enum;
 
 /// The number of a delivery in its store. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,35 +29,15 @@ impl DeliveryId {
     }
 }
 
-/// The state of a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DeliveryState {
-    /// Waiting for its next attempt, or under way.
-    Pending,
-    /// The webhook responded with a status of 200 to 299.
-    Delivered,
-    /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. No more retries, unless it is resent.
-    Parked,
-}
-
-impl DeliveryState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Parked];
-
-    /// Its name in stores and documents.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Parked => "parked",
-        }
-    }
-
-    /// The state with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == name)
+named_enum! {
+    /// The state of a delivery.
+    pub enum DeliveryState {
+        /// Waiting for its next attempt, or under way.
+        Pending = "pending",
+        /// The webhook responded with a status of 200 to 299.
+        Delivered = "delivered",
+        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. No more retries, unless it is resent.
+        Parked = "parked",
     }
 }
 

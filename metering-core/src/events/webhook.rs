@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::events::kinds::EventKinds;
 use crate::events::secret::WebhookSecret;
 use crate::events::url::WebhookUrl;
+use crate::named_enum::named_enum;
 use crate::random_id::random_id;
 
 /// The id of a webhook: `we_` and 32 lower-case hex digits.
@@ -62,35 +63,15 @@ pub struct WebhookTerms {
     pub kinds: EventKinds,
 }
 
-/// Whether events are sent to a webhook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WebhookState {
-    /// They are.
-    Active,
-    /// It was switched off: new events are not sent to it, and pending ones wait.
-    Disabled,
-    /// Its URL responded 410 Gone, which switched it off.
-    Gone,
-}
-
-impl WebhookState {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Active, Self::Disabled, Self::Gone];
-
-    /// Its name in stores and documents.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-            Self::Gone => "gone",
-        }
-    }
-
-    /// The state with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == name)
+named_enum! {
+    /// Whether events are sent to a webhook.
+    pub enum WebhookState {
+        /// They are.
+        Active = "active",
+        /// It was switched off: new events are not sent to it, and pending ones wait.
+        Disabled = "disabled",
+        /// Its URL responded 410 Gone, which switched it off.
+        Gone = "gone",
     }
 }
 

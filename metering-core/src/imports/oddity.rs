@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::named_enum::named_enum;
+
 /// Something that an operator should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oddity {
@@ -13,96 +15,63 @@ pub struct Oddity {
     pub detail: String,
 }
 
-/// A kind of oddity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OddityKind {
-    /// The signup session of an account is missing.
-    MissingSession,
-    /// The balance is below zero.
-    NegativeBalance,
-    /// Another account has the same email address.
-    DuplicateEmail,
-    /// Another account has the same wallet.
-    DuplicatePayer,
-    /// Another account has the same id.
-    DuplicateId,
-    /// An id that is not one here.
-    InvalidId,
-    /// A transaction was credited more than once.
-    DuplicateTransaction,
-    /// A type of transaction that is not known.
-    UnknownType,
-    /// An agent name that is not allowed here.
-    InvalidName,
-    /// An email address that is not one.
-    InvalidEmail,
-    /// A wallet address that is not one.
-    InvalidPayer,
-    /// A transaction hash or chain that is not one.
-    InvalidTransaction,
-    /// A time that cannot be read.
-    InvalidTime,
-    /// A rate limit that cannot be read.
-    InvalidLimit,
-    /// An amount that cannot be read.
-    InvalidAmount,
-    /// A transaction of an account that does not exist.
-    OrphanTransaction,
-    /// Balance and transactions differ by more than rounding.
-    BalanceDiffers,
-    /// The total of purchases differs from the purchases.
-    PurchasedDiffers,
-    /// The total of usage differs from the usage.
-    UsedDiffers,
-    /// Credits are held by requests under way.
-    Held,
-    /// The account cannot be imported.
-    Refused,
-    /// The account was imported before, and has changed since.
-    ChangedSince,
-    /// An open quote that cannot be imported.
-    QuoteRefused,
-    /// A database whose newest changes may be missing.
-    WithoutWal,
+named_enum! {
+    /// A kind of oddity.
+    pub enum OddityKind {
+        /// The signup session of an account is missing.
+        MissingSession = "missing_session",
+        /// The balance is below zero.
+        NegativeBalance = "negative_balance",
+        /// Another account has the same email address.
+        DuplicateEmail = "duplicate_email",
+        /// Another account has the same wallet.
+        DuplicatePayer = "duplicate_payer",
+        /// Another account has the same id.
+        DuplicateId = "duplicate_id",
+        /// An id that is not one here.
+        InvalidId = "invalid_id",
+        /// A transaction was credited more than once.
+        DuplicateTransaction = "duplicate_transaction",
+        /// A type of transaction that is not known.
+        UnknownType = "unknown_type",
+        /// An agent name that is not allowed here.
+        InvalidName = "invalid_name",
+        /// An email address that is not one.
+        InvalidEmail = "invalid_email",
+        /// A wallet address that is not one.
+        InvalidPayer = "invalid_payer",
+        /// A transaction hash or chain that is not one.
+        InvalidTransaction = "invalid_transaction",
+        /// A time that cannot be read.
+        InvalidTime = "invalid_time",
+        /// A rate limit that cannot be read.
+        InvalidLimit = "invalid_limit",
+        /// An amount that cannot be read.
+        InvalidAmount = "invalid_amount",
+        /// A transaction of an account that does not exist.
+        OrphanTransaction = "orphan_transaction",
+        /// Balance and transactions differ by more than rounding.
+        BalanceDiffers = "balance_differs",
+        /// The total of purchases differs from the purchases.
+        PurchasedDiffers = "purchased_differs",
+        /// The total of usage differs from the usage.
+        UsedDiffers = "used_differs",
+        /// Credits are held by requests under way.
+        Held = "held",
+        /// The account cannot be imported.
+        Refused = "refused",
+        /// The account was imported before, and has changed since.
+        ChangedSince = "changed_since",
+        /// An open quote that cannot be imported.
+        QuoteRefused = "quote_refused",
+        /// A database whose newest changes may be missing.
+        WithoutWal = "without_wal",
+    }
 }
 
 impl Oddity {
     /// An oddity.
     pub fn new(subject: impl Into<String>, kind: OddityKind, detail: impl Into<String>) -> Self {
         Self { subject: subject.into(), kind, detail: detail.into() }
-    }
-}
-
-impl OddityKind {
-    /// Its name in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MissingSession => "missing_session",
-            Self::NegativeBalance => "negative_balance",
-            Self::DuplicateEmail => "duplicate_email",
-            Self::DuplicatePayer => "duplicate_payer",
-            Self::DuplicateId => "duplicate_id",
-            Self::InvalidId => "invalid_id",
-            Self::DuplicateTransaction => "duplicate_transaction",
-            Self::UnknownType => "unknown_type",
-            Self::InvalidName => "invalid_name",
-            Self::InvalidEmail => "invalid_email",
-            Self::InvalidPayer => "invalid_payer",
-            Self::InvalidTransaction => "invalid_transaction",
-            Self::InvalidTime => "invalid_time",
-            Self::InvalidLimit => "invalid_limit",
-            Self::InvalidAmount => "invalid_amount",
-            Self::OrphanTransaction => "orphan_transaction",
-            Self::BalanceDiffers => "balance_differs",
-            Self::PurchasedDiffers => "purchased_differs",
-            Self::UsedDiffers => "used_differs",
-            Self::Held => "held",
-            Self::Refused => "refused",
-            Self::ChangedSince => "changed_since",
-            Self::QuoteRefused => "quote_refused",
-            Self::WithoutWal => "without_wal",
-        }
     }
 }

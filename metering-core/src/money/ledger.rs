@@ -1,72 +1,39 @@
 //! The ledger: an append-only list of every change to a balance except usage.
 
-use serde::Serialize;
-
 use crate::access::account::{AccountId, Totals};
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
+use crate::named_enum::named_enum;
 
-/// Why a ledger entry changed a balance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LedgerKind {
-    /// The free credits of a new account.
-    SignupBonus,
-    /// The plan whose payment created the account.
-    PurchasePaySignup,
-    /// A plan bought later.
-    PurchaseTopup,
-    /// A purchase at the service that the account was imported from.
-    PurchaseImported,
-    /// Recurring credits.
-    Refill,
-    /// An operator's grant or correction.
-    Adjustment,
-    /// Credits taken back because a reorganisation removed their payment.
-    PaymentReversed,
-    /// The same credits restored because the payment was mined after all.
-    PaymentRestored,
+named_enum! {
+    /// Why a ledger entry changed a balance.
+    pub enum LedgerKind {
+        /// The free credits of a new account.
+        SignupBonus = "signup_bonus",
+        /// The plan whose payment created the account.
+        PurchasePaySignup = "purchase_pay_signup",
+        /// A plan bought later.
+        PurchaseTopup = "purchase_topup",
+        /// A purchase at the service that the account was imported from.
+        PurchaseImported = "purchase_imported",
+        /// Recurring credits.
+        Refill = "refill",
+        /// An operator's grant or correction.
+        Adjustment = "adjustment",
+        /// Credits taken back because a reorganisation removed their payment.
+        PaymentReversed = "payment_reversed",
+        /// The same credits restored because the payment was mined after all.
+        PaymentRestored = "payment_restored",
+    }
 }
 
 impl LedgerKind {
-    /// Every kind.
-    pub const ALL: [Self; 8] = [
-        Self::SignupBonus,
-        Self::PurchasePaySignup,
-        Self::PurchaseTopup,
-        Self::PurchaseImported,
-        Self::Refill,
-        Self::Adjustment,
-        Self::PaymentReversed,
-        Self::PaymentRestored,
-    ];
     /// The kinds that first record a purchase made here, of which there is one for each transaction.
     /// [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
     /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
-
-    /// The kind's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SignupBonus => "signup_bonus",
-            Self::PurchasePaySignup => "purchase_pay_signup",
-            Self::PurchaseTopup => "purchase_topup",
-            Self::PurchaseImported => "purchase_imported",
-            Self::Refill => "refill",
-            Self::Adjustment => "adjustment",
-            Self::PaymentReversed => "payment_reversed",
-            Self::PaymentRestored => "payment_restored",
-        }
-    }
-
-    /// The kind with that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
 
     /// Whether the entry counts as purchased; all others count as granted.
     #[must_use]

@@ -12,6 +12,7 @@ use crate::charging::delivery::Fingerprint;
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
+use crate::named_enum::named_enum;
 use crate::offers::authorization::{Authorization, AuthorizationNonce};
 
 /// What tells authorizations apart. The token's contract executes only one with these.
@@ -141,35 +142,15 @@ pub enum AuthorizationState {
     },
 }
 
-/// Why an accepted authorization can no longer be executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SettlementFailure {
-    /// It expired first.
-    Expired,
-    /// Its payer cancelled it, or used its nonce for another transfer.
-    Cancelled,
-    /// The token's contract refuses it.
-    Refused,
-}
-
-impl SettlementFailure {
-    /// Every failure.
-    pub const ALL: [Self; 3] = [Self::Expired, Self::Cancelled, Self::Refused];
-
-    /// Its name in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-            Self::Refused => "refused",
-        }
-    }
-
-    /// The failure with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|failure| failure.as_str() == name)
+named_enum! {
+    /// Why an accepted authorization can no longer be executed.
+    pub enum SettlementFailure {
+        /// It expired first.
+        Expired = "expired",
+        /// Its payer cancelled it, or used its nonce for another transfer.
+        Cancelled = "cancelled",
+        /// The token's contract refuses it.
+        Refused = "refused",
     }
 }
 

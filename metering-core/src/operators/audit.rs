@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::clock::Timestamp;
+use crate::named_enum::named_enum;
 use crate::operators::operator::OperatorName;
 
 /// Who takes an action.
@@ -74,35 +75,15 @@ pub struct NewAuditEntry {
     pub before: Option<String>,
 }
 
-/// How an action ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AuditResult {
-    /// It was taken.
-    Done,
-    /// It was refused; nothing changed.
-    Refused,
-    /// The store failed in a way that leaves open whether it was taken.
-    Unknown,
-}
-
-impl AuditResult {
-    /// Every result.
-    pub const ALL: [Self; 3] = [Self::Done, Self::Refused, Self::Unknown];
-
-    /// The result's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The result with that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|result| result.as_str() == name)
+named_enum! {
+    /// How an action ended.
+    pub enum AuditResult {
+        /// It was taken.
+        Done = "done",
+        /// It was refused; nothing changed.
+        Refused = "refused",
+        /// The store failed in a way that leaves open whether it was taken.
+        Unknown = "unknown",
     }
 }
 

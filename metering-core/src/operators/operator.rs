@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::named_enum::named_enum;
 use crate::secret::{Secret, SecretHash, SecretKind, has_form};
 
 /// The secret that an operator signs in with: `opr_` and 43 random base-62 digits.
@@ -83,36 +84,17 @@ impl fmt::Display for OperatorName {
     }
 }
 
-/// What an operator may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Read everything; change nothing.
-    Viewer,
-    /// Read everything, and take every action.
-    Manager,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Self; 2] = [Self::Viewer, Self::Manager];
-
-    /// The role's name on the wire and in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Manager => "manager",
-        }
+named_enum! {
+    /// What an operator may do.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// Read everything; change nothing.
+        Viewer = "viewer",
+        /// Read everything, and take every action.
+        Manager = "manager",
     }
-}
-
-impl FromStr for Role {
-    type Err = MalformedRole;
-
-    fn from_str(text: &str) -> Result<Self, MalformedRole> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or(MalformedRole)
-    }
+    parsed as MalformedRole
 }
 
 /// The text is not a role.

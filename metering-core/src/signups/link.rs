@@ -7,6 +7,7 @@ use crate::access::key::ApiKey;
 use crate::access::succession::{ShortRotationKey, derived_key};
 use crate::charging::delivery::IdempotencyKey;
 use crate::clock::Timestamp;
+use crate::named_enum::named_enum;
 use crate::secret::{Secret, SecretHash, SecretKind, has_form};
 
 /// Separates the keys that recovery links give from all other derived keys.
@@ -51,28 +52,18 @@ impl LinkToken {
     }
 }
 
-/// What a link is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LinkPurpose {
-    /// Verify the account's email address.
-    VerifyAddress,
-    /// Replace the account's key.
-    RecoverKey,
+named_enum! {
+    /// What a link is for.
+    pub enum LinkPurpose {
+        /// Verify the account's email address.
+        VerifyAddress = "verify_address",
+        /// Replace the account's key.
+        RecoverKey = "recover_key",
+    }
+    parsed as MalformedPurpose
 }
 
 impl LinkPurpose {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::VerifyAddress, Self::RecoverKey];
-
-    /// Its name in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::VerifyAddress => "verify_address",
-            Self::RecoverKey => "recover_key",
-        }
-    }
-
     /// How long a link works. A recovery link is as good as a key, so it works for ten minutes only.
     #[must_use]
     pub const fn lifetime(self) -> Duration {
@@ -80,14 +71,6 @@ impl LinkPurpose {
             Self::VerifyAddress => Duration::from_secs(24 * 60 * 60),
             Self::RecoverKey => Duration::from_secs(10 * 60),
         }
-    }
-}
-
-impl std::str::FromStr for LinkPurpose {
-    type Err = MalformedPurpose;
-
-    fn from_str(text: &str) -> Result<Self, MalformedPurpose> {
-        Self::ALL.into_iter().find(|purpose| purpose.as_str() == text).ok_or(MalformedPurpose)
     }
 }
 

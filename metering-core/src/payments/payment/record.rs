@@ -2,43 +2,22 @@
 
 use crate::access::account::AccountId;
 use crate::clock::Timestamp;
+use crate::named_enum::named_enum;
 use crate::payments::payment::{Payment, SoldPlan};
 
-/// What a payment was used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PaymentUse {
-    /// It paid for a new account.
-    PaySignup,
-    /// Its account registered it as a top-up.
-    Topup,
-    /// An operator assigned it to an account.
-    Assigned,
-    /// It executed an authorization that was sent with a request.
-    Authorization,
-    /// It was credited at the service that its account was imported from, which does not say what was paid to whom.
-    Imported,
-}
-
-impl PaymentUse {
-    /// Every use.
-    pub const ALL: [Self; 5] = [Self::PaySignup, Self::Topup, Self::Assigned, Self::Authorization, Self::Imported];
-
-    /// The use's name in stores.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PaySignup => "pay_signup",
-            Self::Topup => "topup",
-            Self::Assigned => "assigned",
-            Self::Authorization => "authorization",
-            Self::Imported => "imported",
-        }
-    }
-
-    /// The use with that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|used| used.as_str() == name)
+named_enum! {
+    /// What a payment was used for.
+    pub enum PaymentUse {
+        /// It paid for a new account.
+        PaySignup = "pay_signup",
+        /// Its account registered it as a top-up.
+        Topup = "topup",
+        /// An operator assigned it to an account.
+        Assigned = "assigned",
+        /// It executed an authorization that was sent with a request.
+        Authorization = "authorization",
+        /// It was credited at the service that its account was imported from, which does not say what was paid to whom.
+        Imported = "imported",
     }
 }
 

@@ -1,79 +1,44 @@
 //! Why a payment was refused, in the words of the reference implementation.
 
+use crate::named_enum::named_enum;
 use crate::offers::{AuthorizationFault, SettlementFailure};
 
-/// Why a payment was refused. The codes are those of the reference implementation
-/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
-/// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients know both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SettleRefusal {
-    /// It cannot be read.
-    Malformed,
-    /// It accepts none of the offers.
-    Offer,
-    /// It pays somebody else.
-    Recipient,
-    /// It pays another amount.
-    Amount,
-    /// It is not valid yet.
-    NotYetValid,
-    /// It expired, or expires too soon.
-    Expired,
-    /// The signature is not the payer's.
-    Signature,
-    /// The payer's wallet is a contract that does not exist yet (ERC-6492).
-    WalletNotDeployed,
-    /// Its nonce was used or cancelled.
-    NonceUsed,
-    /// The payer has too few tokens.
-    Balance,
-    /// The token's contract would refuse it.
-    Simulation,
-    /// The token's contract refused it.
-    Transaction,
-    /// Nobody can check or execute it at the moment.
-    Unavailable,
+named_enum! {
+    /// Why a payment was refused. The codes are those of the reference implementation
+    /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
+    /// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients know both.
+    #[non_exhaustive]
+    pub enum SettleRefusal {
+        /// It cannot be read.
+        Malformed = "invalid_payload",
+        /// It accepts none of the offers.
+        Offer = "invalid_payment_requirements",
+        /// It pays somebody else.
+        Recipient = "invalid_exact_evm_recipient_mismatch",
+        /// It pays another amount.
+        Amount = "invalid_exact_evm_payload_authorization_value_mismatch",
+        /// It is not valid yet.
+        NotYetValid = "invalid_exact_evm_payload_authorization_valid_after",
+        /// It expired, or expires too soon.
+        Expired = "invalid_exact_evm_payload_authorization_valid_before",
+        /// The signature is not the payer's.
+        Signature = "invalid_exact_evm_signature",
+        /// The payer's wallet is a contract that does not exist yet (ERC-6492).
+        WalletNotDeployed = "eip6492_factory_not_allowed",
+        /// Its nonce was used or cancelled.
+        NonceUsed = "invalid_exact_evm_nonce_already_used",
+        /// The payer has too few tokens.
+        Balance = "insufficient_funds",
+        /// The token's contract would refuse it.
+        Simulation = "invalid_exact_evm_transaction_simulation_failed",
+        /// The token's contract refused it.
+        Transaction = "invalid_exact_evm_transaction_failed",
+        /// Nobody can check or execute it at the moment.
+        Unavailable = "unexpected_settle_error",
+    }
 }
 
 impl SettleRefusal {
-    /// Every refusal.
-    pub const ALL: [Self; 13] = [
-        Self::Malformed,
-        Self::Offer,
-        Self::Recipient,
-        Self::Amount,
-        Self::NotYetValid,
-        Self::Expired,
-        Self::Signature,
-        Self::WalletNotDeployed,
-        Self::NonceUsed,
-        Self::Balance,
-        Self::Simulation,
-        Self::Transaction,
-        Self::Unavailable,
-    ];
-
-    /// The `errorReason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "invalid_payload",
-            Self::Offer => "invalid_payment_requirements",
-            Self::Recipient => "invalid_exact_evm_recipient_mismatch",
-            Self::Amount => "invalid_exact_evm_payload_authorization_value_mismatch",
-            Self::NotYetValid => "invalid_exact_evm_payload_authorization_valid_after",
-            Self::Expired => "invalid_exact_evm_payload_authorization_valid_before",
-            Self::Signature => "invalid_exact_evm_signature",
-            Self::WalletNotDeployed => "eip6492_factory_not_allowed",
-            Self::NonceUsed => "invalid_exact_evm_nonce_already_used",
-            Self::Balance => "insufficient_funds",
-            Self::Simulation => "invalid_exact_evm_transaction_simulation_failed",
-            Self::Transaction => "invalid_exact_evm_transaction_failed",
-            Self::Unavailable => "unexpected_settle_error",
-        }
-    }
-
     /// Why a payment would fail, in the words of its token or of a facilitator, which nobody has standardised: too few
     /// tokens, as the reference implementation recognises it, or anything else.
     #[must_use]
