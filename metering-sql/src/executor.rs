@@ -42,6 +42,8 @@ pub struct KeyDay {
 /// | `{old_secret_until}` | the column of `webhook` for when the old secret expires | `old_secret_until` | `old_secret_expires_at` |
 /// | `{state,}` | in `ORDER BY` for deliveries to a webhook: the state, if the index has it | nothing | `state,` |
 /// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
+/// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
+/// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way.

@@ -1,15 +1,10 @@
-//! Sums of amounts whose intermediate results may not fit into 64 bits although the total does.
-//!
-//! SQLite's `sum` fails in that case. So the upper and lower halves of the amounts are summed separately: neither sum
-//! can overflow with fewer than two billion rows.
+//! Reads the sums of [`metering_sql::sum`].
 
+pub(crate) use metering_sql::sum::SUM;
+use metering_sql::sum::of_halves;
 use rusqlite::Row;
-
-/// The two columns that [`wide_sum`] reads: the sums over `amount`.
-pub(crate) const SUM: &str = "coalesce(sum(amount >> 32), 0), coalesce(sum(amount & 4294967295), 0)";
 
 /// The sum in atoms, from the two columns that start at `first`.
 pub(crate) fn wide_sum(row: &Row<'_>, first: usize) -> rusqlite::Result<i128> {
-    let (high, low): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
-    Ok((i128::from(high) << 32) + i128::from(low))
+    Ok(of_halves(row.get(first)?, row.get(first + 1)?))
 }
