@@ -8,9 +8,7 @@ use futures_util::TryStreamExt;
 use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
 use metering_core::backend::credits;
 use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
-use metering_core::charging::{
-    Delivery, Fingerprint, HoldId, KeyMeter, MeterState, RateWindows, Remembered, StoredResult, Window,
-};
+use metering_core::charging::{Delivery, Fingerprint, HoldId, KeyMeter, MeterState, Remembered, StoredResult, Window};
 use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
 use metering_core::{Account, Credits, Day, RateLimits, Timestamp};
 use tokio_postgres::Row;
@@ -107,16 +105,6 @@ const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailSt
     }
 }
 
-/// The columns that [`windows`] reads.
-pub(crate) const WINDOW_COLUMNS: &str = "m.minute, m.minute_count, m.day, m.day_count";
-/// How many there are.
-pub(crate) const WINDOW_COLUMN_COUNT: usize = 4;
-
-/// Reads what counts against the rate limits of an account from [`WINDOW_COLUMNS`], which start at `first`.
-pub(crate) fn windows(row: &Row, first: usize) -> Result<RateWindows> {
-    Ok(RateWindows { minute: window(row, first)?, day: window(row, first + 2)? })
-}
-
 fn window(row: &Row, first: usize) -> Result<Window> {
     Ok(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
 }
@@ -160,8 +148,6 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
 /// The columns that [`key_meter`] reads from `key_meter c`.
 pub(crate) const KEY_METER_COLUMNS: &str = "c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
      c.raised";
-/// How many there are.
-pub(crate) const KEY_METER_COLUMN_COUNT: usize = 7;
 
 /// Reads what counts against the terms of a key from [`KEY_METER_COLUMNS`], which start at `first`.
 pub(crate) fn key_meter(row: &Row, first: usize) -> Result<KeyMeter> {

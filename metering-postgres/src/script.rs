@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, StoreError, Timestamp};
@@ -66,6 +67,11 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Ok(stored)
     }
 
+    /// The row of `meter` has all of it.
+    fn windows(&mut self, _account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
+        Ok(stored)
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         Box::pin(async move {
             let ids = serialized::next_ids(self.0, count).await.map_err(fault)?;
@@ -123,8 +129,8 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
     let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
     let sql = sql.replace("{place}", "int8send").replace("{entry}", "entry");
-    // The closing brace of `{in ?1}` is the only one that is left.
-    sql.replace("{in ", "= ANY (").replace('}', ")")
+    // The closing braces of lists are the only ones that are left.
+    sql.replace("{in_bytes ", "= ANY (").replace("{in ", "= ANY (").replace('}', ")")
 }
 
 fn fault(failure: Failure) -> Fault {
@@ -192,6 +198,7 @@ impl ToSql for Parameter<'_> {
             Value::Text(text) => text.to_sql(ty, out),
             Value::Bytes(bytes) => bytes.to_sql(ty, out),
             Value::Integers(numbers) => numbers.to_sql(ty, out),
+            Value::ManyBytes(many) => many.to_sql(ty, out),
             Value::Boolean(truth) => truth.to_sql(ty, out),
             Value::Integer(None) => Ok(IsNull::Yes),
         }
@@ -211,6 +218,7 @@ impl value::Value for Parameter<'_> {
             Value::Text(_) => Type::TEXT,
             Value::Bytes(_) => Type::BYTEA,
             Value::Integers(_) => Type::INT8_ARRAY,
+            Value::ManyBytes(_) => Type::BYTEA_ARRAY,
             Value::Boolean(_) => Type::BOOL,
         }
     }

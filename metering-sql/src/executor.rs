@@ -2,6 +2,7 @@
 
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::{Day, Timestamp};
@@ -35,6 +36,7 @@ pub struct KeyDay {
 /// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
 /// | `{lock webhook}` | the same for the table `webhook` | nothing | `FOR UPDATE OF webhook` |
 /// | `{in ?1}` | is in a list of integers, which is a parameter | `IN (SELECT value FROM json_each(?1))` | `= ANY ($1)` |
+/// | `{in_bytes ?1}` | is in a list of bytes, which is a parameter | `IN (SELECT unhex(value) FROM json_each(?1))` | `= ANY ($1)` |
 /// | `{join}` | joins in the order written | `CROSS JOIN` | `JOIN` |
 /// | `{no_account}` | what events and deliveries of no account have as their account | `NULL` | `0` |
 /// | `{is}` | equals, for such a column | `IS` | `=` |
@@ -60,6 +62,12 @@ pub trait Executor: Send {
     /// # Errors
     /// When the sums are out of range.
     fn totals(&mut self, account: i64, stored: Totals) -> Result<Totals>;
+
+    /// What counts against the rate limits of an account, given what its row of `meter` has.
+    ///
+    /// # Errors
+    /// When what charges wrote cannot be read.
+    fn windows(&mut self, account: i64, stored: RateWindows) -> Result<RateWindows>;
 
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;

@@ -12,10 +12,12 @@ use crate::row::Row;
 use crate::value::Value;
 use crate::values;
 
-const COLUMNS: &str = "k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
+pub(crate) const COLUMNS: &str = "k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
      k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.{budget}, k.budget_reset, k.created_at, \
      k.leaked_at, k.revoked_at, k.alert_below, c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
      c.raised";
+/// How many there are.
+pub(crate) const COLUMN_COUNT: usize = 25;
 const TABLES: &str = "api_key k LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number";
 
 /// A key, and what counts against its terms.
@@ -208,7 +210,7 @@ pub async fn set_meter(db: &mut dyn Executor, account: i64, key: KeyNumber, mete
 }
 
 /// Reads [`COLUMNS`].
-fn metered(row: &Row, account: &AccountId) -> Result<Metered> {
+pub(crate) fn metered(row: &Row, account: &AccountId) -> Result<Metered> {
     Ok((key(row, account)?, meter(row, 18)?))
 }
 

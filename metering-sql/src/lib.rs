@@ -28,6 +28,7 @@ pub mod due;
 pub mod events;
 pub mod holds;
 pub mod key_changes;
+pub mod key_holders;
 pub mod key_replacement;
 pub mod key_status;
 pub mod keys;

@@ -3,6 +3,5 @@
 pub(crate) mod accounts;
 pub(crate) mod ended_keys;
 pub(crate) mod imports;
-pub(crate) mod key_holders;
 pub(crate) mod key_tree;
 pub(crate) mod keys;

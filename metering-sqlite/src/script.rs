@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use metering_core::access::{KeyNumber, Totals};
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::{MeterState, RateWindows};
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
+use metering_core::{Day, RateLimits, Timestamp};
 use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
@@ -67,6 +68,14 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.totals(account, stored)?)
     }
 
+    fn windows(&mut self, account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
+        let (totals, alert) = Default::default();
+        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let RateWindows { minute, day } = stored;
+        let state = self.0.unfolded()?.state(account, MeterState { totals, limits, alert, minute, day })?;
+        Ok(RateWindows { minute: state.minute, day: state.day })
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         done(Ok(vec![None; count]))
     }
@@ -115,7 +124,8 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
     let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
     let sql = sql.replace("{old_secret_until}", "old_secret_until").replace("{place}", "").replace("{entry}", "id");
-    // The closing brace of `{in ?1}` is the only one that is left.
+    let sql = sql.replace("{in_bytes ", "IN (SELECT unhex(value) FROM json_each(");
+    // The closing braces of lists are the only ones that are left.
     sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")
 }
 
@@ -169,10 +179,18 @@ impl ToSql for Parameter<'_> {
                 let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
                 return Ok(ToSqlOutput::from(format!("[{}]", numbers.join(","))));
             }
+            Value::ManyBytes(many) => {
+                let many: Vec<String> = many.iter().map(|bytes| format!("\"{}\"", hex(bytes))).collect();
+                return Ok(ToSqlOutput::from(format!("[{}]", many.join(","))));
+            }
             Value::Boolean(truth) => truth.map_or(ValueRef::Null, |truth| ValueRef::Integer(truth.into())),
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs a script on a snapshot.
