@@ -5,6 +5,7 @@
 
 mod accounts;
 mod events;
+mod imports;
 mod keys;
 mod operators;
 mod payments;

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use metering_core::access::{
-    AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BudgetReset, Email, HashKind, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::charging::{Fingerprint, HoldId};
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::LedgerKind;
 use metering_core::offers::SettlementFailure;
@@ -14,7 +15,7 @@ use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
-use metering_core::{AccountId, Credits, Day, Timestamp};
+use metering_core::{AccountId, Credits, Day, Month, RequestId, Timestamp};
 
 /// A parameter or a column: `None` is NULL. It has a type even then, because PostgreSQL wants to know it.
 #[derive(Clone, PartialEq, Eq)]
@@ -245,12 +246,15 @@ wrappers! {
     Timestamp: i64, Self::from_unix_millis, |time| time.unix_millis();
     KeyNumber: u32, Self::new, |number| number.get();
     Day: i64, Self::from_unix_days, |day| day.unix_days();
+    Month: i64, Self::from_unix_months, |month| month.unix_months();
     Credits: i64, Self::from_atoms, |credits| credits.atoms();
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     TokenUnits: [u8; 16], |bytes| Self::new(u128::from_be_bytes(bytes)), |units| units.get().to_be_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
+    HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
@@ -291,6 +295,7 @@ texts!(
     BudgetReset,
     Email,
     EventKinds,
+    HashKind,
     KeyId,
     KeyName,
     Networks,
@@ -341,6 +346,7 @@ names! {
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();
     PaymentUse: Self::from_name;
+    RequestId: |id| Self::from_stored(id).ok();
     Role: |name| name.parse().ok();
     SettlementFailure: Self::from_name;
     WebhookState: Self::from_name;

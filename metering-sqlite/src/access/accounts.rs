@@ -25,8 +25,3 @@ pub(crate) fn id_of(connection: &Connection, row: i64) -> Result<AccountId> {
 pub(crate) fn by_row(snapshot: &Snapshot<'_>, row: i64) -> Result<Account> {
     now(accounts::by_row(&mut Statements::new(snapshot), row))
 }
-
-/// Inserts only the account's own rows, and returns its row number.
-pub(crate) fn insert_rows(snapshot: &Snapshot<'_>, account: &Account) -> Result<i64> {
-    now(accounts::insert_rows(&mut Statements::new(snapshot), account))
-}

@@ -3,7 +3,7 @@
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
-use metering_core::{AccountId, ClientSource, Credits, Day, Timestamp, UsageLine};
+use metering_core::{AccountId, ClientSource, Credits, Timestamp, UsageLine};
 use rusqlite::{Connection, Params, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
@@ -45,28 +45,6 @@ fn select(condition: &str) -> String {
 fn list(connection: &Connection, condition: &str, params: impl Params) -> Result<Vec<Hold>> {
     let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
     all(&mut statement, params, |row| Ok(hold(row)?.map(|(_, hold)| hold)))
-}
-
-/// What counts against the budgets of an open hold's keys.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenHold {
-    /// The day that its usage will be booked on.
-    pub(crate) day: Day,
-    pub(crate) key: KeyNumber,
-    pub(crate) atoms: i64,
-}
-
-const OPEN: &str = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
-
-/// All open holds, each with the row number of its account.
-pub(crate) fn open(connection: &Connection) -> Result<Vec<(i64, OpenHold)>> {
-    let mut statement = connection.prepare_cached(OPEN).map_err(store_error)?;
-    all(&mut statement, [], |row| Ok(Ok(open_hold(row)?)))
-}
-
-fn open_hold(row: &Row<'_>) -> rusqlite::Result<(i64, OpenHold)> {
-    let (key, day) = (KeyNumber::new(row.get(1)?), timestamp(row, 2)?.day());
-    Ok((row.get(0)?, OpenHold { day, key, atoms: row.get(3)? }))
 }
 
 /// Writes the holds that a batch opened or changed.
@@ -160,7 +138,6 @@ mod tests {
             (select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
             (select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
             (OPEN_HOLDS.to_owned(), "SEARCH hold USING INDEX hold_open (account=? AND created_at>?)"),
-            (OPEN.to_owned(), "SCAN hold USING INDEX hold_"),
         ];
         for (sql, expected) in queries {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
