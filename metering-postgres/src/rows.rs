@@ -247,11 +247,6 @@ pub(crate) fn optional_timestamp(row: &Row, index: usize) -> Result<Option<Times
     Ok(row.try_get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
 }
 
-/// A token amount, as written by [`units_column`].
-pub(crate) fn units(row: &Row, index: usize) -> Result<TokenUnits> {
-    bytes(row, index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
-}
-
 /// A token amount as it is stored.
 pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
     units.get().to_be_bytes()

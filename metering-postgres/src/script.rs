@@ -157,6 +157,7 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
     let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
     let sql = sql.replace("{activity}", "activity").replace("{held}", "CAST(NULL AS BIGINT)");
+    let sql = sql.replace("{place}", "int8send").replace("{entry}", "entry");
     // The closing brace of `{in ?1}` is the only one that is left.
     sql.replace("{in ", "= ANY (").replace('}', ")")
 }

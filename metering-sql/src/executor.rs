@@ -46,6 +46,8 @@ pub struct KeyDay {
 /// | `{held}` | what the row `m` of `meter` says is held, or NULL | `m.held` | `CAST(NULL AS BIGINT)` |
 /// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](metering_core::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
 /// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](metering_core::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
+/// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
+/// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way.

@@ -203,6 +203,19 @@ pub async fn by_number(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Re
     found.map(|(key, _)| key).ok_or_else(missing)
 }
 
+/// The query for the secrets of an account's first key. A secret that was replaced with a grace period has an end. The
+/// secrets of a key that leaked are revoked.
+pub const FIRST_SECRET: &str = "SELECT s.hash, s.created_at FROM account a {join} key_secret s ON s.account = a.id \
+     WHERE a.org_id = ?1 AND a.revoked_at IS NULL AND s.key = ?2 AND s.revoked_at IS NULL AND s.expires_at IS NULL";
+
+/// The newest secret of an account's first key, unless it is revoked.
+pub async fn first_secret(db: &mut dyn Executor, account: &AccountId) -> Result<Option<KeyHash>> {
+    let rows = db.query(FIRST_SECRET, &values![account, KeyNumber::FIRST]).await?;
+    let secret = |row: &Row| Ok((row.get::<Timestamp>(1)?, row.get(0)?));
+    let secrets = rows.iter().map(secret).collect::<Result<Vec<(_, KeyHash)>>>()?;
+    Ok(secrets.into_iter().max_by_key(|(created_at, _)| *created_at).map(|(_, hash)| hash))
+}
+
 /// The key with this id, revoked or not.
 pub async fn by_id(db: &mut dyn Executor, row: i64, id: &KeyId) -> Result<Option<Metered>> {
     Ok(select(db, "api_key.{key_id} = ?2", &values![row, id]).await?.pop())

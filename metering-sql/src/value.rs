@@ -5,11 +5,11 @@ use std::fmt;
 use metering_core::access::{
     AgentName, BudgetReset, Email, HashKind, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
-use metering_core::chains::{Address, TokenUnits, TxHash};
-use metering_core::charging::{Fingerprint, HoldId};
+use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
+use metering_core::charging::{Fingerprint, HoldId, SettleReason};
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::LedgerKind;
-use metering_core::offers::SettlementFailure;
+use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
 use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
@@ -252,6 +252,8 @@ wrappers! {
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     TokenUnits: [u8; 16], |bytes| Self::new(u128::from_be_bytes(bytes)), |units| units.get().to_be_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
+    IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
@@ -319,6 +321,20 @@ impl FromValue for WebhookSecret {
     }
 }
 
+impl ToValue for WalletSignature {
+    const NULL: Value = Value::Bytes(None);
+
+    fn to_value(&self) -> Value {
+        self.as_bytes().to_value()
+    }
+}
+
+impl FromValue for WalletSignature {
+    fn from_value(value: &Value) -> Option<Self> {
+        Self::from_bytes(Vec::from_value(value)?).ok()
+    }
+}
+
 /// Domain types that are stored as their name: the type, and how to find it by its name.
 macro_rules! names {
     ($($domain:ty: $from:expr;)*) => {
@@ -348,6 +364,7 @@ names! {
     PaymentUse: Self::from_name;
     RequestId: |id| Self::from_stored(id).ok();
     Role: |name| name.parse().ok();
+    SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;
     WebhookState: Self::from_name;
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use metering_core::access::{EmailStatus, Payer, Totals};
-use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::chains::{Address, TxHash, TxRef};
 use metering_core::charging::{MeterState, Window};
 use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
 use metering_core::{Account, Credits, RateLimits, Timestamp};
@@ -157,16 +157,6 @@ pub(crate) fn address(row: &Row<'_>, index: usize) -> rusqlite::Result<Address> 
 
 pub(crate) fn timestamp(row: &Row<'_>, index: usize) -> rusqlite::Result<Timestamp> {
     row.get(index).map(Timestamp::from_unix_millis)
-}
-
-/// A token amount, as written by [`units_column`].
-pub(crate) fn units(row: &Row<'_>, index: usize) -> rusqlite::Result<TokenUnits> {
-    row.get(index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
-}
-
-/// A token amount as it is stored.
-pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
-    units.get().to_be_bytes()
 }
 
 /// Parses a stored text; the data is corrupt if that fails.

@@ -149,7 +149,7 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit");
     let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
     let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
-    let sql = sql.replace("{old_secret_until}", "old_secret_until");
+    let sql = sql.replace("{old_secret_until}", "old_secret_until").replace("{place}", "").replace("{entry}", "id");
     let sql = sql.replace("{activity}", "recent_activity").replace("{held}", "m.held");
     // The closing brace of `{in ?1}` is the only one that is left.
     sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")

@@ -20,7 +20,6 @@ use metering_core::StoreError;
 use metering_core::store::Verification;
 
 use crate::access::accounts;
-use crate::charging::volumes;
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
@@ -30,7 +29,6 @@ use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::migrations;
-use crate::money::ledger;
 use crate::transfer::moved::refuse_moved;
 use crate::usage::{activity, daily_totals};
 
@@ -175,11 +173,6 @@ metering_sql::store! {
             self.read(move |connection| daily_totals::report(connection, &id, days)).await
         }
 
-        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-            let id = id.clone();
-            self.read(move |connection| volumes::of_account(connection, &id)).await
-        }
-
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             let id = id.clone();
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -188,16 +181,6 @@ metering_sql::store! {
                 None => Ok(Vec::new()),
             };
             self.read(read).await
-        }
-
-        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            let after = after.cloned();
-            self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
-        }
-
-        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            let (id, after) = (id.clone(), after.cloned());
-            self.read(move |connection| ledger::list_of(connection, &id, after.as_ref(), limit)).await
         }
 
         async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {

@@ -118,12 +118,3 @@ pub(crate) async fn live<C: GenericClient>(client: &C, secrets: &[KeyHash], now:
     let live: std::collections::HashSet<[u8; 32]> = live.into_iter().collect();
     Ok(secrets.iter().map(|secret| live.contains(secret.as_bytes())).collect())
 }
-
-/// The newest secret of an account's first key that works, if the account is not revoked.
-pub(crate) async fn first_secret<C: GenericClient>(client: &C, account: &AccountId) -> Result<Option<KeyHash>> {
-    let sql = "SELECT s.hash FROM account a JOIN key_secret s ON s.account = a.id AND s.key = 0 \
-               WHERE a.org_id = $1 AND a.revoked_at IS NULL AND s.revoked_at IS NULL AND s.expires_at IS NULL \
-               ORDER BY s.created_at DESC LIMIT 1";
-    let rows = all(client, sql, &[&account.as_str()]).await?;
-    rows.first().map(|row| bytes(row, 0).map(KeyHash::from_bytes)).transpose()
-}

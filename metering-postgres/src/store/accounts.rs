@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
-use crate::charging::volumes;
-use crate::money::ledger;
 use crate::store::{PostgresStore, check};
 use crate::usage::{activity, daily_totals, report};
 
@@ -30,14 +28,6 @@ metering_sql::store! {
             .await
         }
 
-        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-            self.read(|client| {
-                let id = id.clone();
-                Box::pin(async move { volumes::of_account(client, &id).await })
-            })
-            .await
-        }
-
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             self.read_at_once(|transaction| {
                 let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
@@ -47,22 +37,6 @@ metering_sql::store! {
                         None => Ok(Vec::new()),
                     }
                 })
-            })
-            .await
-        }
-
-        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            self.read(|client| {
-                let after = after.cloned();
-                Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
-            })
-            .await
-        }
-
-        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            self.read(|client| {
-                let (id, after) = (id.clone(), after.cloned());
-                Box::pin(async move { ledger::list_of(client, &id, after.as_ref(), limit).await })
             })
             .await
         }

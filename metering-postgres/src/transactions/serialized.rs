@@ -64,15 +64,9 @@ impl<'t> SerializedWrite<'t> {
         self.transaction
     }
 
-    /// Like [`SerializedWrite::next_id`], for `count` ids, in ascending order.
+    /// New ids, above all earlier ones, in ascending order.
     pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
         next_ids(self.transaction, count).await
-    }
-
-    /// A new id, above all earlier ones.
-    pub(crate) async fn next_id(&self) -> Result<i64> {
-        let sql = "UPDATE turn SET last_id = last_id + 1 WHERE id = 1 RETURNING last_id";
-        Ok(one(self.transaction, sql, &[]).await?.try_get(0)?)
     }
 }
 

@@ -6,6 +6,7 @@ use metering_core::StoreError;
 use metering_core::backend::{one_more_than, page};
 use metering_core::store::{Cursor, Page};
 use metering_core::transfer::{Export, Part, Position, Record, Section};
+use metering_sql::offers::parts;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -14,6 +15,7 @@ use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::Result;
 use crate::rows::all;
+use crate::script::Statements;
 use crate::store::PostgresStore;
 use crate::usage::daily_totals;
 use sections::Source;
@@ -58,7 +60,9 @@ async fn records<C: GenericClient>(
     let values: Vec<&dyn Value> = values.iter().map(|value| &**value).collect();
     let rows = all(client, &sql, &values).await?;
     let read = |row: &Row| Ok((position_of(row, source.keys.len())?, (source.read)(row)?));
-    Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Position::cursor))
+    let (positions, records): (Vec<_>, Vec<_>) = rows.iter().map(read).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let records = parts::complete(&mut Statements(client), records).await?;
+    Ok(page(positions.into_iter().zip(records).collect(), limit, Position::cursor))
 }
 
 /// Reads the sort keys, which are the last columns.

@@ -6,14 +6,15 @@ use metering_core::access::KeyNumber;
 use metering_core::backend::{AccountDays, UsageSums};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day};
+use metering_sql::ledger;
 
 use crate::access::accounts;
 use crate::charging::known::Known;
 use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::money::ledger;
 use crate::rows::{all, key_number, one, unsigned};
+use crate::script::Statements;
 
 pub(crate) async fn report<C: GenericClient>(
     client: &C,
@@ -24,7 +25,8 @@ pub(crate) async fn report<C: GenericClient>(
     let Some((row, account)) = accounts::by_id(client, id).await? else { return Ok(None) };
     let sums = sums(client, row, days).await?;
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
-    let credits_added = ledger::added_between(client, row, days.first.start(), after_last.start()).await?;
+    let statements = &mut Statements(client);
+    let credits_added = ledger::added_between(statements, row, days.first.start(), after_last.start()).await?;
     let mut lines = HashMap::new();
     for line in sums.lines() {
         lines.insert(line, known.line(client, line).await?);

@@ -55,6 +55,29 @@ macro_rules! store {
                     write(self, args, |db, (id, key, now)| Box::pin($crate::key_replacement::replace(db, id, key, *now))).await
                 }
 
+                async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+                    read(self, id.clone(), |db, id| Box::pin($crate::volumes::of_account(db, id))).await
+                }
+
+                async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| Box::pin($crate::ledger::list(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn account_ledger(
+                    &self,
+                    id: &AccountId,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<LedgerEntry>> {
+                    let args = (id.clone(), after.cloned(), limit);
+                    read(self, args, |db, (id, after, limit)| {
+                        Box::pin($crate::ledger::of_account(db, id, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
                 $($own)*
             }
         };

@@ -52,17 +52,6 @@ pub(crate) fn secret(connection: &Connection, hash: &KeyHash) -> Result<Option<S
     })
 }
 
-/// A secret that was replaced with a grace period has an end. The secrets of a key that leaked are revoked.
-const FIRST_SECRET: &str = "SELECT s.hash FROM account a CROSS JOIN key_secret s ON s.account = a.id \
-     WHERE a.org_id = ?1 AND a.revoked_at IS NULL AND s.key = ?2 AND s.revoked_at IS NULL AND s.expires_at IS NULL";
-
-/// The newest secret of an account's first key, unless it is revoked.
-pub(crate) fn first_secret(connection: &Connection, account: &AccountId) -> Result<Option<KeyHash>> {
-    let mut statement = connection.prepare_cached(FIRST_SECRET).map_err(store_error)?;
-    let values = params![account.as_str(), KeyNumber::FIRST.get()];
-    first(&mut statement, values, |row| row.get(0).map(KeyHash::from_bytes).map(Ok))
-}
-
 /// The key with this number, of the account with this row number and id. An error if there is none.
 pub(crate) fn by_number(connection: &Connection, row: i64, account: &AccountId, number: KeyNumber) -> Result<Metered> {
     let found = one(connection, row, account, "k.number = ?2", number.get())?;
@@ -169,22 +158,4 @@ pub(crate) fn meter(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Opti
 /// A time that may be missing.
 pub(crate) fn optional_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::migrations::migrate;
-
-    /// However many secrets were replaced.
-    #[test]
-    fn the_first_secret_is_found_in_an_index() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {FIRST_SECRET}")).unwrap();
-        let steps = statement.query_map(params!["org", 0], |row| row.get::<_, String>(3)).unwrap();
-        let steps: Vec<_> = steps.map(Result::unwrap).collect();
-        assert!(steps.iter().all(|step| step.starts_with("SEARCH")), "{steps:?}");
-        assert_eq!(steps[1], "SEARCH s USING INDEX key_secret_live (account=? AND key=?)");
-    }
 }

@@ -1,4 +1,3 @@
-mod parts;
 mod recent;
 mod sections;
 
@@ -9,9 +8,13 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
 use crate::error::{Result, store_error};
+use crate::journal::{Snapshot, Unfolded};
 use crate::rows::all;
+use crate::script::Statements;
 use crate::store::SqliteStore;
 use metering_core::backend::{one_more_than, page};
+use metering_sql::now;
+use metering_sql::offers::parts;
 use sections::Source;
 
 #[async_trait]
@@ -38,9 +41,11 @@ fn records(connection: &Connection, section: Section, after: Option<&Cursor>, li
         let position = position_of(row, first_key, keys)?;
         Ok((source.read)(row)?.map(|record| (position, record)))
     })?;
-    let complete = |(position, record)| Ok((position, parts::complete(connection, record)?));
-    let rows = rows.into_iter().map(complete).collect::<Result<_>>()?;
-    Ok(page(rows, limit, Position::cursor))
+    let (positions, records): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    let mut unfolded = Unfolded::default();
+    let snapshot = Snapshot::new(connection, &mut unfolded);
+    let records = now(parts::complete(&mut Statements::new(&snapshot), records))?;
+    Ok(page(positions.into_iter().zip(records).collect(), limit, Position::cursor))
 }
 
 fn position_of(row: &Row<'_>, first: usize, keys: usize) -> rusqlite::Result<Position> {

@@ -8,13 +8,14 @@ use metering_core::backend::{AccountDays, UsageSums, credits, one_more_than, pag
 use metering_core::store::{Cursor, Page};
 use metering_core::usage::{DailyTotal, DayRange, UsageReport};
 use metering_core::{AccountId, Day, UsageLine};
+use metering_sql::{ledger, now};
 use rusqlite::Connection;
 
 use crate::access::accounts;
 use crate::error::{Result, corrupt, store_error};
 use crate::journal::{Snapshot, Unfolded};
-use crate::money::ledger;
 use crate::rows::all;
+use crate::script::Statements;
 use crate::usage::activity::usage_line;
 use crate::usage::parts::{Part, parts};
 
@@ -22,7 +23,8 @@ pub(crate) fn report(connection: &Snapshot<'_>, id: &AccountId, days: DayRange) 
     let Some((row, account)) = accounts::by_id(connection, id)? else { return Ok(None) };
     let sums = sums(connection, row, days)?;
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
-    let credits_added = ledger::added_between(connection, row, days.first.start(), after_last.start())?;
+    let statements = &mut Statements::new(connection);
+    let credits_added = now(ledger::added_between(statements, row, days.first.start(), after_last.start()))?;
     let lines =
         sums.lines().map(|line| Ok((line, usage_line(connection, line)?))).collect::<Result<HashMap<_, _>>>()?;
     sums.report(account, credits_added, &lines).map(Some)

@@ -7,26 +7,25 @@ use std::sync::Arc;
 use metering_core::access::KeyHash;
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{Event, Webhook};
-use metering_core::money::Refill;
+use metering_core::money::{LedgerEntry, Refill};
+use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::Operator;
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
-    AccountRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SecretRecord, Section,
-    SolutionRecord, VolumeRecord, WalletLink,
+    AccountRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
+    SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
 };
 use metering_core::usage::ACTIVITY_KEPT;
 use metering_core::{Day, RequestId};
-use metering_sql::audit;
+use metering_sql::{Record as _, audit};
 use tokio_postgres::Row;
 
 use crate::access::keys::{KEY_COLUMNS, KEY_WIDTH, key};
 use crate::charging::holds::{HOLD_COLUMNS, HOLD_TABLES, hold};
 use crate::charging::volumes::{VOLUME_COLUMNS, volume};
 use crate::error::{Result, corrupt};
-use crate::money::ledger;
-use crate::offers::{places, rows as authorizations};
 use crate::rows::{
     ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, KEY_METER_COLUMNS, account, bytes, key_number, optional_key_meter,
     optional_timestamp, parsed, stored_result, timestamp, unsigned,
@@ -88,9 +87,12 @@ impl Source {
 fn books(section: Section) -> Source {
     match section {
         Section::Ledger => Source::new(
-            format!("{}, CASE WHEN m.entries - l.entry < 1000 THEN m.entries - l.entry END", ledger::COLUMNS),
-            "ledger l JOIN account a ON a.id = l.account JOIN meter m ON m.account = l.account",
-            &["l.id"],
+            format!(
+                "{}, CASE WHEN m.entries - ledger.entry < 1000 THEN m.entries - ledger.entry END",
+                LedgerEntry::TABLE.column_list()
+            ),
+            "ledger JOIN meter m ON m.account = ledger.account",
+            &["ledger.id"],
             ledger_record,
         ),
         Section::Idempotency => Source::new(
@@ -182,22 +184,18 @@ fn of_events(section: Section) -> Source {
     }
 }
 
+/// Without what [`parts`](metering_sql::offers::parts) adds.
 fn of_offers(section: Section) -> Source {
     match section {
         Section::Authorizations => Source {
             indexed: 4,
-            ..Source::new(
-                authorizations::COLUMNS,
-                authorizations::TABLES,
-                &["x.chain_id", "x.token", "x.payer", "x.nonce"],
-                |row| Ok(Record::Authorization(Box::new(authorizations::record(row)?.1))),
-            )
+            ..stored::<AuthorizationRecord>(&["chain_id", "token", "payer", "nonce"], |row| {
+                Ok(Record::Authorization(Box::new(record(row)?)))
+            })
         },
         _ => Source {
             indexed: 2,
-            ..Source::new(places::COLUMNS, "gas_place g", &["g.chain_id", "g.wallet"], |row| {
-                Ok(Record::GasPlaces(places::places(row)?))
-            })
+            ..stored::<GasPlacesRecord>(&["chain_id", "wallet"], |row| Ok(Record::GasPlaces(record(row)?)))
         },
     }
 }
@@ -219,7 +217,7 @@ fn account_record(row: &Row) -> Result<Record> {
 
 fn ledger_record(row: &Row) -> Result<Record> {
     let newer = row.try_get::<_, Option<i64>>(9)?.map(number).transpose()?;
-    Ok(Record::Ledger(LedgerRecord { entry: ledger::entry(row)?.1, newer }))
+    Ok(Record::Ledger(LedgerRecord { entry: record(row)?, newer }))
 }
 
 fn number(newer: i64) -> Result<u32> {

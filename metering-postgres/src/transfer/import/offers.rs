@@ -1,13 +1,11 @@
 //! Imports authorizations with their transactions, and the places of these.
 
 use metering_core::Timestamp;
-use metering_core::offers::AuthorizationRecord;
+use metering_core::offers::{AuthorizationRecord, AuthorizationState};
 use metering_core::transfer::{GasPlacesRecord, Record};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
-use crate::offers::places;
-use crate::offers::rows::state_columns;
 use crate::rows::{execute, units_column};
 use crate::transactions::serialized::SerializedWrite;
 
@@ -41,7 +39,7 @@ pub(super) async fn authorizations(write: &SerializedWrite<'_>, records: &[Recor
     let rows = write.next_ids(records.len()).await?;
     let amounts = column!(records, record => units_column(record.signed.authorization.value));
     let states = column!(records, record => state_columns(record.state));
-    let nonces = column!(records, record => record.gas.map(|place| places::column(place.nonce)));
+    let nonces = column!(records, record => record.gas.map(|place| place.nonce.to_be_bytes()));
     let written = execute(
         write.client(),
         AUTHORIZATIONS,
@@ -75,6 +73,15 @@ pub(super) async fn authorizations(write: &SerializedWrite<'_>, records: &[Recor
     Ok(written)
 }
 
+/// State, failure and time of the failure, as their columns store them.
+const fn state_columns(state: AuthorizationState) -> (&'static str, Option<&'static str>, Option<i64>) {
+    match state {
+        AuthorizationState::Pending => ("pending", None, None),
+        AuthorizationState::Credited => ("credited", None, None),
+        AuthorizationState::Failed { failure, at } => ("failed", Some(failure.as_str()), Some(at.unix_millis())),
+    }
+}
+
 /// Imports the transactions of authorizations with these row numbers.
 async fn submissions(write: &SerializedWrite<'_>, rows: &[i64], records: &[&AuthorizationRecord]) -> Result<()> {
     let numbered = rows.iter().zip(records).flat_map(|(row, record)| {
@@ -98,7 +105,7 @@ async fn submissions(write: &SerializedWrite<'_>, rows: &[i64], records: &[&Auth
 
 pub(super) async fn gas_places(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&GasPlacesRecord> = of_kind!(records, GasPlaces);
-    let next = column!(records, places => places::column(places.next));
+    let next = column!(records, places => places.next.to_be_bytes());
     let written = execute(
         write.client(),
         GAS_PLACES,
@@ -111,7 +118,7 @@ pub(super) async fn gas_places(write: &SerializedWrite<'_>, records: &[Record]) 
     .await?;
     let free: Vec<_> = records
         .iter()
-        .flat_map(|places| places.given_back.iter().map(move |nonce| (places, places::column(*nonce))))
+        .flat_map(|places| places.given_back.iter().map(move |nonce| (places, nonce.to_be_bytes())))
         .collect();
     execute(
         write.client(),

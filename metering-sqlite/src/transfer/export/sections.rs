@@ -5,18 +5,19 @@ use std::sync::Arc;
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{Remembered, Window};
 use metering_core::events::{Event, Webhook};
-use metering_core::money::Refill;
+use metering_core::money::{LedgerEntry, Refill};
+use metering_core::offers::AuthorizationRecord;
 use metering_core::operators::Operator;
 use metering_core::payments::{Challenge, PaymentRecord, Plan, Quote, RecipientRecord, UnreadableArrival};
 use metering_core::prices::PriceVersion;
 use metering_core::signups::{EmailLink, SignupSession};
 use metering_core::transfer::{
-    AccountRecord, ActivityRecord, DeliveryRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark,
-    SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
+    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record,
+    ScanMark, SecretRecord, Section, SolutionRecord, VolumeRecord, WalletLink,
 };
 use metering_core::usage::DailyTotal;
 use metering_core::{ClientSource, Credits, Day, RequestId, UsageLine};
-use metering_sql::audit;
+use metering_sql::{Record as _, audit};
 use rusqlite::Row;
 
 use crate::access::keys::{
@@ -26,8 +27,6 @@ use crate::charging::holds;
 use crate::charging::stored_results::{STORED_RESULT_COLUMNS, stored_result};
 use crate::charging::volumes;
 use crate::error::{Result, corrupt};
-use crate::money::ledger;
-use crate::offers::{places, rows as authorizations};
 use crate::rows::{ACCOUNT_COLUMN_COUNT, ACCOUNT_COLUMNS, account, parse, timestamp};
 use crate::script::{dialect, read, record};
 use crate::usage::kind;
@@ -91,9 +90,9 @@ impl Source {
 fn books(section: Section) -> Source {
     match section {
         Section::Ledger => Source::new(
-            format!("{}, r.newer", ledger::COLUMNS),
-            "ledger l CROSS JOIN account a ON a.id = l.account LEFT JOIN temp.recent r ON r.id = l.id",
-            &["l.id"],
+            format!("{}, r.newer", LedgerEntry::TABLE.column_list()),
+            "ledger LEFT JOIN temp.recent r ON r.id = ledger.id",
+            &["ledger.id"],
             ledger_record,
         ),
         Section::Usage => Source {
@@ -163,23 +162,18 @@ fn sent(section: Section) -> Source {
     }
 }
 
-/// Without what [`parts`](super::parts) adds.
+/// Without what [`parts`](metering_sql::offers::parts) adds.
 fn offered(section: Section) -> Source {
     match section {
         Section::Authorizations => Source {
             indexed: 4,
-            ..Source::new(
-                authorizations::COLUMNS,
-                authorizations::TABLES,
-                &["u.chain_id", "u.token", "u.payer", "u.nonce"],
-                |row| Ok(authorizations::record(row)?.map(|(_, record)| Record::Authorization(Box::new(record)))),
-            )
+            ..stored::<AuthorizationRecord>(&["chain_id", "token", "payer", "nonce"], |row| {
+                Ok(record::<AuthorizationRecord>(row)?.map(|record| Record::Authorization(Box::new(record))))
+            })
         },
         _ => Source {
             indexed: 2,
-            ..Source::new(places::COLUMNS, "gas_place", &["chain_id", "wallet"], |row| {
-                Ok(Ok(Record::GasPlaces(places::record(row)?)))
-            })
+            ..stored::<GasPlacesRecord>(&["chain_id", "wallet"], |row| Ok(record(row)?.map(Record::GasPlaces)))
         },
     }
 }
@@ -258,7 +252,7 @@ fn account_record(row: &Row<'_>) -> Read<Record> {
 
 fn ledger_record(row: &Row<'_>) -> Read<Record> {
     let newer = row.get(9)?;
-    Ok(ledger::entry(row)?.map(|(_, entry)| Record::Ledger(LedgerRecord { entry, newer })))
+    Ok(record(row)?.map(|entry| Record::Ledger(LedgerRecord { entry, newer })))
 }
 
 /// Reads a usage line from the three columns after the account's id.
