@@ -9,21 +9,26 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::{Day, StoreError, Timestamp};
+use metering_core::{Day, StoreError, Timestamp, UsageLine};
 use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, Value};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::access::keys;
+use crate::charging::known::SharedKnown;
 use crate::connection::session::GenericClient;
 use crate::connection::value;
+use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Failure, Result, corrupt};
 use crate::events::outbox;
 use crate::money::ledger;
-use crate::rows::all;
+use crate::rows::{all, each};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
 use crate::usage::key_usage;
+
+/// Rows per table that one transaction deletes. All other serialized writes wait for it.
+pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
 
 /// Statements on a connection or in a transaction.
 pub(crate) struct Statements<'c, C>(pub(crate) &'c C);
@@ -35,6 +40,22 @@ impl<C: GenericClient> Statements<'_, C> {
         let rows = all(self.0, &dialect(sql), &values).await?;
         let names = rows.first().map(names_of).unwrap_or_default();
         rows.iter().map(|row| row_of(row, &names)).collect()
+    }
+
+    async fn pass(
+        &self,
+        sql: &str,
+        values: &[Value],
+        read: &mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> Result<()> {
+        let values: Vec<Parameter<'_>> = values.iter().map(Parameter).collect();
+        let values: Vec<&dyn value::Value> = values.iter().map(|value| value as _).collect();
+        let mut names = None;
+        let read = |row: &tokio_postgres::Row| {
+            let names = names.get_or_insert_with(|| names_of(row));
+            Ok(read(&row_of(row, names)?)?)
+        };
+        each(self.0, &dialect(sql), &values, read).await
     }
 
     /// The statements are pipelined: all are sent before the first response comes.
@@ -58,6 +79,15 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { self.rows(sql, values).await.map_err(fault) })
     }
 
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { self.pass(sql, values, read).await.map_err(fault) })
+    }
+
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
         Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
     }
@@ -79,13 +109,12 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         })
     }
 
-    fn append_entry<'a>(
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        Box::pin(async move { ledger::append(self.0, account, entry, now).await.map_err(fault) })
+        Box::pin(async move { ledger::append(self.0, account, entries).await.map_err(fault) })
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
@@ -116,6 +145,11 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { key_usage::of_keys(self.0, account, keys, since).await.map_err(fault) })
     }
 
+    /// It is in tails.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
+        Box::pin(async move { key_usage::in_tails(self.0, account).await.map_err(fault) })
+    }
+
     /// Nodes compare `access` with what they remember.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         Box::pin(async move { keys::draw_access(self.0, account).await.map_err(fault) })
@@ -128,6 +162,7 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{lock webhook}", "FOR UPDATE OF webhook").replace("{join}", "JOIN").replace("{is}", "=");
     let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
     let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
+    let sql = sql.replace("{activity}", "activity").replace("{held}", "CAST(NULL AS BIGINT)");
     let sql = sql.replace("{place}", "int8send").replace("{entry}", "entry");
     // The closing braces of lists are the only ones that are left.
     sql.replace("{in_bytes ", "= ANY (").replace("{in ", "= ANY (").replace('}', ")")
@@ -239,6 +274,20 @@ impl Backend for PostgresStore {
         })
     }
 
+    fn delete(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(async move {
+            self.write_within(REPORT_TIMEOUT, |write| {
+                let script = Arc::clone(&script);
+                Box::pin(async move { Ok(script(&mut Statements(write.client())).await?) })
+            })
+            .await
+        })
+    }
+
+    fn deleted_at_once(&self) -> u64 {
+        DELETED_AT_ONCE
+    }
+
     fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         Box::pin(async move {
             self.read(|client| {
@@ -254,6 +303,16 @@ impl Backend for PostgresStore {
             self.read_at_once(|client| {
                 let script = Arc::clone(&script);
                 Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
+            })
+            .await
+        })
+    }
+
+    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
+        Box::pin(async move {
+            self.read(|client| {
+                let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
+                Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
             })
             .await
         })

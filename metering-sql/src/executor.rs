@@ -44,6 +44,10 @@ pub struct KeyDay {
 /// | `{old_secret_until}` | the column of `webhook` for when the old secret expires | `old_secret_until` | `old_secret_expires_at` |
 /// | `{state,}` | in `ORDER BY` for deliveries to a webhook: the state, if the index has it | nothing | `state,` |
 /// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
+/// | `{activity}` | the table of recent usage | `recent_activity` | `activity` |
+/// | `{held}` | what the row `m` of `meter` says is held, or NULL | `m.held` | `CAST(NULL AS BIGINT)` |
+/// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](metering_core::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
+/// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](metering_core::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
 /// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
 /// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
@@ -52,6 +56,14 @@ pub struct KeyDay {
 pub trait Executor: Send {
     /// The rows of a query.
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, Result<Vec<Row>>>;
+
+    /// Passes the rows of a query to `read` one by one: there may be too many to hold.
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> Result<()> + Send),
+    ) -> BoxFuture<'a, Result<()>>;
 
     /// Runs one statement once for each of `rows`, in order, and returns how many rows of the database changed. A backend
     /// on a network sends all of them in one round trip.
@@ -72,12 +84,11 @@ pub trait Executor: Send {
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;
 
-    /// Writes a ledger entry of an account that was just inserted with totals that include it.
-    fn append_entry<'a>(
+    /// Writes ledger entries, each with its time, of an account that was just inserted with totals that include them.
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, Result<()>>;
 
     /// Writes ledger entries with their events, and what they add to the totals of their accounts, whose meters are
@@ -95,6 +106,9 @@ pub trait Executor: Send {
         keys: &'a [KeyNumber],
         since: Day,
     ) -> BoxFuture<'a, Result<Vec<KeyDay>>>;
+
+    /// The usage that is not in `usage_daily` yet, of one account or of all. A key and day may have several parts.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, Result<Vec<(i64, KeyDay)>>>;
 
     /// Makes every process read an account's keys and settings again before its next charge.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, Result<()>>;

@@ -22,11 +22,11 @@ pub fn holder_query() -> String {
            UNION ALL SELECT h.account, p.parent, h.expires_at, h.place + 1 FROM chain h \
              JOIN api_key p ON p.account = h.account AND p.number = h.number AND p.parent < p.number) \
          SELECT {}, h.expires_at, m.minute, m.minute_count, m.day, m.day_count, {} \
-         FROM chain h {{join}} api_key k ON k.account = h.account AND k.number = h.number \
+         FROM chain h {{join}} api_key ON api_key.account = h.account AND api_key.number = h.number \
          {{join}} account a ON a.id = h.account {{join}} meter m ON m.account = a.id \
-         LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number \
+         LEFT JOIN key_meter ON key_meter.account = api_key.account AND key_meter.key = api_key.number \
          WHERE a.revoked_at IS NULL ORDER BY h.place",
-        keys::COLUMNS,
+        keys::columns(),
         accounts::COLUMNS
     )
 }
@@ -50,7 +50,7 @@ pub async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Ke
     let window = |column| Ok::<_, crate::Fault>(Window { index: first.get(column)?, count: first.get(column + 1)? });
     let stored = RateWindows { minute: window(keys::COLUMN_COUNT + 1)?, day: window(keys::COLUMN_COUNT + 3)? };
     let of_key = |row: &Row| {
-        let (key, meter): Metered = keys::metered(row, &account.id)?;
+        let (key, meter): Metered = keys::metered(row)?;
         let KeyMeter { minute, day, .. } = meter.unwrap_or_default();
         Ok((key, RateWindows { minute, day }))
     };

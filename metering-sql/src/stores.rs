@@ -7,6 +7,7 @@ mod accounts;
 mod authorizations;
 mod events;
 mod holds;
+mod imports;
 mod keys;
 mod operators;
 mod payments;

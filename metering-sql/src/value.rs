@@ -3,7 +3,7 @@
 use std::fmt;
 
 use metering_core::access::{
-    AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BudgetReset, Email, HashKind, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
 use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
 use metering_core::charging::{Fingerprint, HoldId, SettleReason};
@@ -15,7 +15,7 @@ use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
-use metering_core::{AccountId, Credits, Day, Timestamp};
+use metering_core::{AccountId, Credits, Day, Month, RequestId, Timestamp};
 
 /// A parameter or a column: `None` is NULL. It has a type even then, because PostgreSQL wants to know it.
 #[derive(Clone, PartialEq, Eq)]
@@ -249,6 +249,7 @@ wrappers! {
     Timestamp: i64, Self::from_unix_millis, |time| time.unix_millis();
     KeyNumber: u32, Self::new, |number| number.get();
     Day: i64, Self::from_unix_days, |day| day.unix_days();
+    Month: i64, Self::from_unix_months, |month| month.unix_months();
     Credits: i64, Self::from_atoms, |credits| credits.atoms();
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
@@ -256,9 +257,9 @@ wrappers! {
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
     IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
     HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
-    NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
@@ -299,6 +300,7 @@ texts!(
     BudgetReset,
     Email,
     EventKinds,
+    HashKind,
     KeyId,
     KeyName,
     Networks,
@@ -363,6 +365,7 @@ names! {
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();
     PaymentUse: Self::from_name;
+    RequestId: |id| Self::from_stored(id).ok();
     Role: |name| name.parse().ok();
     SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;

@@ -14,7 +14,6 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
 
-use crate::access::key_tree::ALL_DAYS;
 use crate::error::{Result, corrupt, store_error};
 use crate::events::outbox;
 use crate::journal::Snapshot;
@@ -33,15 +32,19 @@ impl<'a, 's> Statements<'a, 's> {
         Self(SendWrapper::new(snapshot))
     }
 
-    fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>> {
+    fn rows(
+        &self,
+        sql: &str,
+        values: &[Value],
+        mut read: impl FnMut(Row) -> metering_sql::Result<()>,
+    ) -> metering_sql::Result<()> {
         let mut statement = self.0.prepare_cached(&dialect(sql)).map_err(store_error)?;
         let names = names_of(&statement);
         let mut rows = statement.query(params_from_iter(values.iter().map(Parameter))).map_err(store_error)?;
-        let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(store_error)? {
-            found.push(row_of(row, &names)?);
+            read(row_of(row, &names)?)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     fn run(&self, sql: &str, rows: &[Vec<Value>]) -> Result<u64> {
@@ -57,7 +60,21 @@ impl<'a, 's> Statements<'a, 's> {
 
 impl Executor for Statements<'_, '_> {
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, metering_sql::Result<Vec<Row>>> {
-        done(self.rows(sql, values))
+        let mut found = Vec::new();
+        let read = self.rows(sql, values, |row| {
+            found.push(row);
+            Ok(())
+        });
+        ready(read.map(|()| found))
+    }
+
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        ready(self.rows(sql, values, |row| read(&row)))
     }
 
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
@@ -80,13 +97,13 @@ impl Executor for Statements<'_, '_> {
         done(Ok(vec![None; count]))
     }
 
-    fn append_entry<'a>(
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(ledger::append(&self.0, account, entry, now).map(drop))
+        let append = |(entry, at): &(_, _)| ledger::append(&self.0, account, entry, *at).map(drop);
+        done(entries.iter().try_for_each(append))
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
@@ -107,9 +124,27 @@ impl Executor for Statements<'_, '_> {
         _keys: &'a [KeyNumber],
         since: Day,
     ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
-        let found = parts(&self.0, account, DayRange { first: since, ..ALL_DAYS });
+        let last = Day::from_unix_days(i64::MAX);
+        let found = parts(&self.0, account, DayRange { first: since, last });
         let day = |part: Part| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
         done(found.map(|found| found.into_iter().map(day).collect()))
+    }
+
+    /// It is in the journal.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
+        done(self.0.unfolded().map(|unfolded| {
+            let accounts: Vec<i64> = match account {
+                Some(account) => vec![account],
+                None => unfolded.accounts().map(|(account, _)| account).collect(),
+            };
+            let parts = |account| {
+                unfolded.usage_of(account).map(move |(day, usage)| {
+                    let (calls, atoms) = (usage.added_calls(), usage.added_atoms().into());
+                    (account, KeyDay { key: usage.key, day, calls, atoms })
+                })
+            };
+            accounts.into_iter().flat_map(parts).collect()
+        }))
     }
 
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
@@ -124,6 +159,7 @@ pub(crate) fn dialect(sql: &str) -> String {
     let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
     let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
     let sql = sql.replace("{old_secret_until}", "old_secret_until").replace("{place}", "").replace("{entry}", "id");
+    let sql = sql.replace("{activity}", "recent_activity").replace("{held}", "m.held");
     let sql = sql.replace("{in_bytes ", "IN (SELECT unhex(value) FROM json_each(");
     // The closing braces of lists are the only ones that are left.
     sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")
@@ -131,7 +167,11 @@ pub(crate) fn dialect(sql: &str) -> String {
 
 /// A future that is ready.
 fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Result<T>> {
-    Box::pin(std::future::ready(result.map_err(Into::into)))
+    ready(result.map_err(Into::into))
+}
+
+fn ready<'a, T: Send + 'a>(result: metering_sql::Result<T>) -> BoxFuture<'a, metering_sql::Result<T>> {
+    Box::pin(std::future::ready(result))
 }
 
 /// The names of the columns of a query.

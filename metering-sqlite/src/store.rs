@@ -4,7 +4,6 @@ pub(crate) mod authorizations;
 mod backend;
 pub(crate) mod backup;
 pub(crate) mod events;
-pub(crate) mod expiry;
 pub(crate) mod holds;
 pub(crate) mod imports;
 mod inspect;
@@ -201,17 +200,7 @@ metering_sql::store! {
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-            let mut forgotten: u64 = 0;
-            loop {
-                // One transaction per slice, so that charges can commit in between.
-                let slice = move |connection: &Snapshot<'_>| expiry::forget_slice(connection, now);
-                let (rows, is_all) = self.writer.write(slice).await?;
-                forgotten = forgotten.saturating_add(rows);
-                if is_all {
-                    break;
-                }
-            }
-            Ok(forgotten.saturating_add(self.forget_ended_keys(now).await?))
+            metering_sql::expiry::forget(self, now).await
         }
 
         async fn check_identity(&self) -> Result<()> {

@@ -1,7 +1,5 @@
 //! Reads keys and their secrets.
 
-use std::collections::HashMap;
-
 use metering_core::access::{Budget, Key, KeyNumber, KeyTerms};
 use metering_core::{AccountId, Credits, RateLimits};
 use tokio_postgres::Row;
@@ -67,24 +65,4 @@ pub(crate) fn terms(row: &Row, first: usize) -> Result<KeyTerms> {
         budget,
         alert_below: row.try_get::<_, Option<i64>>(first + 18)?.map(Credits::from_atoms),
     })
-}
-
-/// The keys of an account, as far as it takes to go from one to those above it.
-#[derive(Debug, Default)]
-pub(crate) struct Lineage {
-    /// The parent of each key, and whether the key itself is live.
-    keys: HashMap<KeyNumber, (Option<KeyNumber>, bool)>,
-}
-
-impl Lineage {
-    /// Adds a key.
-    pub(crate) fn add(&mut self, key: KeyNumber, parent: Option<KeyNumber>, is_live: bool) {
-        self.keys.insert(key, (parent, is_live));
-    }
-
-    /// The key, and the keys above it.
-    pub(crate) fn chain(&self, key: KeyNumber) -> impl Iterator<Item = KeyNumber> {
-        let parent = |key: &KeyNumber| self.keys.get(key).and_then(|(parent, _)| *parent);
-        std::iter::successors(Some(key), parent)
-    }
 }

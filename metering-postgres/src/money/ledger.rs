@@ -3,17 +3,19 @@
 use metering_core::backend::decision::EntryChanges;
 use metering_core::money::{NewLedgerEntry, PaymentRef};
 use metering_core::{Account, Credits, Timestamp};
+use metering_sql::{Executor, values};
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::events::outbox::{self, EventRows};
 use crate::rows::{execute, one};
+use crate::script::Statements;
 use crate::transactions::serialized::next_ids;
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
 pub(crate) async fn write<C: GenericClient>(client: &C, changes: &EntryChanges<i64>) -> Result<()> {
     let EntryChanges { row, account: Account { totals, alert, .. }, entry, written_at, events } = changes;
-    append(client, *row, entry, *written_at).await?;
+    append(client, *row, &[(entry.clone(), *written_at)]).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4, alert_raised = $5::BIGINT \
                WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
@@ -68,25 +70,29 @@ pub(crate) async fn write_all<C: GenericClient>(client: &C, changes: &[EntryChan
     outbox::write_rows(client, EventRows::new(events)).await
 }
 
-/// Writes only the entry; the caller updates the totals.
+/// Writes only the entries, each with its time; the caller updates the totals.
 pub(crate) async fn append<C: GenericClient>(
     client: &C,
     account: i64,
-    entry: &NewLedgerEntry,
-    now: Timestamp,
+    entries: &[(NewLedgerEntry, Timestamp)],
 ) -> Result<()> {
-    let id = next_ids(client, 1).await?[0];
-    let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
-    let number: i64 = one(client, sql, &[&account]).await?.try_get(0)?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let ids = next_ids(client, entries.len()).await?;
+    let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+    let sql = "UPDATE meter SET entries = entries + $2 WHERE account = $1 RETURNING entries";
+    let last: i64 = one(client, sql, &[&account, &count]).await?.try_get(0)?;
     let sql = "INSERT INTO ledger \
                (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    let (kind, amount, created_at) = (entry.kind.as_str(), entry.amount.atoms(), now.unix_millis());
-    let payment = entry.payment.as_ref();
-    let chain_id = payment.map(|payment| payment.tx.chain_id.cast_signed());
-    let hash = payment.map(|payment| payment.tx.hash.as_bytes().as_slice());
-    let plan_id = payment.and_then(|payment| payment.plan_id.as_deref());
-    let values: crate::rows::Values<'_> =
-        &[&id, &account, &number, &kind, &amount, &entry.description, &created_at, &chain_id, &hash, &plan_id];
-    execute(client, sql, values).await.map(drop)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let row = |((id, number), (entry, at)): ((i64, i64), &(NewLedgerEntry, Timestamp))| {
+        let NewLedgerEntry { kind, amount, description, payment } = entry;
+        let (tx, plan) = payment.as_ref().map(|payment| (payment.tx, payment.plan_id.as_deref())).unzip();
+        let mut values = values![id, account, number, kind, amount, description, at];
+        values.extend(values![tx.map(|tx| tx.chain_id), tx.map(|tx| tx.hash), plan.flatten()]);
+        values
+    };
+    let rows: Vec<_> = ids.into_iter().zip(last - count + 1..).zip(entries).map(row).collect();
+    Ok(Statements(client).execute(sql, &rows).await.map(drop)?)
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
-use crate::store::{PostgresStore, check, verify};
+use crate::store::{PostgresStore, check};
 use crate::usage::{activity, daily_totals, report};
 
 /// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
@@ -58,11 +58,13 @@ metering_sql::store! {
         }
 
         async fn verify(&self) -> Result<Verification> {
-            self.read_at_once(|transaction| Box::pin(verify::verify(transaction))).await
+            metering_sql::snapshot(self, (), |db, ()| Box::pin(metering_sql::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-            self.forget(now).await
+            let forgotten = metering_sql::expiry::forget(self, now).await?;
+            self.forget_outcomes().await?;
+            Ok(forgotten)
         }
 
         async fn check(&self) -> Result<()> {

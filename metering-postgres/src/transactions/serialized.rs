@@ -191,9 +191,3 @@ async fn write_one<T: Send>(
     let committed = within(RESPONSE_TIMEOUT, async { Ok(transaction.commit().await?) }).await;
     TransactionFailure::of_commit(committed, result)
 }
-
-/// Locks the meter of an account, so that no charge can come in between.
-pub(crate) async fn lock_meter<C: GenericClient>(client: &C, account: i64) -> Result<()> {
-    let sql = "SELECT account FROM meter WHERE account = $1 FOR UPDATE";
-    one(client, sql, &[&account]).await.map(drop)
-}

@@ -8,7 +8,6 @@ mod access;
 mod books;
 mod claim;
 mod events;
-pub(crate) mod foreign;
 mod inspection;
 mod keys;
 mod offers;

@@ -1,5 +1,5 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
-//! account revokes its secrets, and that [`ended_keys`] deletes old ones.
+//! account revokes its secrets, and that [`metering_sql::ended_keys`] deletes old ones.
 
 use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
 use metering_core::charging::{KeyMeter, Window};

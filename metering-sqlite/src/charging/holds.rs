@@ -3,11 +3,11 @@
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
-use metering_core::{ClientSource, Credits, Day, UsageLine};
+use metering_core::{ClientSource, Credits, UsageLine};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::rows::{all, first, parse, timestamp};
+use crate::rows::{first, parse, timestamp};
 
 /// The columns that [`hold`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "h.id, h.account, a.org_id, h.key, h.amount, h.fallback, n.route_template, \
@@ -25,28 +25,6 @@ pub(crate) fn by_id(connection: &Connection, id: &HoldId) -> Result<Option<(i64,
 
 fn select() -> String {
     format!("SELECT {COLUMNS} FROM {TABLES} WHERE h.id = ?1")
-}
-
-/// What counts against the budgets of an open hold's keys.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenHold {
-    /// The day that its usage will be booked on.
-    pub(crate) day: Day,
-    pub(crate) key: KeyNumber,
-    pub(crate) atoms: i64,
-}
-
-const OPEN: &str = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
-
-/// All open holds, each with the row number of its account.
-pub(crate) fn open(connection: &Connection) -> Result<Vec<(i64, OpenHold)>> {
-    let mut statement = connection.prepare_cached(OPEN).map_err(store_error)?;
-    all(&mut statement, [], |row| Ok(Ok(open_hold(row)?)))
-}
-
-fn open_hold(row: &Row<'_>) -> rusqlite::Result<(i64, OpenHold)> {
-    let (key, day) = (KeyNumber::new(row.get(1)?), timestamp(row, 2)?.day());
-    Ok((row.get(0)?, OpenHold { day, key, atoms: row.get(3)? }))
 }
 
 /// Writes the holds that a batch opened or changed.
@@ -143,7 +121,6 @@ mod tests {
             (holds::select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
             (holds::select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
             (OPEN_HOLDS.to_owned(), "SEARCH hold USING INDEX hold_open (account=? AND created_at>?)"),
-            (OPEN.to_owned(), "SCAN hold USING INDEX hold_"),
         ];
         for (sql, expected) in queries {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", dialect(&sql))).unwrap();
