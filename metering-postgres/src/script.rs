@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
+use metering_core::usage::DayRange;
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, UsagePart, Value};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -22,10 +24,12 @@ use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Failure, Result, corrupt};
 use crate::events::outbox;
 use crate::money::ledger;
+use crate::operators;
 use crate::rows::{all, each};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
 use crate::usage::key_usage;
+use crate::usage::parts::parts;
 
 /// Rows per table that one transaction deletes. All other serialized writes wait for it.
 pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
@@ -134,6 +138,18 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
         let account = account.unwrap_or(outbox::NO_ACCOUNT);
         Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
+    }
+
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        Box::pin(async move { parts(self.0, account, days).await.map_err(fault) })
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { operators::add_usage(self.0, days, sums).await.map_err(fault) })
     }
 
     fn key_usage<'a>(

@@ -1,10 +1,12 @@
 //! Runs the statements of one transaction.
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
+use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp};
 
 use crate::boxed::BoxFuture;
@@ -19,6 +21,21 @@ pub struct KeyDay {
     pub key: KeyNumber,
     /// The day.
     pub day: Day,
+    /// Accepted requests.
+    pub calls: u64,
+    /// What was charged for them, minus refunds, in atoms.
+    pub atoms: i128,
+}
+
+/// What an account used on one day by one line and key, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsagePart {
+    /// The day.
+    pub day: Day,
+    /// The number of the usage line.
+    pub line: i64,
+    /// The key.
+    pub key: KeyNumber,
     /// Accepted requests.
     pub calls: u64,
     /// What was charged for them, minus refunds, in atoms.
@@ -97,6 +114,13 @@ pub trait Executor: Send {
 
     /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
+
+    /// What an account used in a range of days. A day, line and key may have several parts.
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, Result<Vec<UsagePart>>>;
+
+    /// Adds the usage of all accounts in a range of days to the sums of the report about the business.
+    fn add_usage<'a>(&'a mut self, days: DayRange, sums: &'a mut OperationsSums<i64, i64>)
+    -> BoxFuture<'a, Result<()>>;
 
     /// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
     /// include other keys.

@@ -49,6 +49,7 @@ pub mod prices;
 pub mod quotes;
 pub mod recipients;
 pub mod refills;
+pub mod reports;
 pub mod scan_marks;
 pub mod sessions;
 pub mod settlements;
@@ -63,7 +64,7 @@ pub mod webhooks;
 
 pub use backend::{Backend, Call, Erased, Script, now, read, snapshot, write};
 pub use boxed::BoxFuture;
-pub use executor::{Executor, KeyDay};
+pub use executor::{Executor, KeyDay, UsagePart};
 pub use fault::{Fault, Result};
 pub use record::{Record, delete, find, insert, list, put};
 pub use row::{Reader, Row};

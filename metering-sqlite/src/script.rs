@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::{MeterState, RateWindows};
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, RateLimits, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
+use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, UsagePart, Value, now};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -19,7 +20,8 @@ use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::usage::parts::{Part, parts};
+use crate::operators;
+use crate::usage::parts::parts;
 
 /// Statements of one transaction.
 ///
@@ -118,6 +120,18 @@ impl Executor for Statements<'_, '_> {
         done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
     }
 
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        done(parts(&self.0, account, days))
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(operators::add_usage(&self.0, days, sums))
+    }
+
     fn key_usage<'a>(
         &'a mut self,
         account: i64,
@@ -126,7 +140,7 @@ impl Executor for Statements<'_, '_> {
     ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
         let last = Day::from_unix_days(i64::MAX);
         let found = parts(&self.0, account, DayRange { first: since, last });
-        let day = |part: Part| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
+        let day = |part: UsagePart| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
         done(found.map(|found| found.into_iter().map(day).collect()))
     }
 
