@@ -7,7 +7,7 @@ use std::str::FromStr;
 use futures_util::TryStreamExt;
 use metering_core::access::{EmailStatus, KeyNumber, Payer, Spent, Totals};
 use metering_core::backend::credits;
-use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::chains::{Address, TxHash, TxRef};
 use metering_core::charging::{
     Delivery, Fingerprint, HoldId, KeyMeter, MeterState, RateWindows, Remembered, StoredResult, Window,
 };
@@ -87,15 +87,6 @@ pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
         revoked_at: row.try_get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis),
     };
     Ok((row.try_get(0)?, account))
-}
-
-/// The columns of an email status: the credits that come with the verification, and the time of the verification.
-pub(crate) const fn email_columns(status: EmailStatus) -> (Option<i64>, Option<i64>) {
-    match status {
-        EmailStatus::Unchecked => (None, None),
-        EmailStatus::Pending { free_credits } => (Some(free_credits.atoms()), None),
-        EmailStatus::Verified { at } => (None, Some(at.unix_millis())),
-    }
 }
 
 /// The status of [`email_columns`]. The schema ensures that at most one is set.
@@ -245,11 +236,6 @@ pub(crate) fn key_number(row: &Row, index: usize) -> Result<KeyNumber> {
 /// A time, or NULL.
 pub(crate) fn optional_timestamp(row: &Row, index: usize) -> Result<Option<Timestamp>> {
     Ok(row.try_get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
-}
-
-/// A token amount as it is stored.
-pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
-    units.get().to_be_bytes()
 }
 
 /// A column of exactly `N` bytes.

@@ -18,9 +18,6 @@ pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.nam
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
      k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
 
-/// How many columns [`KEY_COLUMNS`] has.
-pub(crate) const KEY_WIDTH: usize = 19;
-
 /// Draws the account's `meter.access` anew: what nodes know of its keys and secrets has changed.
 pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> Result<()> {
     execute(client, "UPDATE meter SET access = DEFAULT WHERE account = $1", &[&account]).await.map(drop)
