@@ -10,9 +10,9 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::usage::DayRange;
+use metering_core::usage::{ACTIVITY_KEPT, DayRange};
 use metering_core::{Day, StoreError, Timestamp, UsageLine};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, UsagePart, Value};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Row, Script, UsagePart, Value, words};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -172,16 +172,39 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
     }
 }
 
+/// What the words of statements stand for.
+const WORDS: [(&str, &str); 19] = [
+    ("{bytes}", "COLLATE \"C\""),
+    ("{lock m}", "FOR UPDATE OF m"),
+    ("{lock webhook}", "FOR UPDATE OF webhook"),
+    ("{key_id}", "id"),
+    ("{budget}", "budget"),
+    ("{join}", "JOIN"),
+    ("{is}", "="),
+    ("{no_account}", "0::BIGINT"),
+    ("{webhook_account}", "webhook.account"),
+    ("{state,}", "state,"),
+    ("{old_secret_until}", "old_secret_expires_at"),
+    ("{place}", "int8send"),
+    ("{entry}", "entry"),
+    ("{activity}", "activity"),
+    ("{held}", "CAST(NULL AS BIGINT)"),
+    ("{entries}", ENTRIES),
+    ("{newer}", NEWER),
+    ("{in_bytes ", "= ANY ("),
+    ("{in ", "= ANY ("),
+];
+
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
+
+const ENTRIES: &str = "least(m.entries, 1000) + (SELECT count(*) FROM ledger l \
+     WHERE l.account = a.id AND l.entry <= m.entries - 1000)";
+
+const NEWER: &str = "(SELECT CASE WHEN m.entries - ledger.entry < 1000 THEN m.entries - ledger.entry END \
+     FROM meter m WHERE m.account = ledger.account)";
+
 pub(crate) fn dialect(sql: &str) -> String {
-    let sql = sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock m}", "FOR UPDATE OF m");
-    let sql = sql.replace("{key_id}", "id").replace("{budget}", "budget");
-    let sql = sql.replace("{lock webhook}", "FOR UPDATE OF webhook").replace("{join}", "JOIN").replace("{is}", "=");
-    let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
-    let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
-    let sql = sql.replace("{activity}", "activity").replace("{held}", "CAST(NULL AS BIGINT)");
-    let sql = sql.replace("{place}", "int8send").replace("{entry}", "entry");
-    // The closing braces of lists are the only ones that are left.
-    sql.replace("{in_bytes ", "= ANY (").replace("{in ", "= ANY (").replace('}', ")")
+    words::replaced(sql, &WORDS, ")").replace('?', "$")
 }
 
 fn fault(failure: Failure) -> Fault {
@@ -206,16 +229,6 @@ impl From<Fault> for Failure {
 /// The names of the columns of a row.
 fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
-}
-
-/// Reads a record from the columns of its table, which come first in the row.
-pub(crate) fn record<R: Record>(row: &tokio_postgres::Row) -> Result<R> {
-    read(row, R::of_row)
-}
-
-/// Reads a row as a script does.
-pub(crate) fn read<T>(row: &tokio_postgres::Row, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
-    Ok(of_row(&row_of(row, &names_of(row))?)?)
 }
 
 /// The columns of a row.

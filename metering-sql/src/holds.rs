@@ -11,10 +11,12 @@ use crate::row::Row;
 use crate::value::Value;
 use crate::values;
 
-const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
+/// The columns that [`hold`] reads from [`TABLES`].
+pub(crate) const COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, n.source, \
      h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
 
-const TABLES: &str = "hold h {join} account a ON a.id = h.account {join} usage_line n ON n.id = h.line";
+/// Holds with their accounts and usage lines.
+pub(crate) const TABLES: &str = "hold h {join} account a ON a.id = h.account {join} usage_line n ON n.id = h.line";
 
 /// The condition for one hold.
 pub const BY_ID: &str = "h.id = ?1";
@@ -51,7 +53,7 @@ pub async fn expired(db: &mut dyn Executor, now: Timestamp, limit: u32) -> Resul
     list(db, EXPIRED, &values![now, limit]).await
 }
 
-fn hold(row: &Row) -> Result<Hold> {
+pub(crate) fn hold(row: &Row) -> Result<Hold> {
     let text = |column| Ok::<Arc<str>, crate::Fault>(row.get::<String>(column)?.into());
     let source = ClientSource::from_name(&text(7)?);
     let line = UsageLine { route_template: text(5)?, http_method: text(6)?, source };

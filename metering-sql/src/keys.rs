@@ -142,6 +142,9 @@ impl Record for SecretRecord {
     }
 }
 
+/// The tables of keys and what belongs to them alone.
+pub(crate) const TABLE_NAMES: [&str; 2] = [Key::TABLE.name, MeterRow::TABLE.name];
+
 /// Keys with their meters, if they have one.
 pub(crate) const TABLES: &str =
     "api_key LEFT JOIN key_meter ON key_meter.account = api_key.account AND key_meter.key = api_key.number";

@@ -53,7 +53,9 @@ pub mod reports;
 pub mod scan_marks;
 pub mod sessions;
 pub mod settlements;
+pub mod stored_results;
 pub mod sum;
+pub mod transfer;
 pub mod unreadable;
 pub mod usage;
 pub mod verify;
@@ -61,6 +63,7 @@ pub mod volumes;
 pub mod wallets;
 pub mod webhook_deletion;
 pub mod webhooks;
+pub mod words;
 
 pub use backend::{Backend, Call, Erased, Script, now, read, snapshot, write};
 pub use boxed::BoxFuture;

@@ -10,7 +10,7 @@ use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
 use metering_core::{Day, RateLimits, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, UsagePart, Value, now};
+use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
@@ -166,17 +166,34 @@ impl Executor for Statements<'_, '_> {
     }
 }
 
-/// SQLite compares bytes anyway, and only one transaction writes.
+/// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
+const WORDS: [(&str, &str); 19] = [
+    ("{bytes}", ""),
+    ("{lock m}", ""),
+    ("{lock webhook}", ""),
+    ("{key_id}", "public_id"),
+    ("{budget}", "budget_limit"),
+    ("{join}", "CROSS JOIN"),
+    ("{is}", "IS"),
+    ("{no_account}", "NULL"),
+    ("{webhook_account}", "coalesce(webhook.account, 0)"),
+    ("{state,}", ""),
+    ("{old_secret_until}", "old_secret_until"),
+    ("{place}", ""),
+    ("{entry}", "id"),
+    ("{activity}", "recent_activity"),
+    ("{held}", "m.held"),
+    ("{entries}", ENTRIES),
+    ("{newer}", "(SELECT r.newer FROM temp.recent r WHERE r.id = ledger.id)"),
+    ("{in_bytes ", "IN (SELECT unhex(value) FROM json_each("),
+    ("{in ", "IN (SELECT value FROM json_each("),
+];
+
+const ENTRIES: &str = "(SELECT count(*) FROM ledger l WHERE l.account = a.id) \
+     + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)";
+
 pub(crate) fn dialect(sql: &str) -> String {
-    let sql = sql.replace("{bytes}", "").replace("{lock m}", "").replace("{lock webhook}", "");
-    let sql = sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit");
-    let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
-    let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
-    let sql = sql.replace("{old_secret_until}", "old_secret_until").replace("{place}", "").replace("{entry}", "id");
-    let sql = sql.replace("{activity}", "recent_activity").replace("{held}", "m.held");
-    let sql = sql.replace("{in_bytes ", "IN (SELECT unhex(value) FROM json_each(");
-    // The closing braces of lists are the only ones that are left.
-    sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")
+    words::replaced(sql, &WORDS, "))")
 }
 
 /// A future that is ready.
@@ -191,17 +208,6 @@ fn ready<'a, T: Send + 'a>(result: metering_sql::Result<T>) -> BoxFuture<'a, met
 /// The names of the columns of a query.
 fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
     statement.column_names().map(str::to_owned).collect()
-}
-
-/// Reads a record from the columns of its table, which come first in the row.
-pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<R>> {
-    Ok(read(row, R::TABLE.columns.len(), R::of_row))
-}
-
-/// Reads the first `width` columns of a row as a script does.
-pub(crate) fn read<T>(row: &rusqlite::Row<'_>, width: usize, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
-    let names = row.as_ref().column_names().take(width).map(str::to_owned).collect();
-    now(std::future::ready(of_row(&row_of(row, &names)?)))
 }
 
 /// The columns of a row, as many as there are names.

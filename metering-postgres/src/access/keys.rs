@@ -1,41 +1,24 @@
 //! Reads keys and their secrets.
 
-use metering_core::access::{Budget, Key, KeyNumber, KeyTerms};
-use metering_core::{AccountId, Credits, RateLimits};
+use metering_core::access::{Budget, KeyNumber, KeyTerms};
+use metering_core::{Credits, RateLimits};
 use tokio_postgres::Row;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
-use crate::rows::{amount, execute, key_number, optional_timestamp, parsed, timestamp, unsigned};
+use crate::rows::{amount, execute, key_number, optional_timestamp, parsed, unsigned};
 
-/// The columns that [`key`] reads from `api_key k`.
+/// The columns that [`terms`] reads from `api_key k`.
 pub(crate) const KEY_COLUMNS: &str = "k.account, k.number, k.id, k.parent, k.name, k.scopes, k.routes, k.networks, \
      k.expires_at, k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.budget, k.budget_reset, \
      k.created_at, k.leaked_at, k.revoked_at, k.alert_below";
-
-/// How many columns [`KEY_COLUMNS`] has.
-pub(crate) const KEY_WIDTH: usize = 19;
 
 /// Draws the account's `meter.access` anew: what nodes know of its keys and secrets has changed.
 pub(crate) async fn draw_access<C: GenericClient>(client: &C, account: i64) -> Result<()> {
     execute(client, "UPDATE meter SET access = DEFAULT WHERE account = $1", &[&account]).await.map(drop)
 }
 
-/// Reads a key of this account from [`KEY_COLUMNS`], which start at `first`.
-pub(crate) fn key(row: &Row, first: usize, account: &AccountId) -> Result<Key> {
-    Ok(Key {
-        id: parsed(row, first + 2)?,
-        number: key_number(row, first + 1)?,
-        account: account.clone(),
-        parent: parent(row, first)?,
-        terms: terms(row, first)?,
-        created_at: timestamp(row, first + 15)?,
-        leaked_at: optional_timestamp(row, first + 16)?,
-        revoked_at: optional_timestamp(row, first + 17)?,
-    })
-}
-
-/// Reads only the parent, from the columns of [`key`].
+/// Reads only the parent, from the columns of [`terms`].
 pub(crate) fn parent(row: &Row, first: usize) -> Result<Option<KeyNumber>> {
     match row.try_get::<_, Option<i64>>(first + 3)? {
         Some(_) => key_number(row, first + 3).map(Some),
@@ -43,7 +26,7 @@ pub(crate) fn parent(row: &Row, first: usize) -> Result<Option<KeyNumber>> {
     }
 }
 
-/// Reads only the terms, from the columns of [`key`].
+/// Reads only the terms, from the columns of [`terms`].
 pub(crate) fn terms(row: &Row, first: usize) -> Result<KeyTerms> {
     let reset = row.try_get::<_, Option<&str>>(first + 14)?.map(crate::rows::parse).transpose()?;
     let budget = match row.try_get::<_, Option<i64>>(first + 13)? {

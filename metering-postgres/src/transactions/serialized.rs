@@ -63,11 +63,6 @@ impl<'t> SerializedWrite<'t> {
     pub(crate) fn client(&self) -> &'t Transaction<'t> {
         self.transaction
     }
-
-    /// New ids, above all earlier ones, in ascending order.
-    pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
-        next_ids(self.transaction, count).await
-    }
 }
 
 /// New ids, above all earlier ones, in ascending order. Only for a transaction that holds the lock.

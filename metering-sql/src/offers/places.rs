@@ -10,7 +10,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::rows::{Stored, pending};
 use crate::offers::stored_place::StoredPlace;
-use crate::record::{Record, find, put};
+use crate::record::{self, Record, find, put};
 use crate::row::{Reader, Row};
 use crate::table::Column::{Own, Place};
 use crate::table::Table;
@@ -43,6 +43,9 @@ pub const OF_WALLET: &str = "WHERE chain_id = ?1 AND wallet = ?2";
 pub const TAKE_FREE: &str = "DELETE FROM free_gas_place WHERE chain_id = ?1 AND wallet = ?2 AND nonce = ( \
        SELECT nonce FROM free_gas_place WHERE chain_id = ?1 AND wallet = ?2 AND nonce >= ?3 ORDER BY nonce LIMIT 1) \
      RETURNING nonce";
+
+/// Inserts a place that was given back.
+const FREE: &str = "INSERT INTO free_gas_place (chain_id, wallet, nonce) VALUES (?1, ?2, ?3)";
 
 /// The query for the places of a wallet that were given back.
 pub const GIVEN_BACK: &str = "SELECT nonce FROM free_gas_place WHERE chain_id = ?1 AND wallet = ?2 ORDER BY nonce";
@@ -89,8 +92,17 @@ pub(crate) async fn set(db: &mut dyn Executor, row: i64, place: Option<GasPlace>
 
 /// Gives back a place that no authorization has now.
 pub(crate) async fn give_back(db: &mut dyn Executor, chain_id: u64, place: GasPlace) -> Result<()> {
-    let sql = "INSERT INTO free_gas_place (chain_id, wallet, nonce) VALUES (?1, ?2, ?3)";
-    db.execute(sql, &[values![chain_id, place.wallet, place.nonce.to_be_bytes()]]).await.map(drop)
+    db.execute(FREE, &[values![chain_id, place.wallet, place.nonce.to_be_bytes()]]).await.map(drop)
+}
+
+/// Inserts the places of wallets, and returns of how many.
+pub(crate) async fn insert(db: &mut dyn Executor, records: &[GasPlacesRecord]) -> Result<u64> {
+    let written = record::insert(db, records).await?;
+    let free = |GasPlacesRecord { chain_id, wallet, given_back, .. }: &GasPlacesRecord| {
+        given_back.iter().map(|nonce| values![chain_id, wallet, nonce.to_be_bytes()]).collect::<Vec<_>>()
+    };
+    db.execute(FREE, &records.iter().flat_map(free).collect::<Vec<_>>()).await?;
+    Ok(written)
 }
 
 /// The places of a wallet that were given back and not assigned again, in ascending order.

@@ -19,8 +19,6 @@ pub(crate) const KEY_COLUMN_COUNT: usize = 18;
 /// The columns that [`meter`] reads, of a `LEFT JOIN` with [`METER_JOIN`].
 pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count, \
      m.raised";
-/// How many there are.
-pub(crate) const METER_COLUMN_COUNT: usize = 7;
 const METER_JOIN: &str = "LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number";
 
 /// A key, and what counts against its terms.

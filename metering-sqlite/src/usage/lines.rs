@@ -1,6 +1,7 @@
-//! The numbers of usage lines.
+//! Usage lines and their numbers.
 
-use metering_core::UsageLine;
+use metering_core::{ClientSource, UsageLine};
+use metering_sql::Row;
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
@@ -17,4 +18,11 @@ pub(crate) fn number_of(connection: &Connection, line: &UsageLine) -> Result<(i6
     let insert = "INSERT INTO usage_line (route_template, http_method, source) VALUES (?1, ?2, ?3)";
     connection.prepare_cached(insert).and_then(|mut s| s.insert(values)).map_err(store_error)?;
     Ok((connection.last_insert_rowid(), true))
+}
+
+/// Reads a line from three columns: route, method and source.
+pub(crate) fn line(row: &Row, first: usize) -> metering_sql::Result<UsageLine> {
+    let text = |index| row.get::<String>(first + index);
+    let source = ClientSource::from_name(&text(2)?);
+    Ok(UsageLine { route_template: text(0)?.into(), http_method: text(1)?.into(), source })
 }
