@@ -47,7 +47,6 @@ mod error;
 mod events;
 mod migrations;
 mod money;
-mod offers;
 mod operators;
 mod rows;
 #[cfg(test)]

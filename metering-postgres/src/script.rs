@@ -5,24 +5,34 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
-use metering_core::{Day, StoreError, Timestamp};
-use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Record, Row, Script, Value};
+use metering_core::usage::{ACTIVITY_KEPT, DayRange};
+use metering_core::{Day, StoreError, Timestamp, UsageLine};
+use metering_sql::{Backend, BoxFuture, Erased, Executor, Fault, KeyDay, Row, Script, UsagePart, Value, words};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::access::keys;
+use crate::charging::known::SharedKnown;
 use crate::connection::session::GenericClient;
 use crate::connection::value;
+use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Failure, Result, corrupt};
 use crate::events::outbox;
 use crate::money::ledger;
-use crate::rows::all;
+use crate::operators;
+use crate::rows::{all, each};
 use crate::store::PostgresStore;
 use crate::transactions::serialized;
 use crate::usage::key_usage;
+use crate::usage::parts::parts;
+
+/// Rows per table that one transaction deletes. All other serialized writes wait for it.
+pub(crate) const DELETED_AT_ONCE: u64 = 5_000;
 
 /// Statements on a connection or in a transaction.
 pub(crate) struct Statements<'c, C>(pub(crate) &'c C);
@@ -34,6 +44,22 @@ impl<C: GenericClient> Statements<'_, C> {
         let rows = all(self.0, &dialect(sql), &values).await?;
         let names = rows.first().map(names_of).unwrap_or_default();
         rows.iter().map(|row| row_of(row, &names)).collect()
+    }
+
+    async fn pass(
+        &self,
+        sql: &str,
+        values: &[Value],
+        read: &mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> Result<()> {
+        let values: Vec<Parameter<'_>> = values.iter().map(Parameter).collect();
+        let values: Vec<&dyn value::Value> = values.iter().map(|value| value as _).collect();
+        let mut names = None;
+        let read = |row: &tokio_postgres::Row| {
+            let names = names.get_or_insert_with(|| names_of(row));
+            Ok(read(&row_of(row, names)?)?)
+        };
+        each(self.0, &dialect(sql), &values, read).await
     }
 
     /// The statements are pipelined: all are sent before the first response comes.
@@ -57,12 +83,26 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { self.rows(sql, values).await.map_err(fault) })
     }
 
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { self.pass(sql, values, read).await.map_err(fault) })
+    }
+
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
         Box::pin(async move { self.run(sql, rows).await.map_err(fault) })
     }
 
     /// The row of `meter` has all of them.
     fn totals(&mut self, _account: i64, stored: Totals) -> metering_sql::Result<Totals> {
+        Ok(stored)
+    }
+
+    /// The row of `meter` has all of it.
+    fn windows(&mut self, _account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
         Ok(stored)
     }
 
@@ -73,13 +113,12 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         })
     }
 
-    fn append_entry<'a>(
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        Box::pin(async move { ledger::append(self.0, account, entry, now).await.map_err(fault) })
+        Box::pin(async move { ledger::append(self.0, account, entries).await.map_err(fault) })
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
@@ -101,6 +140,18 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { outbox::write(self.0, account, events).await.map_err(fault) })
     }
 
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        Box::pin(async move { parts(self.0, account, days).await.map_err(fault) })
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        Box::pin(async move { operators::add_usage(self.0, days, sums).await.map_err(fault) })
+    }
+
     fn key_usage<'a>(
         &'a mut self,
         account: i64,
@@ -110,20 +161,50 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { key_usage::of_keys(self.0, account, keys, since).await.map_err(fault) })
     }
 
+    /// It is in tails.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
+        Box::pin(async move { key_usage::in_tails(self.0, account).await.map_err(fault) })
+    }
+
     /// Nodes compare `access` with what they remember.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         Box::pin(async move { keys::draw_access(self.0, account).await.map_err(fault) })
     }
 }
 
+/// What the words of statements stand for.
+const WORDS: [(&str, &str); 19] = [
+    ("{bytes}", "COLLATE \"C\""),
+    ("{lock m}", "FOR UPDATE OF m"),
+    ("{lock webhook}", "FOR UPDATE OF webhook"),
+    ("{key_id}", "id"),
+    ("{budget}", "budget"),
+    ("{join}", "JOIN"),
+    ("{is}", "="),
+    ("{no_account}", "0::BIGINT"),
+    ("{webhook_account}", "webhook.account"),
+    ("{state,}", "state,"),
+    ("{old_secret_until}", "old_secret_expires_at"),
+    ("{place}", "int8send"),
+    ("{entry}", "entry"),
+    ("{activity}", "activity"),
+    ("{held}", "CAST(NULL AS BIGINT)"),
+    ("{entries}", ENTRIES),
+    ("{newer}", NEWER),
+    ("{in_bytes ", "= ANY ("),
+    ("{in ", "= ANY ("),
+];
+
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
+
+const ENTRIES: &str = "least(m.entries, 1000) + (SELECT count(*) FROM ledger l \
+     WHERE l.account = a.id AND l.entry <= m.entries - 1000)";
+
+const NEWER: &str = "(SELECT CASE WHEN m.entries - ledger.entry < 1000 THEN m.entries - ledger.entry END \
+     FROM meter m WHERE m.account = ledger.account)";
+
 pub(crate) fn dialect(sql: &str) -> String {
-    let sql = sql.replace('?', "$").replace("{bytes}", "COLLATE \"C\"").replace("{lock m}", "FOR UPDATE OF m");
-    let sql = sql.replace("{key_id}", "id").replace("{budget}", "budget");
-    let sql = sql.replace("{lock webhook}", "FOR UPDATE OF webhook").replace("{join}", "JOIN").replace("{is}", "=");
-    let sql = sql.replace("{no_account}", "0::BIGINT").replace("{webhook_account}", "webhook.account");
-    let sql = sql.replace("{old_secret_until}", "old_secret_expires_at").replace("{state,}", "state,");
-    // The closing brace of `{in ?1}` is the only one that is left.
-    sql.replace("{in ", "= ANY (").replace('}', ")")
+    words::replaced(sql, &WORDS, ")").replace('?', "$")
 }
 
 fn fault(failure: Failure) -> Fault {
@@ -148,16 +229,6 @@ impl From<Fault> for Failure {
 /// The names of the columns of a row.
 fn names_of(row: &tokio_postgres::Row) -> Arc<[String]> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
-}
-
-/// Reads a record from the columns of its table, which come first in the row.
-pub(crate) fn record<R: Record>(row: &tokio_postgres::Row) -> Result<R> {
-    read(row, R::of_row)
-}
-
-/// Reads a row as a script does.
-pub(crate) fn read<T>(row: &tokio_postgres::Row, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
-    Ok(of_row(&row_of(row, &names_of(row))?)?)
 }
 
 /// The columns of a row.
@@ -191,6 +262,7 @@ impl ToSql for Parameter<'_> {
             Value::Text(text) => text.to_sql(ty, out),
             Value::Bytes(bytes) => bytes.to_sql(ty, out),
             Value::Integers(numbers) => numbers.to_sql(ty, out),
+            Value::ManyBytes(many) => many.to_sql(ty, out),
             Value::Boolean(truth) => truth.to_sql(ty, out),
             Value::Integer(None) => Ok(IsNull::Yes),
         }
@@ -210,6 +282,7 @@ impl value::Value for Parameter<'_> {
             Value::Text(_) => Type::TEXT,
             Value::Bytes(_) => Type::BYTEA,
             Value::Integers(_) => Type::INT8_ARRAY,
+            Value::ManyBytes(_) => Type::BYTEA_ARRAY,
             Value::Boolean(_) => Type::BOOL,
         }
     }
@@ -230,6 +303,20 @@ impl Backend for PostgresStore {
         })
     }
 
+    fn delete(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
+        Box::pin(async move {
+            self.write_within(REPORT_TIMEOUT, |write| {
+                let script = Arc::clone(&script);
+                Box::pin(async move { Ok(script(&mut Statements(write.client())).await?) })
+            })
+            .await
+        })
+    }
+
+    fn deleted_at_once(&self) -> u64 {
+        DELETED_AT_ONCE
+    }
+
     fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         Box::pin(async move {
             self.read(|client| {
@@ -245,6 +332,16 @@ impl Backend for PostgresStore {
             self.read_at_once(|client| {
                 let script = Arc::clone(&script);
                 Box::pin(async move { Ok(script(&mut Statements(client)).await?) })
+            })
+            .await
+        })
+    }
+
+    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
+        Box::pin(async move {
+            self.read(|client| {
+                let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
+                Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
             })
             .await
         })

@@ -12,7 +12,6 @@ pub(crate) mod keys;
 pub(crate) mod operators;
 pub(crate) mod payments;
 pub(crate) mod signups;
-pub(crate) mod verify;
 
 use std::fmt;
 use std::sync::Arc;

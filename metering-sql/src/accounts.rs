@@ -7,25 +7,27 @@ use metering_core::access::{Email, EmailStatus, Payer, Totals};
 use metering_core::backend::decision::{self, CreateChanges, CreateFacts, Decided, KeyWrite, MeterWrite, OldSecrets};
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 use metering_core::chains::Address;
+use metering_core::charging::Window;
 use metering_core::money::{AlertLevel, BalanceAlert, NewLedgerEntry};
 use metering_core::store::{Created, Cursor, Page, Posted};
+use metering_core::transfer::AccountRecord;
 use metering_core::{Account, AccountId, Credits, Day, NewAccount, RateLimits, Timestamp};
 
 use crate::alert::alert_level;
 use crate::executor::Executor;
-use crate::fault::{Result, corrupt};
+use crate::fault::{Fault, Result, corrupt};
 use crate::owners::owner_facts;
-use crate::row::Row;
+use crate::row::{Row, only};
 use crate::value::Value;
 use crate::{keys, values};
 
 /// The columns of the alert are `NUMERIC` on PostgreSQL.
-const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
+pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email_credits, a.email_verified_at, \
      a.payer_address, a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, \
      m.balance, m.purchased, m.granted, m.used, CAST(m.alert_below AS BIGINT), CAST(m.alert_raised AS BIGINT)";
 /// How many there are.
 const COLUMN_COUNT: usize = 18;
-const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
+pub(crate) const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
 
 /// An account and its row number.
 pub type Found = (i64, Account);
@@ -113,7 +115,7 @@ pub async fn create(db: &mut dyn Executor, new: &NewAccount) -> Result<Created> 
 /// Inserts an account with its key and first ledger entries, and returns its row number.
 pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i64> {
     let CreateChanges { account, key, entries, events } = changes;
-    let row = insert_rows(db, account).await?;
+    let row = insert_unused(db, account).await?;
     let first = KeyWrite {
         row,
         key: metering_core::access::Key::first(account.id.clone(), key, account.created_at),
@@ -125,33 +127,61 @@ pub async fn insert(db: &mut dyn Executor, changes: &CreateChanges) -> Result<i6
         event: None,
     };
     keys::write(db, &first).await?;
-    for entry in entries {
-        db.append_entry(row, entry, account.created_at).await?;
-    }
+    let entries: Vec<_> = entries.iter().map(|entry| (entry.clone(), account.created_at)).collect();
+    db.append_entries(row, &entries).await?;
     db.write_events(Some(row), events).await?;
     Ok(row)
 }
 
-/// Inserts only the account's own rows, and returns its row number.
-pub async fn insert_rows(db: &mut dyn Executor, account: &Account) -> Result<i64> {
+/// Inserts only the accounts' own rows, and returns their row numbers.
+pub async fn insert_rows(db: &mut dyn Executor, records: &[AccountRecord]) -> Result<Vec<i64>> {
+    let ids = db.next_ids(records.len()).await?;
     let sql = "INSERT INTO account (id, org_id, agent_name, email, email_folded, email_credits, email_verified_at, \
-               payer_address, payer_chain_id, created_at, revoked_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id";
-    let Account { id, agent_name, email, email_status, payer, limits, totals, alert, created_at, revoked_at } = account;
-    let (folded, (credits, verified_at)) = (account.held_email().map(Email::folded), email_columns(*email_status));
-    let (address, chain) = (payer.map(|payer| payer.address), payer.map(|payer| payer.chain_id));
-    let row = db.next_ids(1).await?.into_iter().next().flatten();
-    let values =
-        values![row, id, agent_name, email, folded, credits, verified_at, address, chain, created_at, revoked_at];
-    let rows = db.query(sql, &values).await?;
-    let row: i64 = rows.first().ok_or_else(|| corrupt("a row that was just inserted is missing"))?.get(0)?;
+               payer_address, payer_chain_id, created_at, revoked_at, refilled_on) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let values = |(AccountRecord { account, refilled_on, .. }, id): (&AccountRecord, &Option<i64>)| {
+        let Account { id: org_id, agent_name, email, email_status, payer, created_at, revoked_at, .. } = account;
+        let folded = account.held_email().map(Email::folded);
+        let (credits, verified_at) = email_columns(*email_status);
+        let (address, chain) = (payer.map(|payer| payer.address), payer.map(|payer| payer.chain_id));
+        let mut values = values![id, org_id, agent_name, email, folded, credits, verified_at, address, chain];
+        values.extend(values![created_at, revoked_at, refilled_on]);
+        values
+    };
+    db.execute(sql, &records.iter().zip(&ids).map(values).collect::<Vec<_>>()).await?;
+    let mut rows = Vec::with_capacity(records.len());
+    for (record, id) in records.iter().zip(ids) {
+        rows.push(match id {
+            Some(id) => id,
+            None => row_of(db, &record.account.id).await?,
+        });
+    }
     let sql = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, \
-               alert_below, alert_raised) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(?8 AS BIGINT), CAST(?9 AS BIGINT))";
-    let (minute, day) = (limits.requests_per_minute, limits.requests_per_day);
-    let Totals { balance, purchased, granted, used, .. } = totals;
-    let raised = alert.raised.number();
-    db.execute(sql, &[values![row, balance, purchased, granted, used, minute, day, alert.threshold, raised]]).await?;
-    Ok(row)
+               minute, minute_count, day, day_count, alert_below, alert_raised) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, CAST(?12 AS BIGINT), CAST(?13 AS BIGINT))";
+    let values = |(AccountRecord { account, minute, day, .. }, row): (&AccountRecord, &i64)| {
+        let Account { limits, totals: Totals { balance, purchased, granted, used, .. }, alert, .. } = account;
+        let RateLimits { requests_per_minute, requests_per_day } = limits;
+        let mut values = values![row, balance, purchased, granted, used, requests_per_minute, requests_per_day];
+        values.extend(values![minute.index, minute.count, day.index, day.count]);
+        values.extend(values![alert.threshold, alert.raised.number()]);
+        values
+    };
+    db.execute(sql, &records.iter().zip(&rows).map(values).collect::<Vec<_>>()).await?;
+    Ok(rows)
+}
+
+/// Like [`insert_rows`], for an account that was not used yet.
+pub async fn insert_unused(db: &mut dyn Executor, account: &Account) -> Result<i64> {
+    let (minute, day) = (Window::default(), Window::default());
+    let record = AccountRecord { account: account.clone(), minute, day, entries: 0, refilled_on: None };
+    let rows = insert_rows(db, &[record]).await?;
+    rows.first().copied().ok_or_else(|| corrupt("a row that was just inserted is missing"))
+}
+
+/// The row number of an account that was just inserted.
+async fn row_of(db: &mut dyn Executor, id: &AccountId) -> Result<i64> {
+    only(&db.query("SELECT id FROM account WHERE org_id = ?1", &values![id]).await?)?.get(0)
 }
 
 /// Posts an entry to an account that is not revoked.
@@ -218,8 +248,21 @@ pub(crate) const fn email_columns(status: EmailStatus) -> (Option<Credits>, Opti
     }
 }
 
+/// The columns that [`record`] reads from [`TABLES`].
+pub(crate) fn record_columns() -> String {
+    format!("{COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, a.refilled_on, {{entries}}")
+}
+
+/// Reads an account with all its data for deciding charges.
+pub(crate) fn record(db: &mut dyn Executor, row: &Row) -> Result<AccountRecord> {
+    let window = |first| Ok::<_, Fault>(Window { index: row.get(first)?, count: row.get(first + 1)? });
+    let (minute, day) = (window(COLUMN_COUNT)?, window(COLUMN_COUNT + 2)?);
+    let (refilled_on, entries) = (row.get(COLUMN_COUNT + 4)?, row.get(COLUMN_COUNT + 5)?);
+    Ok(AccountRecord { account: account(db, row)?.1, minute, day, entries, refilled_on })
+}
+
 /// Reads the columns of [`COLUMNS`].
-fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
+pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<Found> {
     let email_status = match (row.get(4)?, row.get(5)?) {
         (None, None) => EmailStatus::Unchecked,
         (Some(free_credits), _) => EmailStatus::Pending { free_credits },

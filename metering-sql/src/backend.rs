@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use metering_core::StoreError;
+use metering_core::{StoreError, UsageLine};
 
 use crate::boxed::BoxFuture;
 use crate::executor::Executor;
@@ -23,11 +23,20 @@ pub trait Backend: Send + Sync {
     /// if it fails.
     fn write(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>>;
 
+    /// Like [`Backend::write`], for a script that deletes many rows and may take long.
+    fn delete(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>>;
+
+    /// Expired rows of a table that one transaction deletes. Others wait for it.
+    fn deleted_at_once(&self) -> u64;
+
     /// Runs a script that reads with a single statement.
     fn read(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>>;
 
     /// Runs a script that reads with several statements, all of one snapshot.
     fn snapshot(&self, script: Script) -> BoxFuture<'_, Result<Erased, StoreError>>;
+
+    /// The numbers of usage lines, in order. New ones are written at once: a line without usage is harmless.
+    fn line_numbers(&self, lines: Vec<UsageLine>) -> BoxFuture<'_, Result<Vec<i64>, StoreError>>;
 }
 
 /// A script with the arguments that it borrows.
@@ -69,7 +78,7 @@ where
     typed(backend.snapshot(erased(args, script)).await)
 }
 
-fn erased<A, T>(args: A, script: Call<A, T>) -> Script
+pub(crate) fn erased<A, T>(args: A, script: Call<A, T>) -> Script
 where
     A: Send + Sync + 'static,
     T: Send + Sync + 'static,
@@ -81,7 +90,7 @@ where
     })
 }
 
-fn typed<T: 'static>(result: Result<Erased, StoreError>) -> Result<T, StoreError> {
+pub(crate) fn typed<T: 'static>(result: Result<Erased, StoreError>) -> Result<T, StoreError> {
     let mismatch = |_| StoreError::Broken("a script returned a value of another type".to_owned());
     result?.downcast().map(|value| *value).map_err(mismatch)
 }

@@ -64,6 +64,28 @@ pub async fn forget(db: &mut dyn Executor, until: Timestamp, limit: u64) -> Resu
     delete(db, &old.iter().map(|row| row.get(0)).collect::<Result<Vec<_>>>()?).await
 }
 
+/// The newest event that each account has too many of, for accounts that had an event after `?1` and have more than `?2`.
+/// Events of no account are all kept.
+const EXCESS: &str = "SELECT account, newest FROM (SELECT account, ( \
+       SELECT e.number FROM event e WHERE e.account = recent.account ORDER BY e.number DESC LIMIT 1 OFFSET ?2) AS newest \
+     FROM (SELECT DISTINCT account FROM event WHERE created_at > ?1 AND account <> 0) recent) excess \
+     WHERE newest IS NOT NULL";
+
+/// Deletes events beyond the newest `keep` of an account, of accounts that had one after `since`, at most `limit`, and
+/// returns how many.
+pub async fn forget_excess(db: &mut dyn Executor, since: Timestamp, keep: u32, limit: u64) -> Result<u64> {
+    let mut found: Vec<i64> = Vec::new();
+    for row in db.query(EXCESS, &values![since, keep]).await? {
+        let (account, newest): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let left = limit.saturating_sub(found.len() as u64);
+        let sql = "SELECT number FROM event WHERE account = ?1 AND number <= ?2 ORDER BY number LIMIT ?3";
+        for row in db.query(sql, &values![account, newest, left]).await? {
+            found.push(row.get(0)?);
+        }
+    }
+    delete(db, &found).await
+}
+
 /// Deletes events and their deliveries, and returns how many events. If they held up later ones, these can be sent.
 pub async fn delete(db: &mut dyn Executor, numbers: &[i64]) -> Result<u64> {
     if numbers.is_empty() {

@@ -1,9 +1,12 @@
 //! Runs the statements of one transaction.
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::RateWindows;
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
+use metering_core::usage::DayRange;
 use metering_core::{Day, Timestamp};
 
 use crate::boxed::BoxFuture;
@@ -24,6 +27,21 @@ pub struct KeyDay {
     pub atoms: i128,
 }
 
+/// What an account used on one day by one line and key, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsagePart {
+    /// The day.
+    pub day: Day,
+    /// The number of the usage line.
+    pub line: i64,
+    /// The key.
+    pub key: KeyNumber,
+    /// Accepted requests.
+    pub calls: u64,
+    /// What was charged for them, minus refunds, in atoms.
+    pub atoms: i128,
+}
+
 /// Runs the statements of one transaction, or of one read.
 ///
 /// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces stand
@@ -35,6 +53,7 @@ pub struct KeyDay {
 /// | `{lock m}` | at the end of a `SELECT`: the rows of the table `m` stay as they are until the transaction ends | nothing | `FOR UPDATE OF m` |
 /// | `{lock webhook}` | the same for the table `webhook` | nothing | `FOR UPDATE OF webhook` |
 /// | `{in ?1}` | is in a list of integers, which is a parameter | `IN (SELECT value FROM json_each(?1))` | `= ANY ($1)` |
+/// | `{in_bytes ?1}` | is in a list of bytes, which is a parameter | `IN (SELECT unhex(value) FROM json_each(?1))` | `= ANY ($1)` |
 /// | `{join}` | joins in the order written | `CROSS JOIN` | `JOIN` |
 /// | `{no_account}` | what events and deliveries of no account have as their account | `NULL` | `0` |
 /// | `{is}` | equals, for such a column | `IS` | `=` |
@@ -42,12 +61,26 @@ pub struct KeyDay {
 /// | `{old_secret_until}` | the column of `webhook` for when the old secret expires | `old_secret_until` | `old_secret_expires_at` |
 /// | `{state,}` | in `ORDER BY` for deliveries to a webhook: the state, if the index has it | nothing | `state,` |
 /// | `{key_id}` | the column of `api_key` with the public id | `public_id` | `id` |
+/// | `{activity}` | the table of recent usage | `recent_activity` | `activity` |
+/// | `{held}` | what the row `m` of `meter` says is held, or NULL | `m.held` | `CAST(NULL AS BIGINT)` |
+/// | `{entries}` | how many entries of account `a` are exported ([`AccountRecord::entries`](metering_core::transfer::AccountRecord::entries)) | its rows of `temp.recent` and older ones of `ledger` | follows from `m.entries` |
+/// | `{newer}` | how many newer entries the account of a row of `ledger` has ([`LedgerRecord::newer`](metering_core::transfer::LedgerRecord::newer)) | from `temp.recent` | follows from `meter.entries` |
+/// | `{place}` | a function: what is stored of a number without a sign | nothing | `int8send` |
+/// | `{entry}` | the column of `ledger` that counts up with `id` within an account, and is in an index | `id` | `entry` |
 /// | `{budget}` | the column of `api_key` with the budget's limit | `budget_limit` | `budget` |
 ///
 /// The other methods are for what cold writes share with the charge path, which each backend has in its own way.
 pub trait Executor: Send {
     /// The rows of a query.
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, Result<Vec<Row>>>;
+
+    /// Passes the rows of a query to `read` one by one: there may be too many to hold.
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> Result<()> + Send),
+    ) -> BoxFuture<'a, Result<()>>;
 
     /// Runs one statement once for each of `rows`, in order, and returns how many rows of the database changed. A backend
     /// on a network sends all of them in one round trip.
@@ -59,15 +92,20 @@ pub trait Executor: Send {
     /// When the sums are out of range.
     fn totals(&mut self, account: i64, stored: Totals) -> Result<Totals>;
 
+    /// What counts against the rate limits of an account, given what its row of `meter` has.
+    ///
+    /// # Errors
+    /// When what charges wrote cannot be read.
+    fn windows(&mut self, account: i64, stored: RateWindows) -> Result<RateWindows>;
+
     /// Ids for `count` new rows, in ascending order; `None` where the table assigns them.
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Option<i64>>>>;
 
-    /// Writes a ledger entry of an account that was just inserted with totals that include it.
-    fn append_entry<'a>(
+    /// Writes ledger entries, each with its time, of an account that was just inserted with totals that include them.
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, Result<()>>;
 
     /// Writes ledger entries with their events, and what they add to the totals of their accounts, whose meters are
@@ -77,6 +115,13 @@ pub trait Executor: Send {
     /// Writes events, each with a delivery for every webhook that receives it. `None` is for events of no account.
     fn write_events<'a>(&'a mut self, account: Option<i64>, events: &'a [NewEvent]) -> BoxFuture<'a, Result<()>>;
 
+    /// What an account used in a range of days. A day, line and key may have several parts.
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, Result<Vec<UsagePart>>>;
+
+    /// Adds the usage of all accounts in a range of days to the sums of the report about the business.
+    fn add_usage<'a>(&'a mut self, days: DayRange, sums: &'a mut OperationsSums<i64, i64>)
+    -> BoxFuture<'a, Result<()>>;
+
     /// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
     /// include other keys.
     fn key_usage<'a>(
@@ -85,6 +130,9 @@ pub trait Executor: Send {
         keys: &'a [KeyNumber],
         since: Day,
     ) -> BoxFuture<'a, Result<Vec<KeyDay>>>;
+
+    /// The usage that is not in `usage_daily` yet, of one account or of all. A key and day may have several parts.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, Result<Vec<(i64, KeyDay)>>>;
 
     /// Makes every process read an account's keys and settings again before its next charge.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, Result<()>>;

@@ -28,11 +28,11 @@ async fn new_key_facts(db: &mut dyn Executor, new: &NewKey) -> Result<NewKeyFact
         return Ok(NewKeyFacts { account: None, parents, owner_of_secret, count: 0, next });
     };
     let parent = match &new.parent {
-        Some(id) => keys::by_id(db, row, &account.id, id).await?.map(|(key, _)| key.number),
+        Some(id) => keys::by_id(db, row, id).await?.map(|(key, _)| key.number),
         None => Some(KeyNumber::FIRST),
     };
     let parents = match parent {
-        Some(parent) => keys::chain(db, row, &account.id, parent).await?,
+        Some(parent) => keys::chain(db, row, parent).await?,
         None => Vec::new(),
     };
     let (count, next) = keys::count_and_next(db, row, new.created_at).await?;
@@ -70,14 +70,14 @@ async fn change_facts(
     let (chain, children) = (Vec::new(), Vec::new());
     let mut facts = KeyChangeFacts { account, chain, meter: None, spent: Credits::ZERO, keys: children, secret_in_use };
     let Some((row, _)) = facts.account else { return Ok(facts) };
-    let Some((key, meter)) = keys::by_id(db, row, id, key).await? else { return Ok(facts) };
-    facts.chain = keys::chain(db, row, id, key.number).await?;
+    let Some((key, meter)) = keys::by_id(db, row, key).await? else { return Ok(facts) };
+    facts.chain = keys::chain(db, row, key.number).await?;
     facts.meter = meter;
     if let Some(since) = decision::budget_period(&key.terms, change, now) {
         facts.spent = spent_since(db, row, key.number, since).await?;
     }
     if decision::revokes_below(&key, change) {
-        facts.keys = keys::all_unrevoked(db, row, id).await?;
+        facts.keys = keys::all_unrevoked(db, row).await?;
     }
     Ok(facts)
 }
@@ -89,7 +89,7 @@ pub async fn report_leaked(db: &mut dyn Executor, secret: &KeyHash, now: Timesta
     if account.revoked_at.is_some() {
         return Ok(None);
     }
-    let key = keys::by_number(db, row, &account.id, number).await?;
+    let key = keys::by_number(db, row, number).await?;
     write_one(db, decision::report_leaked(row, key, ends_at.is_some(), now)).await.map(Some)
 }
 
@@ -105,7 +105,7 @@ pub async fn replace_live(
     if account.revoked_at.is_some() {
         return Ok(None);
     }
-    let chain = keys::chain(db, row, &account.id, number).await?;
+    let chain = keys::chain(db, row, number).await?;
     let key_windows = vec![RateWindows::default(); chain.len()];
     // Rate limits do not matter here.
     let holder = KeyHolder { account, chain, secret_expires_at, windows: RateWindows::default(), key_windows };

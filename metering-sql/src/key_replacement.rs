@@ -26,7 +26,7 @@ pub async fn replace(
 pub async fn facts(db: &mut dyn Executor, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
     let account = accounts::locked(db, id).await?;
     let keys = match &account {
-        Some((row, account)) => keys::all_unrevoked(db, *row, &account.id).await?,
+        Some((row, _)) => keys::all_unrevoked(db, *row).await?,
         None => Vec::new(),
     };
     Ok(KeyFacts { account, keys, key_in_use: keys::is_secret_in_use(db, secret).await? })

@@ -26,7 +26,7 @@ pub async fn list(
     // Numbers begin at zero, and cursors after it.
     let after = row_of_cursor(after)?;
     let Some((row, _)) = accounts::by_id(db, id).await? else { return Ok(page_of_rows(Vec::new(), limit)) };
-    let found = keys::unrevoked(db, row, id, after, one_more_than(limit)).await?;
+    let found = keys::unrevoked(db, row, after, one_more_than(limit)).await?;
     let statuses = statuses(db, row, found, today).await?;
     let numbered = statuses.into_iter().map(|status| (i64::from(status.key.number.get()) + 1, status));
     Ok(page_of_rows(numbered.collect(), limit))
@@ -35,7 +35,7 @@ pub async fn list(
 /// One key of an account, revoked or not.
 pub async fn one(db: &mut dyn Executor, id: &AccountId, key: &KeyId, today: Day) -> Result<Option<KeyStatus>> {
     let Some((row, _)) = accounts::by_id(db, id).await? else { return Ok(None) };
-    let found = keys::by_id(db, row, id, key).await?;
+    let found = keys::by_id(db, row, key).await?;
     Ok(statuses(db, row, found.into_iter().collect(), today).await?.pop())
 }
 

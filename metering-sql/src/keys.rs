@@ -3,28 +3,175 @@
 use metering_core::access::{Budget, Key, KeyHash, KeyId, KeyNumber, KeyTerms, Spent};
 use metering_core::backend::decision::{KeyWrite, MeterWrite, OldSecrets};
 use metering_core::charging::{KeyMeter, Window};
+use metering_core::money::AlertLevel;
+use metering_core::transfer::{KeyRecord, SecretRecord};
 use metering_core::{AccountId, RateLimits, Timestamp};
 
-use crate::alert::alert_level;
 use crate::executor::Executor;
-use crate::fault::{Fault, Result, corrupt};
-use crate::row::Row;
+use crate::fault::{Result, corrupt};
+use crate::record::{self, Record, put};
+use crate::row::{Reader, Row};
+use crate::table::Column::{Account, Own};
+use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
-const COLUMNS: &str = "k.number, k.{key_id}, k.parent, k.name, k.scopes, k.routes, k.networks, k.expires_at, \
-     k.disabled, k.requests_per_minute, k.requests_per_day, k.max_in_flight, k.{budget}, k.budget_reset, k.created_at, \
-     k.leaked_at, k.revoked_at, k.alert_below, c.spent_since, c.spent, c.minute, c.minute_count, c.day, c.day_count, \
-     c.raised";
-const TABLES: &str = "api_key k LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number";
+impl Record for Key {
+    const TABLE: Table = Table {
+        name: "api_key",
+        key: &["account", "number"],
+        columns: &[
+            Account("account"),
+            Own("number"),
+            Own("{key_id}"),
+            Own("parent"),
+            Own("name"),
+            Own("scopes"),
+            Own("routes"),
+            Own("networks"),
+            Own("expires_at"),
+            Own("disabled"),
+            Own("requests_per_minute"),
+            Own("requests_per_day"),
+            Own("max_in_flight"),
+            Own("{budget}"),
+            Own("budget_reset"),
+            Own("created_at"),
+            Own("leaked_at"),
+            Own("revoked_at"),
+            Own("alert_below"),
+        ],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at } = self;
+        let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, .. } =
+            terms;
+        let (limit, reset) = (budget.map(|budget| budget.limit), budget.and_then(|budget| budget.reset));
+        let mut values = values![account, number, id, parent, name, scopes, routes, networks, expires_at, disabled];
+        values.extend(values![limits.requests_per_minute, limits.requests_per_day, max_in_flight, limit, reset]);
+        values.extend(values![created_at, leaked_at, revoked_at, terms.alert_below]);
+        Ok(values)
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (account, number, id, parent) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let (name, scopes, routes, networks) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let (expires_at, disabled) = (row.next()?, row.next()?);
+        let limits = RateLimits { requests_per_minute: row.next()?, requests_per_day: row.next()? };
+        let (max_in_flight, limit, reset): (_, Option<_>, _) = (row.next()?, row.next()?, row.next()?);
+        let budget = limit.map(|limit| Budget { limit, reset });
+        let (created_at, leaked_at, revoked_at) = (row.next()?, row.next()?, row.next()?);
+        let alert_below = row.next()?;
+        let terms = KeyTerms {
+            name,
+            scopes,
+            routes,
+            networks,
+            expires_at,
+            disabled,
+            limits,
+            max_in_flight,
+            budget,
+            alert_below,
+        };
+        Ok(Self { id, number, account, parent, terms, created_at, leaked_at, revoked_at })
+    }
+}
+
+/// What counts against the terms of a key.
+type MeterRow = (AccountId, KeyNumber, KeyMeter);
+
+impl Record for MeterRow {
+    const TABLE: Table = Table {
+        name: "key_meter",
+        key: &["account", "key"],
+        columns: &[
+            Account("account"),
+            Own("key"),
+            Own("spent_since"),
+            Own("spent"),
+            Own("minute"),
+            Own("minute_count"),
+            Own("day"),
+            Own("day_count"),
+            Own("raised"),
+        ],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let (account, key, KeyMeter { spent: Spent { since, amount }, raised, minute, day }) = self;
+        let mut values = values![account, key, since, amount, minute.index, minute.count];
+        values.extend(values![day.index, day.count, raised.number()]);
+        Ok(values)
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (account, key) = (row.next()?, row.next()?);
+        let spent = Spent { since: row.next()?, amount: row.next()? };
+        let minute = Window { index: row.next()?, count: row.next()? };
+        let day = Window { index: row.next()?, count: row.next()? };
+        Ok((account, key, KeyMeter { spent, raised: alert_level(row)?, minute, day }))
+    }
+}
+
+impl Record for SecretRecord {
+    const TABLE: Table = Table {
+        name: "key_secret",
+        key: &["hash"],
+        columns: &[
+            Own("hash"),
+            Account("account"),
+            Own("key"),
+            Own("created_at"),
+            Own("expires_at"),
+            Own("revoked_at"),
+            Own("hash_kind"),
+        ],
+    };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        let Self { hash, hash_kind, account, key, created_at, expires_at, revoked_at } = self;
+        Ok(values![hash, account, key, created_at, expires_at, revoked_at, hash_kind])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        let (hash, account, key, created_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let (expires_at, revoked_at) = (row.next()?, row.next()?);
+        Ok(Self { hash, hash_kind: row.next()?, account, key, created_at, expires_at, revoked_at })
+    }
+}
+
+/// The tables of keys and what belongs to them alone.
+pub(crate) const TABLE_NAMES: [&str; 2] = [Key::TABLE.name, MeterRow::TABLE.name];
+
+/// Keys with their meters, if they have one.
+pub(crate) const TABLES: &str =
+    "api_key LEFT JOIN key_meter ON key_meter.account = api_key.account AND key_meter.key = api_key.number";
+
+/// How many columns [`columns`] has.
+pub(crate) const COLUMN_COUNT: usize = Key::TABLE.columns.len() + MeterRow::TABLE.columns.len();
+
+/// The columns that [`metered`] reads from [`TABLES`].
+pub(crate) fn columns() -> String {
+    format!("{}, {}", Key::TABLE.column_list(), MeterRow::TABLE.column_list())
+}
 
 /// A key, and what counts against its terms.
 pub type Metered = (Key, Option<KeyMeter>);
 
-/// The keys of the account with this row number and id that match. In `rest` the number is `?1`.
-async fn select(db: &mut dyn Executor, rest: &str, values: &[Value], account: &AccountId) -> Result<Vec<Metered>> {
-    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE k.account = ?1 AND {rest}");
-    db.query(&sql, values).await?.iter().map(|row| metered(row, account)).collect()
+/// Reads [`columns`].
+pub(crate) fn metered(row: &Row) -> Result<Metered> {
+    let first = Key::TABLE.columns.len();
+    let has_meter = row.get::<Option<KeyNumber>>(first + 1)?.is_some();
+    let meter = has_meter.then(|| MeterRow::of_row_at(row, first)).transpose()?;
+    Ok((Key::of_row(row)?, meter.map(|(_, _, meter)| meter)))
+}
+
+/// The keys of the account with this row number that match. In `rest` the number is `?1`.
+async fn select(db: &mut dyn Executor, rest: &str, values: &[Value]) -> Result<Vec<Metered>> {
+    let sql = format!("SELECT {} FROM {TABLES} WHERE api_key.account = ?1 AND {rest}", columns());
+    db.query(&sql, values).await?.iter().map(metered).collect()
 }
 
 /// Whether any key has, or ever had, this secret.
@@ -34,12 +181,9 @@ pub async fn is_secret_in_use(db: &mut dyn Executor, secret: &KeyHash) -> Result
 
 /// The key that has, or had, a secret.
 pub async fn of_secret(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Key>> {
-    let sql =
-        "SELECT s.account, s.key, a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
-    let rows = db.query(sql, &values![secret]).await?;
+    let rows = db.query("SELECT account, key FROM key_secret WHERE hash = ?1", &values![secret]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
-    let (account, number): (i64, KeyNumber) = (row.get(0)?, row.get(1)?);
-    by_number(db, account, &row.get(2)?, number).await.map(Some)
+    by_number(db, row.get(0)?, row.get(1)?).await.map(Some)
 }
 
 /// The row number of the account of a secret that is neither revoked nor expired, and the number of its key, with the
@@ -56,46 +200,52 @@ pub async fn working_secret(
 }
 
 /// The key with this number, which another row names.
-pub async fn by_number(db: &mut dyn Executor, row: i64, account: &AccountId, number: KeyNumber) -> Result<Key> {
-    let found = select(db, "k.number = ?2", &values![row, number], account).await?.pop();
-    let missing = || corrupt(format_args!("key {} of account {account} is missing", number.get()));
+pub async fn by_number(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Result<Key> {
+    let found = select(db, "api_key.number = ?2", &values![row, number]).await?.pop();
+    let missing = || corrupt(format_args!("key {} of account {row} is missing", number.get()));
     found.map(|(key, _)| key).ok_or_else(missing)
 }
 
+/// The query for the secrets of an account's first key. A secret that was replaced with a grace period has an end. The
+/// secrets of a key that leaked are revoked.
+pub const FIRST_SECRET: &str = "SELECT s.hash, s.created_at FROM account a {join} key_secret s ON s.account = a.id \
+     WHERE a.org_id = ?1 AND a.revoked_at IS NULL AND s.key = ?2 AND s.revoked_at IS NULL AND s.expires_at IS NULL";
+
+/// The newest secret of an account's first key, unless it is revoked.
+pub async fn first_secret(db: &mut dyn Executor, account: &AccountId) -> Result<Option<KeyHash>> {
+    let rows = db.query(FIRST_SECRET, &values![account, KeyNumber::FIRST]).await?;
+    let secret = |row: &Row| Ok((row.get::<Timestamp>(1)?, row.get(0)?));
+    let secrets = rows.iter().map(secret).collect::<Result<Vec<(_, KeyHash)>>>()?;
+    Ok(secrets.into_iter().max_by_key(|(created_at, _)| *created_at).map(|(_, hash)| hash))
+}
+
 /// The key with this id, revoked or not.
-pub async fn by_id(db: &mut dyn Executor, row: i64, account: &AccountId, id: &KeyId) -> Result<Option<Metered>> {
-    Ok(select(db, "k.{key_id} = ?2", &values![row, id], account).await?.pop())
+pub async fn by_id(db: &mut dyn Executor, row: i64, id: &KeyId) -> Result<Option<Metered>> {
+    Ok(select(db, "api_key.{key_id} = ?2", &values![row, id]).await?.pop())
 }
 
 /// A key and its parents, up to the account's first key. Empty if there is no such key.
-pub async fn chain(db: &mut dyn Executor, row: i64, account: &AccountId, number: KeyNumber) -> Result<Vec<Key>> {
+pub async fn chain(db: &mut dyn Executor, row: i64, number: KeyNumber) -> Result<Vec<Key>> {
     let sql = format!(
         "WITH RECURSIVE above (number, parent, place) AS ( \
            SELECT number, parent, 0 FROM api_key WHERE account = ?1 AND number = ?2 \
            UNION ALL SELECT p.number, p.parent, b.place + 1 FROM above b \
              JOIN api_key p ON p.account = ?1 AND p.number = b.parent AND p.number < b.number) \
-         SELECT {COLUMNS} FROM above b JOIN api_key k ON k.account = ?1 AND k.number = b.number \
-         LEFT JOIN key_meter c ON c.account = k.account AND c.key = k.number ORDER BY b.place"
+         SELECT {} FROM above b JOIN api_key ON api_key.account = ?1 AND api_key.number = b.number ORDER BY b.place",
+        Key::TABLE.column_list()
     );
-    let rows = db.query(&sql, &values![row, number]).await?;
-    rows.iter().map(|row| metered(row, account).map(|(key, _)| key)).collect()
+    db.query(&sql, &values![row, number]).await?.iter().map(Key::of_row).collect()
 }
 
 /// The keys of an account that are not revoked, by number, from a number on, at most `most`.
-pub async fn unrevoked(
-    db: &mut dyn Executor,
-    row: i64,
-    account: &AccountId,
-    from: i64,
-    most: i64,
-) -> Result<Vec<Metered>> {
-    let rest = "k.number >= ?2 AND k.revoked_at IS NULL ORDER BY k.number LIMIT ?3";
-    select(db, rest, &values![row, from, most], account).await
+pub async fn unrevoked(db: &mut dyn Executor, row: i64, from: i64, most: i64) -> Result<Vec<Metered>> {
+    let rest = "api_key.number >= ?2 AND api_key.revoked_at IS NULL ORDER BY api_key.number LIMIT ?3";
+    select(db, rest, &values![row, from, most]).await
 }
 
 /// All keys of an account that are not revoked, by number.
-pub async fn all_unrevoked(db: &mut dyn Executor, row: i64, account: &AccountId) -> Result<Vec<Key>> {
-    let found = unrevoked(db, row, account, 0, i64::MAX).await?;
+pub async fn all_unrevoked(db: &mut dyn Executor, row: i64) -> Result<Vec<Key>> {
+    let found = unrevoked(db, row, 0, i64::MAX).await?;
     Ok(found.into_iter().map(|(key, _)| key).collect())
 }
 
@@ -124,7 +274,7 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
         let sql = format!("UPDATE key_secret SET {set} WHERE account = ?1 AND key = ?2 AND revoked_at IS NULL");
         db.execute(&sql, &[values![row, key.number, at]]).await?;
     }
-    upsert(db, *row, key).await?;
+    put(db, std::slice::from_ref(key)).await?;
     if let Some(secret) = secret {
         let sql = "INSERT INTO key_secret (hash, account, key, created_at) VALUES (?1, ?2, ?3, ?4)";
         db.execute(sql, &[values![secret, row, key.number, written_at]]).await?;
@@ -132,7 +282,7 @@ pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> 
     }
     match meter {
         MeterWrite::Keep => {}
-        MeterWrite::Set(meter) => set_meter(db, *row, key.number, meter).await?,
+        MeterWrite::Set(meter) => put(db, &[(key.account.clone(), key.number, *meter)]).await.map(drop)?,
         MeterWrite::Remove => {
             let sql = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
             db.execute(sql, &[values![row, key.number]]).await?;
@@ -161,76 +311,25 @@ pub fn old_secrets() -> String {
     )
 }
 
-async fn upsert(db: &mut dyn Executor, row: i64, key: &Key) -> Result<()> {
-    let sql = "INSERT INTO api_key (account, number, {key_id}, parent, name, scopes, routes, networks, expires_at, \
-               disabled, requests_per_minute, requests_per_day, max_in_flight, {budget}, budget_reset, created_at, \
-               leaked_at, revoked_at, alert_below) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
-               ON CONFLICT (account, number) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, \
-               routes = excluded.routes, networks = excluded.networks, expires_at = excluded.expires_at, \
-               disabled = excluded.disabled, requests_per_minute = excluded.requests_per_minute, \
-               requests_per_day = excluded.requests_per_day, max_in_flight = excluded.max_in_flight, \
-               {budget} = excluded.{budget}, budget_reset = excluded.budget_reset, leaked_at = excluded.leaked_at, \
-               revoked_at = excluded.revoked_at, alert_below = excluded.alert_below";
-    let KeyTerms { name, scopes, routes, networks, expires_at, disabled, limits, max_in_flight, budget, alert_below } =
-        &key.terms;
-    let (limit, reset) = (budget.map(|budget| budget.limit), budget.and_then(|budget| budget.reset));
-    let mut values = values![row, key.number, key.id, key.parent, name, scopes, routes, networks, expires_at, disabled];
-    values.extend(values![limits.requests_per_minute, limits.requests_per_day, max_in_flight, limit, reset]);
-    values.extend(values![key.created_at, key.leaked_at, key.revoked_at, alert_below]);
-    db.execute(sql, &[values]).await.map(drop)
+/// Inserts keys with their meters, each after its parent, and returns how many.
+pub async fn insert(db: &mut dyn Executor, keys: &[KeyRecord]) -> Result<u64> {
+    let of = |record: &KeyRecord| record.key.clone();
+    let written = record::insert(db, &keys.iter().map(of).collect::<Vec<_>>()).await?;
+    let meter = |KeyRecord { key, meter }: &KeyRecord| Some((key.account.clone(), key.number, (*meter)?));
+    record::insert(db, &keys.iter().filter_map(meter).collect::<Vec<_>>()).await?;
+    Ok(written)
 }
 
-/// Writes the meter of a key.
-pub async fn set_meter(db: &mut dyn Executor, account: i64, key: KeyNumber, meter: &KeyMeter) -> Result<()> {
-    let sql = "INSERT INTO key_meter (account, key, spent_since, spent, minute, minute_count, day, day_count, raised) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (account, key) DO UPDATE \
-               SET spent_since = excluded.spent_since, spent = excluded.spent, minute = excluded.minute, \
-               minute_count = excluded.minute_count, day = excluded.day, day_count = excluded.day_count, \
-               raised = excluded.raised";
-    let KeyMeter { spent: Spent { since, amount }, raised, minute, day } = meter;
-    let mut values: Vec<Value> = values![account, key, since, amount, minute.index, minute.count];
-    values.extend(values![day.index, day.count, raised.number()]);
-    db.execute(sql, &[values]).await.map(drop)
+/// The secrets of an account's keys that are not revoked, or were revoked with the account.
+pub async fn secrets(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<SecretRecord>> {
+    let rest = "WHERE account = (SELECT a.id FROM account a WHERE a.org_id = ?1) AND (revoked_at IS NULL \
+                OR revoked_at = (SELECT a.revoked_at FROM account a WHERE a.org_id = ?1)) ORDER BY key, hash";
+    record::list(db, rest, &values![account]).await
 }
 
-/// Reads [`COLUMNS`].
-fn metered(row: &Row, account: &AccountId) -> Result<Metered> {
-    Ok((key(row, account)?, meter(row, 18)?))
-}
-
-/// Reads a meter, whose columns are all NULL if the key has none.
-fn meter(row: &Row, first: usize) -> Result<Option<KeyMeter>> {
-    let Some(since) = row.get(first)? else { return Ok(None) };
-    let window = |first| Ok::<_, Fault>(Window { index: row.get(first)?, count: row.get(first + 1)? });
-    let (minute, day) = (window(first + 2)?, window(first + 4)?);
-    let raised = alert_level(row, first + 6, "key_meter.raised")?;
-    Ok(Some(KeyMeter { spent: Spent { since, amount: row.get(first + 1)? }, raised, minute, day }))
-}
-
-/// Reads a key from [`COLUMNS`].
-fn key(row: &Row, account: &AccountId) -> Result<Key> {
-    let reset = row.get(13)?;
-    let terms = KeyTerms {
-        name: row.get(3)?,
-        scopes: row.get(4)?,
-        routes: row.get(5)?,
-        networks: row.get(6)?,
-        expires_at: row.get(7)?,
-        disabled: row.get(8)?,
-        limits: RateLimits { requests_per_minute: row.get(9)?, requests_per_day: row.get(10)? },
-        max_in_flight: row.get(11)?,
-        budget: row.get::<Option<_>>(12)?.map(|limit| Budget { limit, reset }),
-        alert_below: row.get(17)?,
-    };
-    Ok(Key {
-        id: row.get(1)?,
-        number: row.get(0)?,
-        account: account.clone(),
-        parent: row.get(2)?,
-        terms,
-        created_at: row.get(14)?,
-        leaked_at: row.get(15)?,
-        revoked_at: row.get(16)?,
-    })
+/// Reads the level of the alert of a budget.
+fn alert_level(row: &mut Reader<'_>) -> Result<AlertLevel> {
+    let number: i64 = row.next()?;
+    let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
+    level.ok_or_else(|| row.corrupt(format_args!("{number} is no level of an alert")))
 }

@@ -25,8 +25,13 @@ impl Lineage {
         Ok(Self { keys: rows.iter().map(key).collect::<Result<_>>()? })
     }
 
+    /// Adds a key.
+    pub(crate) fn add(&mut self, key: KeyNumber, parent: Option<KeyNumber>, is_live: bool) {
+        self.keys.insert(key, (parent, is_live));
+    }
+
     /// A key and its parents.
-    fn chain(&self, key: KeyNumber) -> impl Iterator<Item = KeyNumber> {
+    pub(crate) fn chain(&self, key: KeyNumber) -> impl Iterator<Item = KeyNumber> {
         // A parent is always older, so this ends.
         let parent = |key: &KeyNumber| self.keys.get(key)?.0.filter(|parent| parent < key);
         std::iter::successors(Some(key), parent)

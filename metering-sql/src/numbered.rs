@@ -7,6 +7,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::Record;
 use crate::row::Row;
+use crate::table::Table;
 use crate::value::{ToValue, Value};
 use crate::values;
 
@@ -15,14 +16,19 @@ use crate::values;
 /// # Errors
 /// When a key is in use or the database fails.
 pub async fn insert<R: Record>(db: &mut dyn Executor, records: &[R]) -> Result<u64> {
-    if records.is_empty() {
+    insert_rows(db, &R::TABLE, records.iter().map(R::values).collect::<Result<Vec<_>>>()?).await
+}
+
+/// Like [`insert`], for the columns of records of a table.
+pub(crate) async fn insert_rows(db: &mut dyn Executor, table: &Table, mut rows: Vec<Vec<Value>>) -> Result<u64> {
+    if rows.is_empty() {
         return Ok(0);
     }
-    let mut rows = records.iter().map(R::values).collect::<Result<Vec<_>>>()?;
-    for (row, id) in rows.iter_mut().zip(db.next_ids(records.len()).await?) {
+    let ids = db.next_ids(rows.len()).await?;
+    for (row, id) in rows.iter_mut().zip(ids) {
         row.push(id.to_value());
     }
-    db.execute(&R::TABLE.insert_numbered(), &rows).await
+    db.execute(&table.insert_numbered(), &rows).await
 }
 
 /// Records after a cursor, at most `limit`. `filter` is a condition on `filtered`, which start at `?3`.

@@ -3,6 +3,7 @@
 use metering_core::backend::decision::{self, Decided, RedeemChanges, SignupFacts};
 use metering_core::signups::{SessionHash, SignupSession, UserCode};
 use metering_core::store::{SignupApproved, SignupOpened, SignupRedeemed};
+use metering_core::transfer::SolutionRecord;
 use metering_core::{NewAccount, Timestamp};
 
 use crate::executor::Executor;
@@ -39,6 +40,19 @@ impl Record for SignupSession {
         let (token, user_code, email, agent_name) = (row.next()?, row.next()?, row.next()?, row.next()?);
         let (created_at, expires_at, approved_at) = (row.next()?, row.next()?, row.next()?);
         Ok(Self { token, user_code, email, agent_name, created_at, expires_at, approved_at })
+    }
+}
+
+impl Record for SolutionRecord {
+    const TABLE: Table =
+        Table { name: "used_solution", key: &["solution"], columns: &[Own("solution"), Own("expires_at")] };
+
+    fn values(&self) -> Result<Vec<Value>> {
+        Ok(values![self.solution, self.expires_at])
+    }
+
+    fn read(row: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self { solution: row.next()?, expires_at: row.next()? })
     }
 }
 
@@ -99,6 +113,6 @@ pub async fn redeem(
 
 /// Marks a solution as used; `false` if it was used before.
 pub async fn use_solution(db: &mut dyn Executor, solution: &[u8; 32], expires_at: Timestamp) -> Result<bool> {
-    let sql = "INSERT INTO used_solution (solution, expires_at) VALUES (?1, ?2) ON CONFLICT (solution) DO NOTHING";
-    Ok(db.execute(sql, &[values![solution, expires_at]]).await? == 1)
+    let sql = format!("{} ON CONFLICT (solution) DO NOTHING", SolutionRecord::TABLE.insert());
+    Ok(db.execute(&sql, &[values![solution, expires_at]]).await? == 1)
 }

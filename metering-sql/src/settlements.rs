@@ -7,8 +7,9 @@ use metering_core::store::{Cursor, Page, PaymentSettled, SettlementChange};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
+use crate::offers::states;
 use crate::sum::{SUM, wide_sum};
-use crate::{accounts, authorizations, numbered, payments, values};
+use crate::{accounts, numbered, payments, values};
 
 /// A chain's records that are not final, after a cursor, at most `limit`.
 pub async fn unsettled(
@@ -39,7 +40,7 @@ pub async fn settle(db: &mut dyn Executor, change: &SettlementChange) -> Result<
     }
     update(db, &record).await?;
     if record.used_as == PaymentUse::Authorization {
-        authorizations::payment_took(db, record.payment.tx, &change.step).await?;
+        states::payment_took(db, record.payment.tx, &change.step).await?;
     }
     Ok(PaymentSettled::Changed(account))
 }

@@ -4,7 +4,10 @@
 //! the type are the methods that the backend still writes itself.
 
 mod accounts;
+mod authorizations;
 mod events;
+mod holds;
+mod imports;
 mod keys;
 mod operators;
 mod payments;

@@ -12,6 +12,11 @@ pub const SUM: &str = "CAST(coalesce(sum(amount >> 32), 0) AS BIGINT), \
 
 /// The sum in atoms, from the two columns that start at `first`.
 pub fn wide_sum(row: &Row, first: usize) -> Result<i128> {
-    let (high, low): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
-    Ok((i128::from(high) << 32) + i128::from(low))
+    Ok(of_halves(row.get(first)?, row.get(first + 1)?))
+}
+
+/// The sum in atoms, from the sums of the upper and lower halves.
+#[must_use]
+pub fn of_halves(high: i64, low: i64) -> i128 {
+    (i128::from(high) << 32) + i128::from(low)
 }

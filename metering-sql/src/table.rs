@@ -24,6 +24,8 @@ pub enum Column {
     Owner(&'static str),
     /// The row number of a webhook; a record has the webhook's public id.
     Webhook(&'static str),
+    /// A place among the transactions of a wallet, as `{place}` makes it of its number.
+    Place(&'static str),
 }
 
 impl Column {
@@ -31,7 +33,7 @@ impl Column {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Own(name) | Self::Account(name) | Self::Owner(name) | Self::Webhook(name) => name,
+            Self::Own(name) | Self::Account(name) | Self::Owner(name) | Self::Webhook(name) | Self::Place(name) => name,
         }
     }
 }
@@ -47,7 +49,7 @@ impl Table {
     #[must_use]
     pub fn column_list(&self) -> String {
         let column = |column: &Column| match column {
-            Column::Own(name) => format!("{}.{name}", self.name),
+            Column::Own(name) | Column::Place(name) => format!("{}.{name}", self.name),
             Column::Account(name) | Column::Owner(name) => {
                 format!("(SELECT o.org_id FROM account o WHERE o.id = {}.{name})", self.name)
             }
@@ -91,6 +93,7 @@ impl Table {
                     format!("CASE WHEN CAST(?{number} AS TEXT) IS NULL THEN {{no_account}} ELSE {account} END")
                 }
                 Column::Webhook(_) => format!("(SELECT h.id FROM webhook h WHERE h.public_id = ?{number})"),
+                Column::Place(_) => format!("{{place}}(?{number})"),
             }
         };
         let mut values: Vec<String> = self.columns.iter().enumerate().map(value).collect();
@@ -140,6 +143,14 @@ mod tests {
              ELSE (SELECT o.id FROM account o WHERE o.org_id = ?2) END, \
              (SELECT h.id FROM webhook h WHERE h.public_id = ?3), ?4)"
         );
+    }
+
+    #[test]
+    fn a_place_is_written_as_its_table_has_it() {
+        let columns = &[Column::Own("wallet"), Column::Place("next")];
+        let table = Table { name: "gas", key: &["wallet"], columns };
+        assert_eq!(table.select(), "SELECT gas.wallet, gas.next FROM gas");
+        assert_eq!(table.insert(), "INSERT INTO gas (wallet, next) VALUES (?1, {place}(?2))");
     }
 
     #[test]

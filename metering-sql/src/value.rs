@@ -3,18 +3,19 @@
 use std::fmt;
 
 use metering_core::access::{
-    AgentName, BudgetReset, Email, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
+    AgentName, BudgetReset, Email, HashKind, KeyHash, KeyId, KeyName, KeyNumber, Networks, RoutePatterns, Scopes,
 };
-use metering_core::chains::{Address, TokenUnits, TxHash};
+use metering_core::chains::{Address, TokenUnits, TxHash, WalletSignature};
+use metering_core::charging::{Fingerprint, HoldId, SettleReason};
 use metering_core::events::{DeliveryId, DeliveryState, EventKind, EventKinds, WebhookId, WebhookSecret, WebhookState};
 use metering_core::money::LedgerKind;
-use metering_core::offers::SettlementFailure;
+use metering_core::offers::{AuthorizationNonce, IdentifierHash, SettlementFailure};
 use metering_core::operators::{Actor, AuditId, AuditResult, OperatorName, OperatorTokenHash, Role};
 use metering_core::payments::{NonceHash, PaymentUse};
 use metering_core::prices::{CatalogueHash, PriceNumber};
 use metering_core::signups::{LinkHash, LinkPurpose, SessionHash, UserCode};
 use metering_core::transfer::SourceId;
-use metering_core::{AccountId, Credits, Day, Timestamp};
+use metering_core::{AccountId, Credits, Day, Month, RequestId, Timestamp};
 
 /// A parameter or a column: `None` is NULL. It has a type even then, because PostgreSQL wants to know it.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Value {
     Bytes(Option<Vec<u8>>),
     /// A list of integers, only as a parameter: for the word `{in ?1}`.
     Integers(Vec<i64>),
+    /// A list of bytes, only as a parameter: for the word `{in_bytes ?1}`.
+    ManyBytes(Vec<Vec<u8>>),
     /// A truth value. SQLite stores it as 0 or 1.
     Boolean(Option<bool>),
 }
@@ -47,6 +50,7 @@ impl fmt::Debug for Value {
             Self::Text(_) => "Text(..)",
             Self::Bytes(_) => "Bytes(..)",
             Self::Integers(_) => "Integers(..)",
+            Self::ManyBytes(_) => "ManyBytes(..)",
             Self::Boolean(_) => "Boolean(..)",
         })
     }
@@ -245,12 +249,17 @@ wrappers! {
     Timestamp: i64, Self::from_unix_millis, |time| time.unix_millis();
     KeyNumber: u32, Self::new, |number| number.get();
     Day: i64, Self::from_unix_days, |day| day.unix_days();
+    Month: i64, Self::from_unix_months, |month| month.unix_months();
     Credits: i64, Self::from_atoms, |credits| credits.atoms();
     Address: [u8; 20], Self::from_bytes, |address| *address.as_bytes();
     TxHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     TokenUnits: [u8; 16], |bytes| Self::new(u128::from_be_bytes(bytes)), |units| units.get().to_be_bytes();
     KeyHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    AuthorizationNonce: [u8; 32], Self::from_bytes, |nonce| *nonce.as_bytes();
+    IdentifierHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     NonceHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
+    Fingerprint: [u8; 16], Self::from_bytes, |fingerprint| *fingerprint.as_bytes();
+    HoldId: [u8; 16], Self::from_bytes, |id| *id.as_bytes();
     LinkHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     SessionHash: [u8; 32], Self::from_bytes, |hash| *hash.as_bytes();
     DeliveryId: i64, Self::new, |id| id.get();
@@ -291,6 +300,7 @@ texts!(
     BudgetReset,
     Email,
     EventKinds,
+    HashKind,
     KeyId,
     KeyName,
     Networks,
@@ -311,6 +321,20 @@ impl ToValue for WebhookSecret {
 impl FromValue for WebhookSecret {
     fn from_value(value: &Value) -> Option<Self> {
         Self::parse(&String::from_value(value)?).ok()
+    }
+}
+
+impl ToValue for WalletSignature {
+    const NULL: Value = Value::Bytes(None);
+
+    fn to_value(&self) -> Value {
+        self.as_bytes().to_value()
+    }
+}
+
+impl FromValue for WalletSignature {
+    fn from_value(value: &Value) -> Option<Self> {
+        Self::from_bytes(Vec::from_value(value)?).ok()
     }
 }
 
@@ -341,7 +365,9 @@ names! {
     LedgerKind: Self::from_name;
     LinkPurpose: |name| name.parse().ok();
     PaymentUse: Self::from_name;
+    RequestId: |id| Self::from_stored(id).ok();
     Role: |name| name.parse().ok();
+    SettleReason: Self::from_name;
     SettlementFailure: Self::from_name;
     WebhookState: Self::from_name;
 }

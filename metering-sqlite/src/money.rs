@@ -2,4 +2,3 @@
 
 pub(crate) mod alert;
 pub(crate) mod ledger;
-pub(crate) mod sum;

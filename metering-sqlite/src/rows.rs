@@ -3,21 +3,14 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::access::{EmailStatus, Payer, Totals};
-use metering_core::chains::{Address, TokenUnits, TxHash, TxRef};
+use metering_core::access::Totals;
+use metering_core::chains::{TxHash, TxRef};
 use metering_core::charging::{MeterState, Window};
 use metering_core::money::{AlertLevel, BalanceAlert, PaymentRef};
-use metering_core::{Account, Credits, RateLimits, Timestamp};
+use metering_core::{Credits, RateLimits, Timestamp};
 use rusqlite::{OptionalExtension, Params, Row, Statement};
 
 use crate::error::{Result, corrupt, corrupt_column, store_error};
-
-/// The columns that [`account`] reads from `account a JOIN meter m`.
-pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
-     a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
-     m.granted, m.used, m.held, a.email_credits, a.email_verified_at, m.alert_below, m.alert_raised";
-
-pub(crate) const ACCOUNT_COLUMN_COUNT: usize = 19;
 
 /// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
@@ -46,44 +39,6 @@ pub(crate) fn all<T>(
         items.push(read(row).map_err(store_error)??);
     }
     Ok(items)
-}
-
-/// Reads an account and its row number.
-pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>> {
-    let id: i64 = row.get(0)?;
-    let org_id: String = row.get(1)?;
-    let agent_name: String = row.get(2)?;
-    let email: Option<String> = row.get(3)?;
-    let payer = payer(row, 4)?;
-    let created_at = timestamp(row, 6)?;
-    let revoked_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis);
-    let (limits, totals) = (limits(row, 8)?, totals(row, 10)?);
-    let email_status = email_status(row.get(15)?, row.get(16)?);
-    let alert = balance_alert(row, 17)?;
-    let read = || {
-        Ok(Account {
-            id: parse(&org_id)?,
-            agent_name: parse(&agent_name)?,
-            email: email.as_deref().map(parse).transpose()?,
-            email_status,
-            payer,
-            limits,
-            totals,
-            alert: alert?,
-            created_at,
-            revoked_at,
-        })
-    };
-    Ok(read().map(|account| (id, account)))
-}
-
-/// The status of an email address: the credits that come with the verification, and its time. The schema ensures that at most one is set.
-const fn email_status(credits: Option<i64>, verified_at: Option<i64>) -> EmailStatus {
-    match (credits, verified_at) {
-        (None, None) => EmailStatus::Unchecked,
-        (Some(atoms), _) => EmailStatus::Pending { free_credits: Credits::from_atoms(atoms) },
-        (None, Some(at)) => EmailStatus::Verified { at: Timestamp::from_unix_millis(at) },
-    }
 }
 
 /// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.
@@ -123,14 +78,6 @@ pub(crate) fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
     })
 }
 
-/// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
-fn payer(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Payer>> {
-    match row.get::<_, Option<i64>>(first + 1)? {
-        Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
-        None => Ok(None),
-    }
-}
-
 /// The payment of a ledger entry: chain, hash and plan.
 pub(crate) fn payment_ref(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PaymentRef>> {
     let plan_id = row.get(first + 2)?;
@@ -151,22 +98,8 @@ pub(crate) fn tx(row: &Row<'_>, first: usize) -> rusqlite::Result<TxRef> {
     Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(hash) })
 }
 
-pub(crate) fn address(row: &Row<'_>, index: usize) -> rusqlite::Result<Address> {
-    row.get(index).map(Address::from_bytes)
-}
-
 pub(crate) fn timestamp(row: &Row<'_>, index: usize) -> rusqlite::Result<Timestamp> {
     row.get(index).map(Timestamp::from_unix_millis)
-}
-
-/// A token amount, as written by [`units_column`].
-pub(crate) fn units(row: &Row<'_>, index: usize) -> rusqlite::Result<TokenUnits> {
-    row.get(index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
-}
-
-/// A token amount as it is stored.
-pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
-    units.get().to_be_bytes()
 }
 
 /// Parses a stored text; the data is corrupt if that fails.

@@ -3,23 +3,25 @@
 use std::sync::Arc;
 
 use metering_core::access::{KeyNumber, Totals};
+use metering_core::backend::OperationsSums;
 use metering_core::backend::decision::EntryChanges;
+use metering_core::charging::{MeterState, RateWindows};
 use metering_core::events::NewEvent;
 use metering_core::money::NewLedgerEntry;
 use metering_core::usage::DayRange;
-use metering_core::{Day, Timestamp};
-use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Record, Row, Script, Value, now};
+use metering_core::{Day, RateLimits, Timestamp};
+use metering_sql::{BoxFuture, Erased, Executor, KeyDay, Row, Script, UsagePart, Value, now, words};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use send_wrapper::SendWrapper;
 
-use crate::access::key_tree::ALL_DAYS;
 use crate::error::{Result, corrupt, store_error};
 use crate::events::outbox;
 use crate::journal::Snapshot;
 use crate::journal::sequence::record_settings;
 use crate::money::ledger;
-use crate::usage::parts::{Part, parts};
+use crate::operators;
+use crate::usage::parts::parts;
 
 /// Statements of one transaction.
 ///
@@ -32,15 +34,19 @@ impl<'a, 's> Statements<'a, 's> {
         Self(SendWrapper::new(snapshot))
     }
 
-    fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>> {
+    fn rows(
+        &self,
+        sql: &str,
+        values: &[Value],
+        mut read: impl FnMut(Row) -> metering_sql::Result<()>,
+    ) -> metering_sql::Result<()> {
         let mut statement = self.0.prepare_cached(&dialect(sql)).map_err(store_error)?;
         let names = names_of(&statement);
         let mut rows = statement.query(params_from_iter(values.iter().map(Parameter))).map_err(store_error)?;
-        let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(store_error)? {
-            found.push(row_of(row, &names)?);
+            read(row_of(row, &names)?)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     fn run(&self, sql: &str, rows: &[Vec<Value>]) -> Result<u64> {
@@ -56,7 +62,21 @@ impl<'a, 's> Statements<'a, 's> {
 
 impl Executor for Statements<'_, '_> {
     fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> BoxFuture<'a, metering_sql::Result<Vec<Row>>> {
-        done(self.rows(sql, values))
+        let mut found = Vec::new();
+        let read = self.rows(sql, values, |row| {
+            found.push(row);
+            Ok(())
+        });
+        ready(read.map(|()| found))
+    }
+
+    fn each<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: &'a [Value],
+        read: &'a mut (dyn FnMut(&Row) -> metering_sql::Result<()> + Send),
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        ready(self.rows(sql, values, |row| read(&row)))
     }
 
     fn execute<'a>(&'a mut self, sql: &'a str, rows: &'a [Vec<Value>]) -> BoxFuture<'a, metering_sql::Result<u64>> {
@@ -67,17 +87,25 @@ impl Executor for Statements<'_, '_> {
         Ok(self.0.unfolded()?.totals(account, stored)?)
     }
 
+    fn windows(&mut self, account: i64, stored: RateWindows) -> metering_sql::Result<RateWindows> {
+        let (totals, alert) = Default::default();
+        let limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let RateWindows { minute, day } = stored;
+        let state = self.0.unfolded()?.state(account, MeterState { totals, limits, alert, minute, day })?;
+        Ok(RateWindows { minute: state.minute, day: state.day })
+    }
+
     fn next_ids(&mut self, count: usize) -> BoxFuture<'_, metering_sql::Result<Vec<Option<i64>>>> {
         done(Ok(vec![None; count]))
     }
 
-    fn append_entry<'a>(
+    fn append_entries<'a>(
         &'a mut self,
         account: i64,
-        entry: &'a NewLedgerEntry,
-        now: Timestamp,
+        entries: &'a [(NewLedgerEntry, Timestamp)],
     ) -> BoxFuture<'a, metering_sql::Result<()>> {
-        done(ledger::append(&self.0, account, entry, now).map(drop))
+        let append = |(entry, at): &(_, _)| ledger::append(&self.0, account, entry, *at).map(drop);
+        done(entries.iter().try_for_each(append))
     }
 
     fn post_entries<'a>(&'a mut self, changes: &'a [EntryChanges<i64>]) -> BoxFuture<'a, metering_sql::Result<()>> {
@@ -92,15 +120,45 @@ impl Executor for Statements<'_, '_> {
         done(events.iter().try_for_each(|event| outbox::write(&self.0, account, event)))
     }
 
+    fn usage(&mut self, account: i64, days: DayRange) -> BoxFuture<'_, metering_sql::Result<Vec<UsagePart>>> {
+        done(parts(&self.0, account, days))
+    }
+
+    fn add_usage<'a>(
+        &'a mut self,
+        days: DayRange,
+        sums: &'a mut OperationsSums<i64, i64>,
+    ) -> BoxFuture<'a, metering_sql::Result<()>> {
+        done(operators::add_usage(&self.0, days, sums))
+    }
+
     fn key_usage<'a>(
         &'a mut self,
         account: i64,
         _keys: &'a [KeyNumber],
         since: Day,
     ) -> BoxFuture<'a, metering_sql::Result<Vec<KeyDay>>> {
-        let found = parts(&self.0, account, DayRange { first: since, ..ALL_DAYS });
-        let day = |part: Part| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
+        let last = Day::from_unix_days(i64::MAX);
+        let found = parts(&self.0, account, DayRange { first: since, last });
+        let day = |part: UsagePart| KeyDay { key: part.key, day: part.day, calls: part.calls, atoms: part.atoms };
         done(found.map(|found| found.into_iter().map(day).collect()))
+    }
+
+    /// It is in the journal.
+    fn unfolded_usage(&mut self, account: Option<i64>) -> BoxFuture<'_, metering_sql::Result<Vec<(i64, KeyDay)>>> {
+        done(self.0.unfolded().map(|unfolded| {
+            let accounts: Vec<i64> = match account {
+                Some(account) => vec![account],
+                None => unfolded.accounts().map(|(account, _)| account).collect(),
+            };
+            let parts = |account| {
+                unfolded.usage_of(account).map(move |(day, usage)| {
+                    let (calls, atoms) = (usage.added_calls(), usage.added_atoms().into());
+                    (account, KeyDay { key: usage.key, day, calls, atoms })
+                })
+            };
+            accounts.into_iter().flat_map(parts).collect()
+        }))
     }
 
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
@@ -108,36 +166,48 @@ impl Executor for Statements<'_, '_> {
     }
 }
 
-/// SQLite compares bytes anyway, and only one transaction writes.
+/// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
+const WORDS: [(&str, &str); 19] = [
+    ("{bytes}", ""),
+    ("{lock m}", ""),
+    ("{lock webhook}", ""),
+    ("{key_id}", "public_id"),
+    ("{budget}", "budget_limit"),
+    ("{join}", "CROSS JOIN"),
+    ("{is}", "IS"),
+    ("{no_account}", "NULL"),
+    ("{webhook_account}", "coalesce(webhook.account, 0)"),
+    ("{state,}", ""),
+    ("{old_secret_until}", "old_secret_until"),
+    ("{place}", ""),
+    ("{entry}", "id"),
+    ("{activity}", "recent_activity"),
+    ("{held}", "m.held"),
+    ("{entries}", ENTRIES),
+    ("{newer}", "(SELECT r.newer FROM temp.recent r WHERE r.id = ledger.id)"),
+    ("{in_bytes ", "IN (SELECT unhex(value) FROM json_each("),
+    ("{in ", "IN (SELECT value FROM json_each("),
+];
+
+const ENTRIES: &str = "(SELECT count(*) FROM ledger l WHERE l.account = a.id) \
+     + (SELECT count(*) FROM temp.recent r WHERE r.account = a.id AND r.is_usage = 1)";
+
 pub(crate) fn dialect(sql: &str) -> String {
-    let sql = sql.replace("{bytes}", "").replace("{lock m}", "").replace("{lock webhook}", "");
-    let sql = sql.replace("{key_id}", "public_id").replace("{budget}", "budget_limit");
-    let sql = sql.replace("{join}", "CROSS JOIN").replace("{is}", "IS").replace("{no_account}", "NULL");
-    let sql = sql.replace("{webhook_account}", "coalesce(webhook.account, 0)").replace("{state,}", "");
-    let sql = sql.replace("{old_secret_until}", "old_secret_until");
-    // The closing brace of `{in ?1}` is the only one that is left.
-    sql.replace("{in ", "IN (SELECT value FROM json_each(").replace('}', "))")
+    words::replaced(sql, &WORDS, "))")
 }
 
 /// A future that is ready.
 fn done<'a, T: Send + 'a>(result: Result<T>) -> BoxFuture<'a, metering_sql::Result<T>> {
-    Box::pin(std::future::ready(result.map_err(Into::into)))
+    ready(result.map_err(Into::into))
+}
+
+fn ready<'a, T: Send + 'a>(result: metering_sql::Result<T>) -> BoxFuture<'a, metering_sql::Result<T>> {
+    Box::pin(std::future::ready(result))
 }
 
 /// The names of the columns of a query.
 fn names_of(statement: &rusqlite::Statement<'_>) -> Arc<[String]> {
     statement.column_names().map(str::to_owned).collect()
-}
-
-/// Reads a record from the columns of its table, which come first in the row.
-pub(crate) fn record<R: Record>(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<R>> {
-    Ok(read(row, R::TABLE.columns.len(), R::of_row))
-}
-
-/// Reads the first `width` columns of a row as a script does.
-pub(crate) fn read<T>(row: &rusqlite::Row<'_>, width: usize, of_row: fn(&Row) -> metering_sql::Result<T>) -> Result<T> {
-    let names = row.as_ref().column_names().take(width).map(str::to_owned).collect();
-    now(std::future::ready(of_row(&row_of(row, &names)?)))
 }
 
 /// The columns of a row, as many as there are names.
@@ -169,10 +239,18 @@ impl ToSql for Parameter<'_> {
                 let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
                 return Ok(ToSqlOutput::from(format!("[{}]", numbers.join(","))));
             }
+            Value::ManyBytes(many) => {
+                let many: Vec<String> = many.iter().map(|bytes| format!("\"{}\"", hex(bytes))).collect();
+                return Ok(ToSqlOutput::from(format!("[{}]", many.join(","))));
+            }
             Value::Boolean(truth) => truth.map_or(ValueRef::Null, |truth| ValueRef::Integer(truth.into())),
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs a script on a snapshot.

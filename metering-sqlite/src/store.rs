@@ -4,7 +4,6 @@ pub(crate) mod authorizations;
 mod backend;
 pub(crate) mod backup;
 pub(crate) mod events;
-pub(crate) mod expiry;
 pub(crate) mod holds;
 pub(crate) mod imports;
 mod inspect;
@@ -21,7 +20,6 @@ use metering_core::StoreError;
 use metering_core::store::Verification;
 
 use crate::access::accounts;
-use crate::charging::volumes;
 use crate::connection::health::Health;
 use crate::connection::location::make_folder_of;
 use crate::connection::readers::Readers;
@@ -31,7 +29,6 @@ use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
 use crate::journal::Snapshot;
 use crate::migrations;
-use crate::money::ledger;
 use crate::transfer::moved::refuse_moved;
 use crate::usage::{activity, daily_totals};
 
@@ -171,16 +168,6 @@ metering_sql::store! {
             self.writer.commit(postings, now).await
         }
 
-        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-            let id = id.clone();
-            self.read(move |connection| daily_totals::report(connection, &id, days)).await
-        }
-
-        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-            let id = id.clone();
-            self.read(move |connection| volumes::of_account(connection, &id)).await
-        }
-
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
             let id = id.clone();
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -189,21 +176,6 @@ metering_sql::store! {
                 None => Ok(Vec::new()),
             };
             self.read(read).await
-        }
-
-        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            let after = after.cloned();
-            self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
-        }
-
-        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            let (id, after) = (id.clone(), after.cloned());
-            self.read(move |connection| ledger::list_of(connection, &id, after.as_ref(), limit)).await
-        }
-
-        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-            let id = id.clone();
-            self.read(move |connection| daily_totals::of_account(connection, &id, days)).await
         }
 
         async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
@@ -218,17 +190,7 @@ metering_sql::store! {
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-            let mut forgotten: u64 = 0;
-            loop {
-                // One transaction per slice, so that charges can commit in between.
-                let slice = move |connection: &Snapshot<'_>| expiry::forget_slice(connection, now);
-                let (rows, is_all) = self.writer.write(slice).await?;
-                forgotten = forgotten.saturating_add(rows);
-                if is_all {
-                    break;
-                }
-            }
-            Ok(forgotten.saturating_add(self.forget_ended_keys(now).await?))
+            metering_sql::expiry::forget(self, now).await
         }
 
         async fn check_identity(&self) -> Result<()> {

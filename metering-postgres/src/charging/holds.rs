@@ -12,9 +12,6 @@ use crate::rows::{amount, bytes, key_number, parsed, timestamp};
 pub(crate) const HOLD_COLUMNS: &str = "h.id, a.org_id, h.key, h.amount, h.fallback, n.route_template, n.http_method, \
      n.source, h.request_path, h.created_at, h.expires_at, h.captured, h.reason, h.settled_at";
 
-/// Holds with their accounts and usage lines.
-pub(crate) const HOLD_TABLES: &str = "hold h JOIN account a ON a.id = h.account JOIN usage_line n ON n.id = h.line";
-
 /// The hold with the id of `asked`, for a join. `OFFSET 0` keeps the database from reading the whole table instead,
 /// which it would plan while the table is small.
 pub(crate) const ASKED_HOLD: &str = "CROSS JOIN LATERAL (SELECT * FROM hold WHERE hold.id = asked.id OFFSET 0) h";

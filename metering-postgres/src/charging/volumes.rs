@@ -1,13 +1,12 @@
 //! Rows of `route_volume`: reading them, and the columns that a batch writes.
 
+use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::{AccountId, Month};
 use tokio_postgres::Row;
 
-use crate::connection::session::GenericClient;
 use crate::connection::value::Value;
 use crate::error::{Result, corrupt};
-use crate::rows::{all, unsigned};
+use crate::rows::unsigned;
 
 /// The columns that [`volume`] reads from `route_volume v`.
 pub(crate) const VOLUME_COLUMNS: &str = "v.route_template, v.http_method, v.month, v.requests, v.returned";
@@ -19,15 +18,6 @@ pub(crate) fn volume(row: &Row, first: usize) -> Result<(CountedRoute, Volume)> 
     let month = Month::from_unix_months(row.try_get(first + 2)?);
     let volume = Volume::from_columns(month, unsigned(row, first + 3)?, row.try_get(first + 4)?);
     Ok((route, volume.map_err(|error| corrupt(format_args!("route_volume.returned: {error}")))?))
-}
-
-/// All counts of an account, in the order of the routes' bytes.
-pub(crate) async fn of_account<C: GenericClient>(client: &C, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-    let sql = format!(
-        "SELECT {VOLUME_COLUMNS} FROM route_volume v WHERE v.account = (SELECT id FROM account WHERE org_id = $1) \
-         ORDER BY v.route_template COLLATE \"C\", v.http_method COLLATE \"C\""
-    );
-    all(client, &sql, &[&id.as_str()]).await?.iter().map(|row| volume(row, 0)).collect()
 }
 
 /// Writes the counts that a batch changed. No other transaction writes the same rows at this time, in whatever order:

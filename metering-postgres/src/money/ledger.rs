@@ -1,28 +1,21 @@
-//! The ledger, and how its entries change an account's totals.
+//! Writes the ledger, and how its entries change an account's totals.
 
 use metering_core::backend::decision::EntryChanges;
-use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
-use metering_core::money::{LedgerEntry, NewLedgerEntry, PaymentRef};
-use metering_core::store::{Cursor, Page};
-use metering_core::{Account, AccountId, Credits, Timestamp};
-use tokio_postgres::Row;
+use metering_core::money::{NewLedgerEntry, PaymentRef};
+use metering_core::{Account, Credits, Timestamp};
+use metering_sql::{Executor, values};
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::events::outbox::{self, EventRows};
-use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
+use crate::rows::{execute, one};
+use crate::script::Statements;
 use crate::transactions::serialized::next_ids;
-use crate::usage::activity::ledger_kind;
-
-/// The columns that [`entry`] reads from `ledger l JOIN account a`.
-pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
-     l.tx_hash, l.plan_id";
 
 /// Writes an entry and the account's new totals. The account was read with its meter locked.
 pub(crate) async fn write<C: GenericClient>(client: &C, changes: &EntryChanges<i64>) -> Result<()> {
     let EntryChanges { row, account: Account { totals, alert, .. }, entry, written_at, events } = changes;
-    append(client, *row, entry, *written_at).await?;
+    append(client, *row, &[(entry.clone(), *written_at)]).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4, alert_raised = $5::BIGINT \
                WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
@@ -77,82 +70,29 @@ pub(crate) async fn write_all<C: GenericClient>(client: &C, changes: &[EntryChan
     outbox::write_rows(client, EventRows::new(events)).await
 }
 
-/// Writes only the entry; the caller updates the totals.
+/// Writes only the entries, each with its time; the caller updates the totals.
 pub(crate) async fn append<C: GenericClient>(
     client: &C,
     account: i64,
-    entry: &NewLedgerEntry,
-    now: Timestamp,
+    entries: &[(NewLedgerEntry, Timestamp)],
 ) -> Result<()> {
-    let id = next_ids(client, 1).await?[0];
-    let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
-    let number: i64 = one(client, sql, &[&account]).await?.try_get(0)?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let ids = next_ids(client, entries.len()).await?;
+    let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+    let sql = "UPDATE meter SET entries = entries + $2 WHERE account = $1 RETURNING entries";
+    let last: i64 = one(client, sql, &[&account, &count]).await?.try_get(0)?;
     let sql = "INSERT INTO ledger \
                (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    let (kind, amount, created_at) = (entry.kind.as_str(), entry.amount.atoms(), now.unix_millis());
-    let payment = entry.payment.as_ref();
-    let chain_id = payment.map(|payment| payment.tx.chain_id.cast_signed());
-    let hash = payment.map(|payment| payment.tx.hash.as_bytes().as_slice());
-    let plan_id = payment.and_then(|payment| payment.plan_id.as_deref());
-    let values: crate::rows::Values<'_> =
-        &[&id, &account, &number, &kind, &amount, &entry.description, &created_at, &chain_id, &hash, &plan_id];
-    execute(client, sql, values).await.map(drop)
-}
-
-/// Entries of all accounts after an id, at most `limit`.
-pub(crate) async fn list<C: GenericClient>(
-    client: &C,
-    after: Option<&Cursor>,
-    limit: u32,
-) -> Result<Page<LedgerEntry>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > $1 ORDER BY l.id LIMIT $2"
-    );
-    let rows = all(client, &sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
-    Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
-}
-
-/// Entries of one account after an id, at most `limit`.
-pub(crate) async fn list_of<C: GenericClient>(
-    client: &C,
-    account: &AccountId,
-    after: Option<&Cursor>,
-    limit: u32,
-) -> Result<Page<LedgerEntry>> {
-    // `entry` counts up with `id` within an account, and it is in the index.
-    let sql = format!(
-        "SELECT {COLUMNS} FROM account a JOIN ledger l ON l.account = a.id WHERE a.org_id = $1 AND l.id > $2 \
-         AND l.entry > coalesce((SELECT e.entry FROM ledger e WHERE e.id = $2 AND e.account = a.id), 0) \
-         ORDER BY l.entry LIMIT $3"
-    );
-    let rows = all(client, &sql, &[&account.as_str(), &row_of_cursor(after)?, &one_more_than(limit)]).await?;
-    Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
-}
-
-/// Reads an entry and its id.
-pub(crate) fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
-    let id: i64 = row.try_get(0)?;
-    let entry = LedgerEntry {
-        id,
-        account: parsed(row, 1)?,
-        kind: ledger_kind(row.try_get(2)?)?,
-        amount: amount(row, 3)?,
-        description: row.try_get(4)?,
-        payment: payment_ref(row, 6)?,
-        created_at: timestamp(row, 5)?,
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let row = |((id, number), (entry, at)): ((i64, i64), &(NewLedgerEntry, Timestamp))| {
+        let NewLedgerEntry { kind, amount, description, payment } = entry;
+        let (tx, plan) = payment.as_ref().map(|payment| (payment.tx, payment.plan_id.as_deref())).unzip();
+        let mut values = values![id, account, number, kind, amount, description, at];
+        values.extend(values![tx.map(|tx| tx.chain_id), tx.map(|tx| tx.hash), plan.flatten()]);
+        values
     };
-    Ok((id, entry))
-}
-
-/// The sum of an account's entries written in a period of time.
-pub(crate) async fn added_between<C: GenericClient>(
-    client: &C,
-    account: i64,
-    from: Timestamp,
-    until: Timestamp,
-) -> Result<Credits> {
-    let sql = format!("SELECT {SUM} FROM ledger WHERE account = $1 AND created_at >= $2 AND created_at < $3");
-    let row = one(client, &sql, &[&account, &from.unix_millis(), &until.unix_millis()]).await?;
-    Ok(credits(wide_sum(&row, 0)?)?)
+    let rows: Vec<_> = ids.into_iter().zip(last - count + 1..).zip(entries).map(row).collect();
+    Ok(Statements(client).execute(sql, &rows).await.map(drop)?)
 }

@@ -1,14 +1,12 @@
-//! Sums of amounts whose intermediate results may not fit into 64 bits although the total does.
+//! Reads the sums of [`metering_sql::sum`].
 
+pub(crate) use metering_sql::sum::SUM;
+use metering_sql::sum::of_halves;
 use tokio_postgres::Row;
 
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 
-/// The column that [`wide_sum`] reads: the sum over `amount`. As text, since PostgreSQL's sum of bigints is a numeric.
-pub(crate) const SUM: &str = "coalesce(sum(amount), 0)::TEXT";
-
-/// The sum in atoms.
-pub(crate) fn wide_sum(row: &Row, index: usize) -> Result<i128> {
-    let text: String = row.try_get(index)?;
-    text.parse().map_err(|_| corrupt(format_args!("{text:?} is not a sum of atoms")))
+/// The sum in atoms, from the two columns that start at `first`.
+pub(crate) fn wide_sum(row: &Row, first: usize) -> Result<i128> {
+    Ok(of_halves(row.try_get(first)?, row.try_get(first + 1)?))
 }

@@ -4,10 +4,8 @@ use std::num::NonZeroUsize;
 
 use crate::access::accounts;
 use crate::charging::known::SharedKnown;
-use crate::charging::volumes;
-use crate::money::ledger;
-use crate::store::{PostgresStore, check, verify};
-use crate::usage::{activity, daily_totals, report};
+use crate::store::{PostgresStore, check};
+use crate::usage::{activity, daily_totals};
 
 /// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
 /// smaller.
@@ -20,22 +18,6 @@ metering_sql::store! {
             let store = self.clone();
             let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
             committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
-        }
-
-        async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
-            self.read_at_once(|transaction| {
-                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { report::report(transaction, &known, &id, days).await })
-            })
-            .await
-        }
-
-        async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-            self.read(|client| {
-                let id = id.clone();
-                Box::pin(async move { volumes::of_account(client, &id).await })
-            })
-            .await
         }
 
         async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
@@ -51,30 +33,6 @@ metering_sql::store! {
             .await
         }
 
-        async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            self.read(|client| {
-                let after = after.cloned();
-                Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
-            })
-            .await
-        }
-
-        async fn account_ledger(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-            self.read(|client| {
-                let (id, after) = (id.clone(), after.cloned());
-                Box::pin(async move { ledger::list_of(client, &id, after.as_ref(), limit).await })
-            })
-            .await
-        }
-
-        async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
-            self.read_at_once(|transaction| {
-                let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
-                Box::pin(async move { report::days(transaction, &known, &id, days).await })
-            })
-            .await
-        }
-
         async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
             self.read_at_once(|transaction| {
                 let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
@@ -84,11 +42,13 @@ metering_sql::store! {
         }
 
         async fn verify(&self) -> Result<Verification> {
-            self.read_at_once(|transaction| Box::pin(verify::verify(transaction))).await
+            metering_sql::snapshot(self, (), |db, ()| Box::pin(metering_sql::verify::verify(db))).await
         }
 
         async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-            self.forget(now).await
+            let forgotten = metering_sql::expiry::forget(self, now).await?;
+            self.forget_outcomes().await?;
+            Ok(forgotten)
         }
 
         async fn check(&self) -> Result<()> {

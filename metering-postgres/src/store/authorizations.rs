@@ -1,125 +1,76 @@
-//! Implements the storage contract for authorizations.
-
-use std::time::Duration;
-
-use async_trait::async_trait;
-use metering_core::access::KeyHash;
-use metering_core::chains::{Address, TxRef};
-use metering_core::offers::{AuthorizationId, AuthorizationRecord, IdentifierHash, SettlementFailure, Submission};
-use metering_core::store::{
-    AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization, PaymentCredit,
-};
-use metering_core::{AccountId, StoreError, Timestamp};
-
-use crate::access::keys;
-use crate::offers::{authorizations, claims, places, rows, states, submissions};
 use crate::store::PostgresStore;
-use metering_sql::sessions;
 
-type Result<T> = std::result::Result<T, StoreError>;
+metering_sql::authorization_store!(PostgresStore);
 
-#[async_trait]
-impl AuthorizationStore for PostgresStore {
-    async fn open_authorization(&self, new: NewAuthorization, lease: Duration) -> Result<AuthorizationOpened> {
-        self.write(|write| Box::pin(authorizations::open(write, new.clone(), lease))).await
-    }
+#[cfg(test)]
+mod tests {
+    use metering_sql::offers::claims::{STILL_FREE, free};
+    use metering_sql::offers::rows::{BY_ID, BY_TX, from, select};
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-    async fn authorization(&self, id: &AuthorizationId) -> Result<Option<AuthorizationRecord>> {
-        let id = *id;
-        let found = self.read(move |client| Box::pin(async move { rows::by_id(client, &id).await })).await?;
-        Ok(found.map(|(_, record)| record))
-    }
+    use crate::PostgresStore;
+    use crate::script::dialect;
 
-    async fn authorization_executed_in(&self, tx: TxRef) -> Result<Option<AuthorizationRecord>> {
-        let found = self.read(move |client| Box::pin(async move { rows::by_tx(client, tx).await })).await?;
-        Ok(found.map(|(_, record)| record))
-    }
+    /// 60,000 authorizations that are settled, and as many that are pending: those of two are free at 50. All but the
+    /// failed ones have a transaction.
+    const MANY: &str = "INSERT INTO account (id, org_id, agent_name, created_at) VALUES (7, 'org_7', 'agent', 0); \
+         INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, account, \
+             used_as, recorded_at) \
+           SELECT n, 1, sha256(n::TEXT::BYTEA), '', '', '', '', 1, 0, 7, 'authorization', 0 \
+           FROM generate_series(1, 30000) n; \
+         INSERT INTO payment_authorization (id, chain_id, token, payer, nonce, recipient, amount, valid_after, \
+             valid_before, signature, account, credits, received_at, claimed_until, state, failure, failed_at, \
+             tx_chain_id, tx_hash) \
+           SELECT n, 1, '', '', sha256(n::TEXT::BYTEA), '', '', 0, 0, '', 7, 1, 0, \
+             CASE WHEN n IN (60011, 60022) THEN 60100 - n WHEN n <= 60000 THEN 0 ELSE 100 END, \
+             CASE WHEN n <= 30000 THEN 'credited' WHEN n <= 60000 THEN 'failed' ELSE 'pending' END, \
+             CASE WHEN n BETWEEN 30001 AND 60000 THEN 'expired' END, CASE WHEN n BETWEEN 30001 AND 60000 THEN 0 END, \
+             CASE WHEN n <= 30000 THEN 1 END, CASE WHEN n <= 30000 THEN sha256(n::TEXT::BYTEA) END \
+           FROM generate_series(1, 120000) n; \
+         INSERT INTO authorization_submission SELECT n, 1, sha256(n::TEXT::BYTEA), '', 0 \
+           FROM generate_series(1, 120000) n; \
+         ANALYZE account, payment, payment_authorization, authorization_submission";
 
-    async fn first_key(&self, account: &AccountId) -> Result<Option<KeyHash>> {
-        self.read(|client| {
-            let account = account.clone();
-            Box::pin(async move { keys::first_secret(client, &account).await })
-        })
-        .await
-    }
-
-    async fn claim_authorizations(
-        &self,
-        now: Timestamp,
-        lease: Duration,
-        limit: u32,
-    ) -> Result<Vec<AuthorizationRecord>> {
-        let found = self.read(move |client| Box::pin(claims::find(client, now, limit))).await?;
-        if found.is_empty() {
-            return Ok(Vec::new());
+    /// The statements that run for each request with a payment, and those that run again and again, read only what they
+    /// return. Prepared statements keep one plan for all values after a few executions; so do these.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn looks_do_not_scan_authorizations() {
+        if is_skipped() {
+            return;
         }
-        self.write(|write| {
-            let found = found.clone();
-            Box::pin(async move { claims::claim(write, &found, now, lease).await })
-        })
-        .await
-    }
-
-    async fn extend_claim(&self, id: &AuthorizationId, until: Timestamp) -> Result<()> {
-        let id = *id;
-        self.write(move |write| Box::pin(async move { claims::extend(write, &id, until).await })).await
-    }
-
-    async fn assign_gas_place(&self, id: &AuthorizationId, wallet: Address, lowest: u64) -> Result<Option<u64>> {
-        let id = *id;
-        self.write(move |write| Box::pin(async move { places::assign(write, &id, wallet, lowest).await })).await
-    }
-
-    async fn add_submission(&self, id: &AuthorizationId, submission: Submission) -> Result<bool> {
-        let id = *id;
-        self.write(move |write| {
-            let submission = submission.clone();
-            Box::pin(async move { submissions::add(write, &id, &submission).await })
-        })
-        .await
-    }
-
-    async fn credit_authorization(&self, id: &AuthorizationId, credit: PaymentCredit) -> Result<AuthorizationCredited> {
-        let id = *id;
-        self.write(move |write| {
-            let credit = credit.clone();
-            Box::pin(async move { authorizations::credit(write, &id, credit).await })
-        })
-        .await
-    }
-
-    async fn fail_authorization(
-        &self,
-        id: &AuthorizationId,
-        failure: SettlementFailure,
-        now: Timestamp,
-    ) -> Result<bool> {
-        let id = *id;
-        self.write(move |write| Box::pin(async move { states::fail(write, &id, failure, now).await })).await
-    }
-
-    async fn reopen_authorization(
-        &self,
-        id: &AuthorizationId,
-        until: Timestamp,
-    ) -> Result<Option<AuthorizationRecord>> {
-        let id = *id;
-        self.write(move |write| Box::pin(async move { states::reopen(write, &id, until).await })).await
-    }
-
-    async fn authorization_by_identifier(
-        &self,
-        payer: &Address,
-        identifier: &IdentifierHash,
-    ) -> Result<Option<AuthorizationRecord>> {
-        let (payer, identifier) = (*payer, *identifier);
-        let found =
-            self.read(move |client| Box::pin(async move { rows::by_identifier(client, &payer, &identifier).await }));
-        Ok(found.await?.map(|(_, record)| record))
-    }
-
-    async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        let args = (nonce, expires_at);
-        metering_sql::write(self, args, |db, (nonce, at)| Box::pin(sessions::use_solution(db, nonce, *at))).await
+        let url = Cluster::shared().fresh_schema();
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = schema_of(&url);
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        run(MANY);
+        let id = |number: i64| format!("(1, '', '', sha256('{number}'))");
+        // the statement, its values, the row numbers that it finds
+        let table = [
+            (free(4), "(100)".to_owned(), "60022 60011 60001 60002"),
+            (free(1), "(100)".to_owned(), "60022"),
+            (free(4), "(99)".to_owned(), "60022 60011"),
+            (free(4), "(77)".to_owned(), ""),
+            (select(STILL_FREE), "('{60022, 60011, 60001, 7}', 99)".to_owned(), "60011 60022"),
+            (select(BY_ID), id(17), "17"),
+            (select(BY_ID), id(90_000), "90000"),
+            (select(BY_ID), id(120_001), ""),
+            (select(&from(1)), id(17), "17"),
+            (select(BY_TX), "(sha256('29'), 1)".to_owned(), "29"),
+        ];
+        for (sql, values, found) in table {
+            let execute = format!("EXECUTE look {values}");
+            let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE look AS {}", dialect(&sql));
+            let shown = run(&format!("{prepared}; {execute}"));
+            let rows: Vec<&str> = shown.lines().filter_map(|line| line.split('|').next()).collect();
+            assert_eq!(rows.join(" "), found, "{execute}");
+            let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
+            // The first line with pages is the whole statement's.
+            let pages = plan.lines().find_map(|line| line.split_once("Buffers: shared hit="));
+            let pages: u64 = pages.map_or("0", |line| line.1).split(' ').next().unwrap().parse().unwrap();
+            assert!(
+                pages < 40 && !plan.contains("Seq Scan on payment") && !plan.contains("Seq Scan on auth"),
+                "{plan}"
+            );
+        }
     }
 }

@@ -63,17 +63,6 @@ impl<'t> SerializedWrite<'t> {
     pub(crate) fn client(&self) -> &'t Transaction<'t> {
         self.transaction
     }
-
-    /// Like [`SerializedWrite::next_id`], for `count` ids, in ascending order.
-    pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
-        next_ids(self.transaction, count).await
-    }
-
-    /// A new id, above all earlier ones.
-    pub(crate) async fn next_id(&self) -> Result<i64> {
-        let sql = "UPDATE turn SET last_id = last_id + 1 WHERE id = 1 RETURNING last_id";
-        Ok(one(self.transaction, sql, &[]).await?.try_get(0)?)
-    }
 }
 
 /// New ids, above all earlier ones, in ascending order. Only for a transaction that holds the lock.
@@ -196,10 +185,4 @@ async fn write_one<T: Send>(
     let (transaction, result) = written.await?;
     let committed = within(RESPONSE_TIMEOUT, async { Ok(transaction.commit().await?) }).await;
     TransactionFailure::of_commit(committed, result)
-}
-
-/// Locks the meter of an account, so that no charge can come in between.
-pub(crate) async fn lock_meter<C: GenericClient>(client: &C, account: i64) -> Result<()> {
-    let sql = "SELECT account FROM meter WHERE account = $1 FOR UPDATE";
-    one(client, sql, &[&account]).await.map(drop)
 }

@@ -1,22 +1,15 @@
 mod activity;
-mod sections;
 
 use async_trait::async_trait;
 use metering_core::StoreError;
-use metering_core::backend::{one_more_than, page};
 use metering_core::store::{Cursor, Page};
-use metering_core::transfer::{Export, Part, Position, Record, Section};
-use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use metering_core::transfer::{Export, Record, Section};
+use metering_sql::transfer::{Source, page};
 
 use crate::charging::known::SharedKnown;
-use crate::connection::session::GenericClient;
-use crate::connection::value::Value;
-use crate::error::Result;
-use crate::rows::all;
+use crate::script::Statements;
 use crate::store::PostgresStore;
 use crate::usage::daily_totals;
-use sections::Source;
 
 #[async_trait]
 impl Export for PostgresStore {
@@ -24,51 +17,17 @@ impl Export for PostgresStore {
         self.read_at_once(|transaction| {
             let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
             Box::pin(async move {
-                match section {
-                    Section::Usage => {
-                        let Page { items, next } =
-                            daily_totals::list(transaction, &known, after.as_ref(), limit).await?;
+                let after = after.as_ref();
+                match (section, Source::of(section)) {
+                    (_, Some(source)) => Ok(page(&mut Statements(transaction), &source, after, limit).await?),
+                    (Section::Usage, None) => {
+                        let Page { items, next } = daily_totals::list(transaction, &known, after, limit).await?;
                         Ok(Page { items: items.into_iter().map(Record::Usage).collect(), next })
                     }
-                    Section::Activity => activity::records(transaction, &known, after.as_ref(), limit).await,
-                    _ => records(transaction, &Source::of(section), after.as_ref(), limit).await,
+                    (_, None) => activity::records(transaction, &known, after, limit).await,
                 }
             })
         })
         .await
     }
-}
-
-async fn records<C: GenericClient>(
-    client: &C,
-    source: &Source,
-    after: Option<&Cursor>,
-    limit: u32,
-) -> Result<Page<Record>> {
-    let position = after.map(|cursor| Position::of(cursor, source.keys.len())).transpose()?;
-    let sql = source.sql(position.is_some());
-    let mut values: Vec<Box<dyn Value>> = vec![Box::new(one_more_than(limit))];
-    for part in position.into_iter().flat_map(|position| position.0) {
-        values.push(match part {
-            Part::Number(number) => Box::new(number),
-            Part::Text(text) => Box::new(text),
-            Part::Bytes(bytes) => Box::new(bytes),
-        });
-    }
-    let values: Vec<&dyn Value> = values.iter().map(|value| &**value).collect();
-    let rows = all(client, &sql, &values).await?;
-    let read = |row: &Row| Ok((position_of(row, source.keys.len())?, (source.read)(row)?));
-    Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Position::cursor))
-}
-
-/// Reads the sort keys, which are the last columns.
-fn position_of(row: &Row, keys: usize) -> Result<Position> {
-    let part = |index: usize| {
-        Ok(match *row.columns()[index].type_() {
-            Type::INT8 => Part::Number(row.try_get(index)?),
-            Type::BYTEA => Part::Bytes(row.try_get(index)?),
-            _ => Part::Text(row.try_get(index)?),
-        })
-    };
-    (row.len() - keys..row.len()).map(part).collect::<Result<_>>().map(Position)
 }

@@ -4,16 +4,9 @@
 //! the batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all
 //! other writes, are refused.
 
-mod access;
 mod books;
 mod claim;
-mod events;
-pub(crate) mod foreign;
 mod inspection;
-mod keys;
-mod offers;
-mod operators;
-mod sales;
 mod target_state;
 
 use std::sync::Arc;
@@ -21,14 +14,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use metering_core::transfer::{Import, Record, Section, SourceId, TargetState};
 use metering_core::{Clock, StoreError, SystemClock};
+use metering_sql::{Backend, transfer};
 
-use crate::charging::known::SharedKnown;
 use crate::connection::connect::PostgresConfig;
 use crate::connection::session::GenericClient;
 use crate::connection::wait::REPORT_TIMEOUT;
 use crate::error::{Result, corrupt};
 use crate::migrations;
 use crate::rows::execute;
+use crate::script::Statements;
 use crate::store::PostgresStore;
 use crate::transactions::serialized::{SerializedWrite, WriteOwner};
 
@@ -125,7 +119,13 @@ impl Import for PostgresStore {
 
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError> {
         let Some(section) = records.first().map(Record::section) else { return Ok(()) };
-        let lines = self.line_numbers(&records).await?;
+        let lines = records.iter().filter_map(|record| match record {
+            Record::Usage(total) => Some(total.line.clone()),
+            Record::Activity(entry) => Some(entry.line.clone()),
+            Record::Hold(hold) => Some(hold.line.clone()),
+            _ => None,
+        });
+        let lines = self.line_numbers(lines.collect()).await?;
         let (records, lines) = (Arc::new(records), Arc::new(lines));
         let owner = WriteOwner::Move(self.claim()?.owner());
         self.write_as(owner, REPORT_TIMEOUT, move |write| {
@@ -137,8 +137,8 @@ impl Import for PostgresStore {
 
     async fn settle(&self) -> Result<(), StoreError> {
         // Without statistics on the new tables, the database would choose poor query plans.
-        let tables = target_state::TABLES.join(", ");
-        let (sql, owner) = (format!("ANALYZE {tables}"), WriteOwner::Move(self.claim()?.owner()));
+        let (sql, owner) =
+            (format!("ANALYZE {}", target_state::tables().join(", ")), WriteOwner::Move(self.claim()?.owner()));
         self.write_as(owner, REPORT_TIMEOUT, |write| {
             let sql = sql.clone();
             Box::pin(async move { Ok(write.client().batch_execute(&sql).await?) })
@@ -154,32 +154,12 @@ impl Import for PostgresStore {
     }
 }
 
-impl PostgresStore {
-    /// The numbers of the records' usage lines, in order; empty if these records have none.
-    async fn line_numbers(&self, records: &[Record]) -> Result<Vec<i64>, StoreError> {
-        let lines: Vec<_> = records
-            .iter()
-            .filter_map(|record| match record {
-                Record::Usage(total) => Some(total.line.clone()),
-                Record::Activity(entry) => Some(entry.line.clone()),
-                Record::Hold(hold) => Some(hold.line.clone()),
-                _ => None,
-            })
-            .collect();
-        self.read(|client| {
-            let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
-            Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
-        })
-        .await
-    }
-}
-
 async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -> Result<TargetState> {
     let client = write.client();
     let found = target_state::of(client, source).await?;
     if found == TargetState::Unfinished {
         // One statement for all tables, in the same transaction that claims the store.
-        client.batch_execute(&format!("TRUNCATE {}", target_state::TABLES.join(", "))).await?;
+        client.batch_execute(&format!("TRUNCATE {}", target_state::tables().join(", "))).await?;
     }
     if matches!(found, TargetState::Empty | TargetState::Unfinished) {
         // A server that was started on this database by mistake has registered recipients, the operator's webhook and
@@ -201,44 +181,32 @@ async fn finish(write: &SerializedWrite<'_>) -> Result<()> {
                last_id = greatest(last_id, (SELECT max(id) FROM ledger), (SELECT max(id) FROM audit_entry)) \
                WHERE id = 1";
     execute(client, sql, &[]).await?;
-    events::finish(client).await?;
+    execute(client, HEADS, &[]).await?;
+    execute(client, NUMBERS, &[]).await?;
     let now = SystemClock.now().unix_millis();
     execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
 }
 
+/// Marks the heads of all lines.
+const HEADS: &str = "UPDATE delivery SET is_head = TRUE WHERE id IN ( \
+     SELECT DISTINCT ON (d.webhook, d.account) d.id FROM delivery d JOIN webhook w ON w.id = d.webhook \
+     WHERE d.state = 'pending' AND (w.state = 'active' OR w.id = 0) ORDER BY d.webhook, d.account, d.event, d.id)";
+
+/// The next numbers are above those of all events and deliveries.
+const NUMBERS: &str = "SELECT setval('event_number', coalesce((SELECT max(number) FROM event), 0) + 1, FALSE), \
+     setval('delivery_number', coalesce((SELECT max(id) FROM delivery), 0) + 1, FALSE)";
+
 /// Writes a batch. Every record must find the rows that it refers to.
 async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &[Record], lines: &[i64]) -> Result<()> {
     let written = match section {
-        Section::Accounts => books::accounts(write, records).await?,
         Section::Ledger => books::ledger(write, records).await?,
-        Section::Usage => books::usage(write, records, lines).await?,
         Section::Activity => books::activity(write, records, lines).await?,
-        Section::Idempotency => books::idempotency_records(write, records).await?,
         Section::Holds => books::holds(write, records, lines).await?,
-        Section::Volumes => books::volumes(write, records).await?,
-        Section::Refills => books::refills(write, records).await?,
-        Section::Plans => sales::plans(write, records).await?,
-        Section::Payments => sales::payments(write, records).await?,
-        Section::Authorizations => offers::authorizations(write, records).await?,
-        Section::GasPlaces => offers::gas_places(write, records).await?,
-        Section::Quotes => sales::quotes(write, records).await?,
-        Section::Links => sales::links(write, records).await?,
-        Section::ScanMarks => sales::scan_marks(write, records).await?,
-        Section::Recipients => sales::recipients(write, records).await?,
-        Section::Unreadable => sales::unreadable(write, records).await?,
-        Section::Webhooks => events::webhooks(write, records).await?,
-        Section::Events => events::events(write, records).await?,
-        Section::Deliveries => events::deliveries(write, records).await?,
-        Section::Challenges => access::challenges(write, records).await?,
-        Section::Signups => access::signups(write, records).await?,
-        Section::Solutions => access::solutions(write, records).await?,
-        Section::EmailLinks => access::email_links(write, records).await?,
-        Section::Operators => operators::operators(write, records).await?,
-        Section::Prices => operators::prices(write, records).await?,
-        Section::AuditLog => operators::audit_log(write, records).await?,
-        Section::Keys => keys::keys(write, records).await?,
-        Section::Secrets => keys::secrets(write, records).await?,
+        _ => transfer::write(&mut Statements(write.client()), section, records, lines).await?,
     };
+    if section == Section::Accounts {
+        books::entry_counts(write, records).await?;
+    }
     if u64::try_from(records.len()).is_ok_and(|count| count == written) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use crate::charging::tail::Tail;
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::money::sum::{SUM, wide_sum};
-use crate::rows::{all, key_number, one, unsigned};
+use crate::rows::{Values, all, each, key_number, one, unsigned};
 
 /// What these keys of an account used from a day on; the tail includes other keys.
 pub(crate) async fn of_keys<C: GenericClient>(
@@ -35,5 +35,25 @@ pub(crate) async fn of_keys<C: GenericClient>(
         let totals = tail.totals()?.into_iter();
         found.extend(totals.map(|((_, key), (calls, atoms))| KeyDay { key, day, calls, atoms }));
     }
+    Ok(found)
+}
+
+/// What is in the tail of one account, or in the tails of all.
+pub(crate) async fn in_tails<C: GenericClient>(client: &C, account: Option<i64>) -> Result<Vec<(i64, KeyDay)>> {
+    let sql = "SELECT account, tail_day, tail FROM meter WHERE tail <> ''";
+    let of_account = format!("{sql} AND account = $1");
+    let (sql, values): (&str, Values<'_>) = match &account {
+        Some(account) => (&of_account, &[account]),
+        None => (sql, &[]),
+    };
+    let mut found = Vec::new();
+    each(client, sql, values, |row| {
+        let (account, tail) = (row.try_get(0)?, Tail::of_row(row, 1)?);
+        let day = Day::from_unix_days(tail.day.unwrap_or_default());
+        let totals = tail.totals()?.into_iter();
+        found.extend(totals.map(|((_, key), (calls, atoms))| (account, KeyDay { key, day, calls, atoms })));
+        Ok(())
+    })
+    .await?;
     Ok(found)
 }

@@ -9,7 +9,7 @@ macro_rules! store {
             use $crate::private::metering_core::store::{Created, Cursor, Page, Posted, Verification};
             use $crate::private::metering_core::usage::{Activity, DailyTotal, DayRange, UsageReport};
             use $crate::private::metering_core::{Account, AccountId, NewAccount, RateLimits, StoreError, Timestamp};
-            use $crate::{read, write};
+            use $crate::{read, snapshot, write};
 
             type Result<T, E = StoreError> = ::core::result::Result<T, E>;
 
@@ -53,6 +53,40 @@ macro_rules! store {
                 async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
                     let args = (id.clone(), key, now);
                     write(self, args, |db, (id, key, now)| Box::pin($crate::key_replacement::replace(db, id, key, *now))).await
+                }
+
+                async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
+                    read(self, id.clone(), |db, id| Box::pin($crate::volumes::of_account(db, id))).await
+                }
+
+                async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+                    let args = (after.cloned(), limit);
+                    read(self, args, |db, (after, limit)| Box::pin($crate::ledger::list(db, after.as_ref(), *limit)))
+                        .await
+                }
+
+                async fn account_ledger(
+                    &self,
+                    id: &AccountId,
+                    after: Option<&Cursor>,
+                    limit: u32,
+                ) -> Result<Page<LedgerEntry>> {
+                    let args = (id.clone(), after.cloned(), limit);
+                    read(self, args, |db, (id, after, limit)| {
+                        Box::pin($crate::ledger::of_account(db, id, after.as_ref(), *limit))
+                    })
+                    .await
+                }
+
+                async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+                    let args = (id.clone(), days);
+                    snapshot(self, args, |db, (id, days)| Box::pin($crate::reports::of_account(db, id, *days))).await
+                }
+
+                async fn account_daily_totals(&self, id: &AccountId, days: DayRange) -> Result<Vec<DailyTotal>> {
+                    let args = (id.clone(), days);
+                    snapshot(self, args, |db, (id, days)| Box::pin($crate::reports::days_of_account(db, id, *days)))
+                        .await
                 }
 
                 $($own)*

@@ -1,12 +1,12 @@
 //! The rows of keys and their secrets. [`write_key`] is the only place that changes them, except that revoking an
-//! account revokes its secrets, and that [`ended_keys`] deletes old ones.
+//! account revokes its secrets, and that [`metering_sql::ended_keys`] deletes old ones.
 
 use metering_core::access::{Budget, Key, KeyHash, KeyNumber, KeyTerms, Spent};
 use metering_core::charging::{KeyMeter, Window};
 use metering_core::{AccountId, Credits, Day, RateLimits, Timestamp};
 use rusqlite::{Connection, Row, params};
 
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, store_error};
 use crate::rows::{alert_level, first, parse, timestamp};
 
 /// The columns that [`key`] reads.
@@ -19,8 +19,6 @@ pub(crate) const KEY_COLUMN_COUNT: usize = 18;
 /// The columns that [`meter`] reads, of a `LEFT JOIN` with [`METER_JOIN`].
 pub(crate) const METER_COLUMNS: &str = "m.spent_since, m.spent, m.minute, m.minute_count, m.day, m.day_count, \
      m.raised";
-/// How many there are.
-pub(crate) const METER_COLUMN_COUNT: usize = 7;
 const METER_JOIN: &str = "LEFT JOIN key_meter m ON m.account = k.account AND m.key = k.number";
 
 /// A key, and what counts against its terms.
@@ -52,17 +50,6 @@ pub(crate) fn secret(connection: &Connection, hash: &KeyHash) -> Result<Option<S
     })
 }
 
-/// A secret that was replaced with a grace period has an end. The secrets of a key that leaked are revoked.
-const FIRST_SECRET: &str = "SELECT s.hash FROM account a CROSS JOIN key_secret s ON s.account = a.id \
-     WHERE a.org_id = ?1 AND a.revoked_at IS NULL AND s.key = ?2 AND s.revoked_at IS NULL AND s.expires_at IS NULL";
-
-/// The newest secret of an account's first key, unless it is revoked.
-pub(crate) fn first_secret(connection: &Connection, account: &AccountId) -> Result<Option<KeyHash>> {
-    let mut statement = connection.prepare_cached(FIRST_SECRET).map_err(store_error)?;
-    let values = params![account.as_str(), KeyNumber::FIRST.get()];
-    first(&mut statement, values, |row| row.get(0).map(KeyHash::from_bytes).map(Ok))
-}
-
 /// The key with this number, of the account with this row number and id.
 pub(crate) fn by_number(
     connection: &Connection,
@@ -76,25 +63,6 @@ pub(crate) fn by_number(
 
 fn select(condition: &str) -> String {
     format!("SELECT {KEY_COLUMNS}, {METER_COLUMNS} FROM api_key k {METER_JOIN} WHERE k.account = ?1 AND {condition}")
-}
-
-/// The same, with what counts against their terms.
-pub(crate) fn metered_chain(
-    connection: &Connection,
-    row: i64,
-    account: &AccountId,
-    number: KeyNumber,
-) -> Result<Vec<Metered>> {
-    let (mut chain, mut next) = (Vec::new(), Some(number));
-    while let Some(number) = next {
-        let found = by_number(connection, row, account, number)?;
-        let missing = || corrupt(format_args!("key {} of account {account} is missing", number.get()));
-        let (key, meter) = found.ok_or_else(missing)?;
-        // A parent is always older, so this ends.
-        next = key.parent.filter(|parent| *parent < key.number);
-        chain.push((key, meter));
-    }
-    Ok(chain)
 }
 
 /// Writes the meter of a key.
@@ -159,22 +127,4 @@ pub(crate) fn meter(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Opti
 /// A time that may be missing.
 pub(crate) fn optional_time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_unix_millis))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::migrations::migrate;
-
-    /// However many secrets were replaced.
-    #[test]
-    fn the_first_secret_is_found_in_an_index() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {FIRST_SECRET}")).unwrap();
-        let steps = statement.query_map(params!["org", 0], |row| row.get::<_, String>(3)).unwrap();
-        let steps: Vec<_> = steps.map(Result::unwrap).collect();
-        assert!(steps.iter().all(|step| step.starts_with("SEARCH")), "{steps:?}");
-        assert_eq!(steps[1], "SEARCH s USING INDEX key_secret_live (account=? AND key=?)");
-    }
 }

@@ -11,7 +11,7 @@ use foldhash::HashMap;
 use metering_core::access::{KeyHash, KeyNumber};
 use metering_core::charging::{KeyMeter, KeyState, MeterState};
 use metering_core::{AccountId, Timestamp, UsageLine};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use crate::access::keys::{self, Secret};
 use crate::charging::cached_keys::CachedKeys;
@@ -20,6 +20,7 @@ use crate::journal::fold::{Amount, Round};
 use crate::journal::sequence::{insert, newest_in_sequence};
 use crate::journal::{Change, Row, Touched, Unfolded};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
+use crate::usage::lines::number_of;
 
 /// Maximum number of cached accounts, and of cached secrets. Beyond that, the cache is cleared, so that its memory stays
 /// bounded.
@@ -184,18 +185,7 @@ impl Cache {
         if let Some(id) = self.lines.get(line) {
             return Ok((*id, false));
         }
-        let values = params![&*line.route_template, &*line.http_method, line.source.as_str()];
-        let select = "SELECT id FROM usage_line WHERE route_template = ?1 AND http_method = ?2 AND source = ?3";
-        let mut statement = connection.prepare_cached(select).map_err(store_error)?;
-        let known = first(&mut statement, values, |row| row.get(0).map(Ok))?;
-        let (id, new) = match known {
-            Some(id) => (id, false),
-            None => {
-                let insert = "INSERT INTO usage_line (route_template, http_method, source) VALUES (?1, ?2, ?3)";
-                connection.prepare_cached(insert).and_then(|mut s| s.insert(values)).map_err(store_error)?;
-                (connection.last_insert_rowid(), true)
-            }
-        };
+        let (id, new) = number_of(connection, line)?;
         self.lines.insert(line.clone(), id);
         self.templates.insert(id, Arc::clone(&line.route_template));
         Ok((id, new))

@@ -3,11 +3,11 @@
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{Hold, HoldChange, HoldId, SettleReason, SettledHold};
-use metering_core::{AccountId, ClientSource, Credits, Day, Timestamp, UsageLine};
-use rusqlite::{Connection, Params, Row, params};
+use metering_core::{ClientSource, Credits, UsageLine};
+use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::rows::{all, first, parse, timestamp};
+use crate::rows::{first, parse, timestamp};
 
 /// The columns that [`hold`] reads from [`TABLES`].
 pub(crate) const COLUMNS: &str = "h.id, h.account, a.org_id, h.key, h.amount, h.fallback, n.route_template, \
@@ -19,54 +19,12 @@ pub(crate) const TABLES: &str =
 
 /// The hold with this id, and the row number of its account.
 pub(crate) fn by_id(connection: &Connection, id: &HoldId) -> Result<Option<(i64, Hold)>> {
-    let mut statement = connection.prepare_cached(&select("h.id = ?1")).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&select()).map_err(store_error)?;
     first(&mut statement, [id.as_bytes()], hold)
 }
 
-const NEWEST_OPEN: &str = "h.account = (SELECT id FROM account WHERE org_id = ?1) AND h.settled_at IS NULL \
-     ORDER BY h.created_at DESC, h.id DESC LIMIT ?2";
-
-/// The open holds of an account, newest first, at most `limit`.
-pub(crate) fn newest_open(connection: &Connection, account: &AccountId, limit: u32) -> Result<Vec<Hold>> {
-    list(connection, NEWEST_OPEN, params![account.as_str(), limit])
-}
-
-const EXPIRED: &str = "h.expires_at <= ?1 AND h.settled_at IS NULL ORDER BY h.expires_at, h.id LIMIT ?2";
-
-/// The open holds whose lease has ended at `now`, in the order in which the leases ended, at most `limit`.
-pub(crate) fn expired(connection: &Connection, now: Timestamp, limit: u32) -> Result<Vec<Hold>> {
-    list(connection, EXPIRED, params![now.unix_millis(), limit])
-}
-
-fn select(condition: &str) -> String {
-    format!("SELECT {COLUMNS} FROM {TABLES} WHERE {condition}")
-}
-
-fn list(connection: &Connection, condition: &str, params: impl Params) -> Result<Vec<Hold>> {
-    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
-    all(&mut statement, params, |row| Ok(hold(row)?.map(|(_, hold)| hold)))
-}
-
-/// What counts against the budgets of an open hold's keys.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenHold {
-    /// The day that its usage will be booked on.
-    pub(crate) day: Day,
-    pub(crate) key: KeyNumber,
-    pub(crate) atoms: i64,
-}
-
-const OPEN: &str = "SELECT account, key, created_at, amount FROM hold WHERE settled_at IS NULL";
-
-/// All open holds, each with the row number of its account.
-pub(crate) fn open(connection: &Connection) -> Result<Vec<(i64, OpenHold)>> {
-    let mut statement = connection.prepare_cached(OPEN).map_err(store_error)?;
-    all(&mut statement, [], |row| Ok(Ok(open_hold(row)?)))
-}
-
-fn open_hold(row: &Row<'_>) -> rusqlite::Result<(i64, OpenHold)> {
-    let (key, day) = (KeyNumber::new(row.get(1)?), timestamp(row, 2)?.day());
-    Ok((row.get(0)?, OpenHold { day, key, atoms: row.get(3)? }))
+fn select() -> String {
+    format!("SELECT {COLUMNS} FROM {TABLES} WHERE h.id = ?1")
 }
 
 /// Writes the holds that a batch opened or changed.
@@ -145,10 +103,12 @@ fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<Settle
 
 #[cfg(test)]
 mod tests {
+    use metering_sql::holds::{self, BY_ID, EXPIRED, NEWEST_OPEN};
     use metering_sql::key_changes::OPEN_HOLDS;
 
     use super::*;
     use crate::migrations::migrate;
+    use crate::script::dialect;
 
     /// However many settled holds are kept.
     #[test]
@@ -156,14 +116,14 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         let queries = [
-            (select("h.id = ?1"), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
-            (select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
-            (select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
+            (select(), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
+            (holds::select(BY_ID), "SEARCH h USING INDEX sqlite_autoindex_hold_1 (id=?)"),
+            (holds::select(NEWEST_OPEN), "SEARCH h USING INDEX hold_open (account=?)"),
+            (holds::select(EXPIRED), "SEARCH h USING INDEX hold_lease (expires_at<?)"),
             (OPEN_HOLDS.to_owned(), "SEARCH hold USING INDEX hold_open (account=? AND created_at>?)"),
-            (OPEN.to_owned(), "SCAN hold USING INDEX hold_"),
         ];
         for (sql, expected) in queries {
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", dialect(&sql))).unwrap();
             let values = rusqlite::params_from_iter(vec![None::<i64>; statement.parameter_count()]);
             let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
             let steps: Vec<_> = steps.map(Result::unwrap).collect();

@@ -1,12 +1,12 @@
 //! The rows of requests to routes with volume tiers. Commits write them, and they are never cached, so that no two
 //! processes give the same number to two requests.
 
+use metering_core::Month;
 use metering_core::charging::{CountedRoute, Volume};
-use metering_core::{AccountId, Month};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt_column, store_error};
-use crate::rows::{all, first};
+use crate::rows::first;
 
 /// The columns that [`of_row`] reads from `route_volume`.
 pub(crate) const COLUMNS: &str = "v.route_template, v.http_method, v.month, v.requests, v.returned";
@@ -20,16 +20,6 @@ pub(crate) fn of_route(connection: &Connection, account: i64, route: &CountedRou
     let values = params![account, &*route.route_template, &*route.http_method];
     let stored = first(&mut statement, values, |row| of_row(row, 0))?;
     Ok(stored.map(|(_, volume)| volume).unwrap_or_default())
-}
-
-/// The requests of an account to all its counted routes.
-pub(crate) fn of_account(connection: &Connection, account: &AccountId) -> Result<Vec<(CountedRoute, Volume)>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM account a CROSS JOIN route_volume v ON v.account = a.id WHERE a.org_id = ?1 \
-         ORDER BY v.route_template, v.http_method"
-    );
-    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    all(&mut statement, [account.as_str()], |row| of_row(row, 0))
 }
 
 /// Reads a row from the columns at `from` on.

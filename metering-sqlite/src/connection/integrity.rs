@@ -4,6 +4,7 @@
 //! Adding up the books reads only a few tables. Damage anywhere else would go unnoticed until that data is needed.
 
 use metering_core::StoreError;
+use metering_sql::verify::{Check, HOLD_WITHOUT_KEY, WITHOUT_KEY};
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
@@ -19,11 +20,6 @@ pub(crate) enum Depth {
     /// Every page, and that each index has exactly the rows of its table.
     Full,
 }
-
-/// Accounts without the key that they were created with.
-const WITHOUT_KEY: &str = "
-    SELECT count(*) FROM account a
-    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = a.id AND k.number = 0)";
 
 /// Keys without the secret they should have: one that is not revoked, unless the key is revoked or leaked, or its account
 /// revoked. Each secret is looked up through both of its trees, as a charge and a rotation do.
@@ -59,20 +55,14 @@ const MISCOUNTED: &str = "
       + (SELECT count(*) FROM key_meter m
         WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = m.account AND k.number = m.key))";
 
-/// Holds that belong to no key, or are to be booked on no usage line.
-const HOLD_WITHOUT_KEY: &str = "
-    SELECT count(*) FROM hold h
-    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = h.account AND k.number = h.key)
-       OR NOT EXISTS (SELECT 1 FROM usage_line n WHERE n.id = h.line)";
-
 /// Each check of the keys and of what belongs to them: a query that counts what is wrong, and what that is.
-const KEY_CHECKS: [(&str, &str); 6] = [
-    (WITHOUT_KEY, "accounts do not have the key they should have"),
+const KEY_CHECKS: [Check; 6] = [
+    WITHOUT_KEY,
     (WITHOUT_ACCOUNT, "keys belong to no account or to no parent"),
     (SECRET_WITHOUT_KEY, "secrets belong to no key"),
     (WITHOUT_SECRET, "keys do not have the secret they should have"),
     (MISCOUNTED, "keys or meters lack the other"),
-    (HOLD_WITHOUT_KEY, "holds belong to no key or usage line"),
+    HOLD_WITHOUT_KEY,
 ];
 
 /// Checks the file and the keys.

@@ -1,107 +1,72 @@
-//! Implements the part of the storage contract for authorizations.
-
-use std::time::Duration;
-
-use async_trait::async_trait;
-use metering_core::access::KeyHash;
-use metering_core::chains::{Address, TxRef};
-use metering_core::offers::{AuthorizationId, AuthorizationRecord, IdentifierHash, SettlementFailure, Submission};
-use metering_core::store::{AuthorizationCredited, AuthorizationOpened, NewAuthorization, PaymentCredit};
-use metering_core::{AccountId, AuthorizationStore, Timestamp};
-
-use crate::access::keys;
-use crate::error::Result;
-use crate::journal::Snapshot;
-use crate::offers::{authorizations, claims, places, rows, submissions};
 use crate::store::SqliteStore;
-use metering_sql::sessions;
 
-#[async_trait]
-impl AuthorizationStore for SqliteStore {
-    async fn open_authorization(&self, new: NewAuthorization, lease: Duration) -> Result<AuthorizationOpened> {
-        self.writer.write(move |snapshot| authorizations::open(snapshot, new, lease)).await
-    }
+metering_sql::authorization_store!(SqliteStore);
 
-    async fn authorization(&self, id: &AuthorizationId) -> Result<Option<AuthorizationRecord>> {
-        let id = *id;
-        let found = self.read(move |snapshot| rows::by_id(snapshot, &id)).await?;
-        Ok(found.map(|(_, record)| record))
-    }
+#[cfg(test)]
+mod tests {
+    use metering_core::transfer::GasPlacesRecord;
+    use metering_sql::offers::{claims, places, rows};
+    use metering_sql::{Record, keys};
+    use rusqlite::{Connection, StatementStatus, params};
 
-    async fn authorization_executed_in(&self, tx: TxRef) -> Result<Option<AuthorizationRecord>> {
-        let found = self.read(move |snapshot| rows::by_tx(snapshot, tx)).await?;
-        Ok(found.map(|(_, record)| record))
-    }
+    use crate::migrations::migrate;
+    use crate::script::dialect;
 
-    async fn first_key(&self, account: &AccountId) -> Result<Option<KeyHash>> {
-        let account = account.clone();
-        self.read(move |snapshot| keys::first_secret(snapshot, &account)).await
-    }
-
-    async fn claim_authorizations(
-        &self,
-        now: Timestamp,
-        lease: Duration,
-        limit: u32,
-    ) -> Result<Vec<AuthorizationRecord>> {
-        let rows = self.read(move |snapshot| claims::free(snapshot, now, limit)).await?;
-        if rows.is_empty() {
-            return Ok(Vec::new());
+    /// However many authorizations and places are kept, and however many secrets were replaced.
+    #[test]
+    fn lists_and_lookups_use_an_index() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let by_id = "payment_authorization USING INDEX sqlite_autoindex_payment_authorization_1";
+        let queries = [
+            (claims::free(8), "INDEX payment_authorization_claim (claimed_until<?)"),
+            (rows::select(claims::STILL_FREE), "payment_authorization USING INTEGER PRIMARY KEY (rowid=?)"),
+            (rows::select(rows::BY_ID), by_id),
+            (
+                rows::select(&rows::from(8)),
+                "INDEX sqlite_autoindex_payment_authorization_1 ((chain_id,token,payer,nonce)>",
+            ),
+            (rows::select(rows::BY_TX), "INDEX payment_authorization_tx (tx_hash=? AND tx_chain_id=?)"),
+            (rows::select(rows::BY_IDENTIFIER), "INDEX payment_authorization_identifier (payer=? AND identifier=?)"),
+            (rows::select(rows::BY_ID), "s USING PRIMARY KEY (payment_authorization=?)"),
+            (places::TAKE_FREE.to_owned(), "USING PRIMARY KEY (chain_id=? AND wallet=? AND nonce=?)"),
+            (places::TAKE_FREE.to_owned(), "USING PRIMARY KEY (chain_id=? AND wallet=? AND nonce>?)"),
+            (places::GIVEN_BACK.to_owned(), "free_gas_place USING PRIMARY KEY (chain_id=? AND wallet=?)"),
+            (
+                format!("{} {}", GasPlacesRecord::TABLE.select(), places::OF_WALLET),
+                "gas_place USING PRIMARY KEY (chain_id=? AND wallet=?)",
+            ),
+            (keys::FIRST_SECRET.to_owned(), "s USING INDEX key_secret_live (account=? AND key=?)"),
+        ];
+        for (sql, expected) in queries {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", dialect(&sql))).unwrap();
+            let values = rusqlite::params_from_iter(vec![None::<i64>; statement.parameter_count()]);
+            let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
+            let steps: Vec<_> = steps.map(Result::unwrap).collect();
+            assert!(steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(expected)), "{sql}: {steps:?}");
+            // A list that is a parameter is scanned.
+            let is_scan = |step: &String| step.starts_with("SCAN") && !step.contains("json_each");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE") || is_scan(step)), "{sql}: {steps:?}");
         }
-        self.writer.write(move |snapshot: &Snapshot<'_>| claims::claim(snapshot, &rows, now, lease)).await
     }
 
-    async fn extend_claim(&self, id: &AuthorizationId, until: Timestamp) -> Result<()> {
-        let id = *id;
-        self.writer.write(move |snapshot: &Snapshot<'_>| claims::extend(snapshot, &id, until)).await
-    }
-
-    async fn assign_gas_place(&self, id: &AuthorizationId, wallet: Address, lowest: u64) -> Result<Option<u64>> {
-        let id = *id;
-        self.writer.write(move |snapshot: &Snapshot<'_>| places::assign(snapshot, &id, wallet, lowest)).await
-    }
-
-    async fn add_submission(&self, id: &AuthorizationId, submission: Submission) -> Result<bool> {
-        let id = *id;
-        self.writer.write(move |snapshot: &Snapshot<'_>| submissions::add(snapshot, &id, &submission)).await
-    }
-
-    async fn credit_authorization(&self, id: &AuthorizationId, credit: PaymentCredit) -> Result<AuthorizationCredited> {
-        let id = *id;
-        self.writer.write(move |snapshot| authorizations::credit(snapshot, &id, credit)).await
-    }
-
-    async fn fail_authorization(
-        &self,
-        id: &AuthorizationId,
-        failure: SettlementFailure,
-        now: Timestamp,
-    ) -> Result<bool> {
-        let id = *id;
-        self.writer.write(move |snapshot: &Snapshot<'_>| authorizations::fail(snapshot, &id, failure, now)).await
-    }
-
-    async fn reopen_authorization(
-        &self,
-        id: &AuthorizationId,
-        until: Timestamp,
-    ) -> Result<Option<AuthorizationRecord>> {
-        let id = *id;
-        self.writer.write(move |snapshot: &Snapshot<'_>| authorizations::reopen(snapshot, &id, until)).await
-    }
-
-    async fn authorization_by_identifier(
-        &self,
-        payer: &Address,
-        identifier: &IdentifierHash,
-    ) -> Result<Option<AuthorizationRecord>> {
-        let (payer, identifier) = (*payer, *identifier);
-        let found = self.read(move |snapshot| rows::by_identifier(snapshot, &payer, &identifier)).await?;
-        Ok(found.map(|(_, record)| record))
-    }
-
-    async fn use_sign_in(&self, nonce: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        let args = (nonce, expires_at);
-        metering_sql::write(self, args, |db, (nonce, at)| Box::pin(sessions::use_solution(db, nonce, *at))).await
+    /// However many were credited, and however many are claimed.
+    #[test]
+    fn a_look_reads_only_what_is_free() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let rows = "PRAGMA foreign_keys = off; \
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000) \
+            INSERT INTO payment_authorization (chain_id, token, payer, nonce, recipient, amount, valid_after, \
+              valid_before, signature, account, credits, received_at, claimed_until, state, tx_chain_id, tx_hash) \
+            SELECT n, zeroblob(20), zeroblob(20), zeroblob(32), zeroblob(20), zeroblob(16), 0, 0, x'00', 1, 1, 0, n, \
+              iif(n % 2, 'pending', 'credited'), iif(n % 2, NULL, n), iif(n % 2, NULL, zeroblob(32)) FROM n";
+        connection.execute_batch(rows).unwrap();
+        for (now, expected) in [(0, 0), (1, 1), (10, 5), (9_999, 8)] {
+            let mut statement = connection.prepare(&dialect(&claims::free(8))).unwrap();
+            let found = statement.query_map(params![now], |row| row.get::<_, i64>(0)).unwrap().count();
+            let steps = statement.get_status(StatementStatus::VmStep);
+            assert!(found == expected && steps < 120, "{found} at {now}, {steps} steps");
+        }
     }
 }

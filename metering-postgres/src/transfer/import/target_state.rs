@@ -1,45 +1,15 @@
 use metering_core::transfer::{SourceId, TargetState};
+use metering_sql::transfer;
 
 use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{bytes, exists, first};
+use crate::script::dialect;
 
-/// All tables with a store's data, except usage lines: unused ones are harmless.
-pub(super) const TABLES: [&str; 33] = [
-    "account",
-    "meter",
-    "api_key",
-    "key_secret",
-    "key_meter",
-    "ledger",
-    "usage_daily",
-    "activity",
-    "request_id",
-    "hold",
-    "route_volume",
-    "refill",
-    "plan",
-    "payment",
-    "payment_authorization",
-    "authorization_submission",
-    "gas_place",
-    "free_gas_place",
-    "quote",
-    "wallet_link",
-    "challenge",
-    "scan_mark",
-    "unreadable_arrival",
-    "signup",
-    "used_solution",
-    "email_link",
-    "webhook",
-    "event",
-    "delivery",
-    "operator",
-    "price_version",
-    "audit_entry",
-    "audit_outcome",
-];
+/// All tables with a store's data, except those that any server writes to that starts on the database.
+pub(super) fn tables() -> Vec<String> {
+    transfer::tables().into_iter().filter(|table| *table != "recipient").map(dialect).collect()
+}
 
 pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result<TargetState> {
     if let Some(row) = first(client, "SELECT source, finished_at FROM import WHERE id = 1", &[]).await? {
@@ -51,11 +21,11 @@ pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result
         }
         return Ok(TargetState::Occupied("another store was moved there".to_owned()));
     }
-    for table in TABLES {
+    for table in &tables() {
         // A look at a schema of an earlier version finds no table that came later.
-        let is_there = exists(client, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[&table]).await?;
+        let is_there = exists(client, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[&table.as_str()]).await?;
         // Any server that starts on the database sets the operator's own webhook, and records its catalogue.
-        let of_store = match table {
+        let of_store = match table.as_str() {
             "webhook" => "WHERE account IS NOT NULL",
             "price_version" => "WHERE applied_by IS NOT NULL",
             _ => "",

@@ -1,0 +1,98 @@
+//! Imports accounts of other services.
+
+use metering_core::access::KeyHash;
+use metering_core::backend::decision::{self, Decided, ImportChanges, ImportFacts};
+use metering_core::imports::{AccountImported, ImportMode, ImportedAccount, ImportedEntry};
+use metering_core::{AccountId, StoreError, Timestamp};
+
+use crate::backend::{Backend, read, write};
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::owners::owner_facts;
+use crate::record;
+use crate::{accounts, keys, numbered, payments, usage, values};
+
+/// Imports accounts in order, all in one transaction, or says what would become of each.
+///
+/// # Errors
+/// Those of the database.
+pub async fn run(
+    db: &dyn Backend,
+    accounts: Vec<ImportedAccount>,
+    mode: ImportMode,
+    now: Timestamp,
+) -> Result<Vec<AccountImported>, StoreError> {
+    if mode == ImportMode::Check {
+        return read(db, (accounts, now), |db, (accounts, now)| Box::pin(import(db, accounts, None, *now))).await;
+    }
+    let lines = accounts.iter().flat_map(|new| &new.usage).map(|usage| usage.line.clone()).collect();
+    let args = (accounts, db.line_numbers(lines).await?, now);
+    write(db, args, |db, (accounts, lines, now)| Box::pin(import(db, accounts, Some(lines), *now))).await
+}
+
+/// Imports accounts in order. `lines` are the numbers of the usage lines of all of them, in order; with `None`, nothing is
+/// written.
+async fn import(
+    db: &mut dyn Executor,
+    accounts: &[ImportedAccount],
+    mut lines: Option<&[i64]>,
+    now: Timestamp,
+) -> Result<Vec<AccountImported>> {
+    let mut outcomes = Vec::with_capacity(accounts.len());
+    for new in accounts {
+        let facts = facts(db, new).await?;
+        let of_account = lines.map(|all| all.split_at(new.usage.len().min(all.len())));
+        lines = of_account.map(|(_, rest)| rest);
+        outcomes.push(match decision::import_account(new.clone(), facts, now) {
+            Decided::Accepted(changes) => {
+                if let Some((lines, _)) = of_account {
+                    insert(db, &changes, lines).await?;
+                }
+                let ImportChanges { account, conflicts, .. } = *changes;
+                AccountImported::Created { account, conflicts }
+            }
+            Decided::Refused(refusal) => refusal,
+        });
+    }
+    Ok(outcomes)
+}
+
+async fn facts(db: &mut dyn Executor, new: &ImportedAccount) -> Result<ImportFacts> {
+    let payer = new.payer.as_ref().map(|payer| &payer.address);
+    let mut facts = ImportFacts {
+        account: accounts::by_id(db, &new.id).await?.map(|(_, account)| account),
+        owner: owner_facts(db, new.email.as_ref(), payer).await?,
+        ..ImportFacts::default()
+    };
+    for secret in new.secrets() {
+        facts.holders.extend(holder(db, &secret.hash).await?);
+    }
+    for id in decision::imported_key_ids(new) {
+        if !db.query("SELECT 1 FROM api_key WHERE {key_id} = ?1", &values![id]).await?.is_empty() {
+            facts.key_ids_in_use.push(id);
+        }
+    }
+    for transaction in &new.used_transactions {
+        let record = payments::by_tx(db, &transaction.tx).await?;
+        facts.used.extend(record.map(|record| (transaction.tx, record.account)));
+    }
+    Ok(facts)
+}
+
+/// The account that has, or had, a secret.
+async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<AccountId>> {
+    let sql = "SELECT a.org_id FROM key_secret s JOIN account a ON a.id = s.account WHERE s.hash = ?1";
+    db.query(sql, &values![secret]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// The account is new, so nobody charges it or has read anything of it. Secrets come last.
+async fn insert(db: &mut dyn Executor, changes: &ImportChanges, lines: &[i64]) -> Result<()> {
+    let ImportChanges { account, keys, secrets, entries, usage, payments, conflicts: _ } = changes;
+    let row = accounts::insert_unused(db, account).await?;
+    keys::insert(db, keys).await?;
+    let entry = |imported: &ImportedEntry| (imported.entry.clone(), imported.created_at);
+    db.append_entries(row, &entries.iter().map(entry).collect::<Vec<_>>()).await?;
+    usage::insert(db, usage, lines).await?;
+    numbered::insert(db, payments).await?;
+    record::insert(db, secrets).await.map(drop)
+}

@@ -1,0 +1,87 @@
+//! The query behind each section, and how its rows become records.
+
+use metering_core::money::LedgerEntry;
+use metering_core::transfer::{KeyRecord, LedgerRecord, Record, Section};
+
+use crate::executor::Executor;
+use crate::fault::Result;
+use crate::record::Record as Stored;
+use crate::row::Row;
+use crate::transfer::section::Rows;
+use crate::{accounts, audit, holds, keys};
+
+/// The query for a section's rows.
+#[derive(Debug)]
+pub struct Source {
+    /// The columns that `read` reads.
+    pub columns: String,
+    /// What they are read from. The first table has the section's order.
+    pub tables: &'static str,
+    /// The columns that the section is ordered by; together they are unique for each row.
+    pub keys: &'static [&'static str],
+    /// How many of the leading keys are of the first table, so that an index can have them.
+    pub indexed: usize,
+    /// Reads a record from a row.
+    pub read: fn(&mut dyn Executor, &Row) -> Result<Record>,
+}
+
+impl Source {
+    /// The query for at most `?1` rows, after the keys in `?2` and the following parameters.
+    pub(super) fn sql(&self, after: bool) -> String {
+        let Self { columns, tables, keys, indexed, .. } = self;
+        let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
+        let position = if after {
+            let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
+            // The first comparison lets the index be used; the second cannot if it has keys of other tables.
+            format!("WHERE ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
+        } else {
+            String::new()
+        };
+        let keys = keys.join(", ");
+        format!("SELECT {columns}, {keys} FROM {tables} {position} ORDER BY {keys} LIMIT ?1")
+    }
+
+    /// The query for a section. `None` for daily totals and recent usage, which each backend packs in its own way.
+    #[must_use]
+    pub fn of(section: Section) -> Option<Self> {
+        match section {
+            Section::Usage | Section::Activity => None,
+            Section::Accounts => Some(Self::new(accounts::record_columns(), accounts::TABLES, &["a.id"], |db, row| {
+                Ok(Record::Account(Box::new(accounts::record(db, row)?)))
+            })),
+            Section::Keys => {
+                Some(Self::new(keys::columns(), keys::TABLES, &["api_key.account", "api_key.number"], |_, row| {
+                    let (key, meter) = keys::metered(row)?;
+                    Ok(Record::Key(Box::new(KeyRecord { key, meter })))
+                }))
+            }
+            Section::Ledger => {
+                let columns = format!("{}, {{newer}}", LedgerEntry::TABLE.column_list());
+                Some(Self::new(columns, "ledger", &["ledger.id"], |_, row| {
+                    let newer = row.get(LedgerEntry::TABLE.columns.len())?;
+                    Ok(Record::Ledger(LedgerRecord { entry: LedgerEntry::of_row(row)?, newer }))
+                }))
+            }
+            Section::Holds => Some(Self::new(holds::COLUMNS.to_owned(), holds::TABLES, &["h.id"], |_, row| {
+                Ok(Record::Hold(Box::new(holds::hold(row)?)))
+            })),
+            Section::AuditLog => Some(Self::new(audit::columns(), audit::TABLES, &["audit_entry.id"], |_, row| {
+                Ok(Record::AuditEntry(Box::new(audit::read(row)?)))
+            })),
+            section => Rows::of(section).map(Self::of_rows),
+        }
+    }
+
+    fn new(
+        columns: String,
+        tables: &'static str,
+        keys: &'static [&'static str],
+        read: fn(&mut dyn Executor, &Row) -> Result<Record>,
+    ) -> Self {
+        Self { columns, tables, keys, indexed: keys.len(), read }
+    }
+
+    fn of_rows(rows: Rows) -> Self {
+        Self::new(rows.table.column_list(), rows.table.name, rows.keys, rows.read)
+    }
+}
