@@ -5,6 +5,14 @@
 //! request. The service submits it to the token's contract and credits what the offer says. An authorization is
 //! executed once by its contract and credited once by the store. The formats on the wire, such as x402, are in
 //! [`wire`](crate::wire).
+//!
+//! The steps: a charge is refused, and `Service::payment_notice` adds offers to the 402. The client repeats the request
+//! with an authorization, which `Service::pay` checks before anything is written: offer, recipient, amount, times,
+//! signature, and whether it could be executed. `open_authorization` stores it with a claim; its nonce is the key, so
+//! two servers open it once. A task that outlives the request takes the steps that [`next_step`] returns, and stores a
+//! transaction before it sends it. `credit_authorization` writes payment, ledger entry and state in one transaction.
+//! Then the request is charged like any other. If the process dies, `Service::settle_authorizations` of another one
+//! claims the authorization and goes on.
 
 pub(crate) mod authorization;
 pub(crate) mod limit;

@@ -4,6 +4,11 @@
 //! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on
 //! one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a request
 //! with that key to the [service](service), which charges it.
+//!
+//! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
+//! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so
+//! there is one charge path. A refusal becomes a result with `isError` and the gateway's JSON, because agents read
+//! results, not status codes.
 
 mod alone;
 mod backlog;
