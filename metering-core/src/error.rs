@@ -54,14 +54,14 @@ pub enum Error {
     /// The key is live, and may not be used for this request.
     #[error("Nothing was charged: {}", keys::advice(.0))]
     KeyNotAllowed(KeyRefusal),
-    /// The budget of the key, or of a key above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", .0.advice())]
     KeyBudget(Box<KeyBudget>),
     /// The key has as many requests under way as it may have.
     #[error("This key has as many requests under way as it may have; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The account has no such key that the caller may see or change.
-    #[error("There is no such key, or it is not below yours.")]
+    #[error("There is no such key, or it is not a child of yours.")]
     NoSuchKey,
     /// The state of the keys does not allow the change.
     #[error("{0}")]

@@ -20,7 +20,7 @@ pub(crate) struct NewTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: KeyName,
-    /// How many credits may be spent with it and the keys below it, with up to eight decimal places.
+    /// How many credits may be spent with it and its child keys, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = credits, allow_negative_numbers = true)]
     limit: Option<Credits>,
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC.
@@ -59,7 +59,7 @@ pub(crate) struct ChangedTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: Option<KeyName>,
-    /// How many credits may be spent with it and the keys below it; none to remove the limit.
+    /// How many credits may be spent with it and its child keys; none to remove the limit.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<OrNone<Limit>>,
     /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC; none for never.
@@ -68,7 +68,7 @@ pub(crate) struct ChangedTerms {
     /// Send the event balance.low to webhooks when fewer credits than this are left of the limit; none for never.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     alert_below: Option<OrNone<Threshold>>,
-    /// When it expires, such as 2026-12-31T00:00:00Z; none for when the key above it does.
+    /// When it expires, such as 2026-12-31T00:00:00Z; none for when its parent key does.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<OrNone<Timestamp>>,
     /// What it may be used for, separated by commas: call, read, manage, topup.

@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for BudgetReset {
     }
 }
 
-/// How many credits may be spent with a key and the keys below it.
+/// How many credits may be spent with a key and its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The credits of each period, or of all time. Zero or more.

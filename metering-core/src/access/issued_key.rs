@@ -1,4 +1,4 @@
-//! An issued key: its record, its place below the keys that made it, and what it was used for.
+//! An issued key: its record, its parent keys, and what it was used for.
 //!
 //! A key is not its secret. The secret is what callers send, and is replaced by a rotation; the key keeps its id, its
 //! terms and its usage.
@@ -39,7 +39,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The most keys in a chain, from an account's first key to the last one made below it.
+    /// The most keys in a chain, from an account's first key down to the last.
     pub const MAX_DEPTH: usize = 8;
     /// How many revoked and expired keys an account keeps, the newest ones. Older ones are deleted.
     pub const MAX_ENDED: usize = 1_000;
@@ -125,7 +125,7 @@ impl KeyHolder {
     }
 }
 
-/// What was charged for requests with a key itself, minus refunds, without the keys below it.
+/// What was charged for requests with a key itself, minus refunds, without its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyUsage {
     /// Since the key was created.
@@ -145,7 +145,7 @@ pub struct KeyUsage {
 pub struct KeyStatus {
     /// The key.
     pub key: Key,
-    /// Whether all keys above it are live, apart from their expiry.
+    /// Whether all its parent keys are live, apart from their expiry.
     pub parents_are_live: bool,
     /// What counts against its budget; `None` without a budget.
     pub spent: Option<Spent>,

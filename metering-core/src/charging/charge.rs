@@ -329,13 +329,13 @@ impl Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The key is unknown, or it or a key above it is not live; callers cannot tell which.
+    /// The key is unknown, or it or a parent key is not live; callers cannot tell which.
     UnknownKey,
     /// The key may not be used for this request.
     Key(KeyRefusal),
-    /// The key, or a key above it, has as many requests under way as it may have.
+    /// The key, or a parent key, has as many requests under way as it may have.
     TooManyInFlight,
-    /// The budget of the key, or of a key above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudget {
         /// The budget, and what was spent of it.
         exhausted: ExhaustedBudget,

@@ -1,6 +1,6 @@
 //! The part of the charge rule that concerns keys: their rate limits and budgets.
 //!
-//! A request counts for its key and for every key above it.
+//! A request counts for its key and for every parent key.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::events::event::{BudgetEvent, EventData, KeyEvent};
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
-/// What was requested and spent with a key and the keys below it, in the current periods. Kept only for keys whose
+/// What was requested and spent with a key and its child keys, in the current periods. Kept only for keys whose
 /// terms are counted ([`KeyTerms::is_counted`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyMeter {
@@ -33,7 +33,7 @@ pub struct KeyMeter {
 pub struct KeyState {
     /// Its public id.
     pub id: KeyId,
-    /// The key above it.
+    /// Its parent key.
     pub parent: Option<KeyNumber>,
     /// Whether it is neither disabled, leaked nor revoked.
     pub is_live: bool,
@@ -43,7 +43,7 @@ pub struct KeyState {
     pub meter: KeyMeter,
 }
 
-/// Which limit of a key, or of a key above it, refused a charge.
+/// Which limit of a key, or of a parent key, refused a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLimit {
     /// A rate limit.

@@ -111,10 +111,10 @@ where
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
     /// requests under way, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, the key's rate limits and budget. A rule for a key holds for the keys above it too.
+    /// limits and balance, the key's rate limits and budget. A rule for a key holds for its parent keys too.
     ///
     /// # Panics
-    /// When the account, the key, a key above it, or the count of the charge's route was not loaded.
+    /// When the account, the key, a parent key, or the count of the charge's route was not loaded.
     pub fn charge(
         &mut self,
         account: K,
@@ -201,7 +201,7 @@ where
         Ok(receipt)
     }
 
-    /// Takes the price from the balance, and counts the request for the key and each key above it, or changes nothing.
+    /// Takes the price from the balance, and counts the request for the key and each parent key, or changes nothing.
     fn apply(&mut self, account: K, key: KeyNumber, taking: Taking) -> Result<RateStatus, Refusal> {
         let mut state = self.accounts[&account].state;
         let mut rate = rule::apply(&mut state, taking, self.now)?;
@@ -216,7 +216,7 @@ where
     /// its idempotency key. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the account or the key was not loaded, or a key above it.
+    /// When the account or the key was not loaded, or a parent key.
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));

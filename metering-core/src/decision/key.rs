@@ -41,7 +41,7 @@ pub struct KeyChanges<K> {
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
 /// The first key gets the new secret, and is as it was in the beginning, but for its name, rate limits and budget. Every
-/// other key that can manage keys is revoked, and with it the keys below it. Grace periods of the rest end.
+/// other key that can manage keys is revoked, and with it its child keys. Grace periods of the rest end.
 ///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.

@@ -1,6 +1,6 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
-//! A key sees and changes itself and the keys below it, if it has the scope for that. What it may give to others is
+//! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
 //! decided in the store's transaction, by [`decision`](crate::store::backend::decision).
 
 use crate::access::account::AccountId;
@@ -33,7 +33,7 @@ const CHILD: &[u8] = b"metering: the secret of a new key";
 const ROTATED: &[u8] = b"metering: the new secret of a key";
 
 impl Service {
-    /// Makes a key below the caller's.
+    /// Makes a child of the caller's key.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same key again, for as long as the
     /// caller's own secret stays the same.
@@ -80,7 +80,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// Makes a key below a key that its caller may manage keys with: [`Service::signed_in_key`].
+    /// Makes a child of a key that its caller may manage keys with: [`Service::signed_in_key`].
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::KeyConflict`], or when the store fails.
@@ -119,7 +119,7 @@ impl Service {
         Ok(holder.is_some_and(|holder| holder.key().is_some_and(|own| own.id == key.id)))
     }
 
-    /// The caller's key and the keys below it, oldest first: at most `limit` (1 to 100) after `after`.
+    /// The caller's key and its child keys, oldest first: at most `limit` (1 to 100) after `after`.
     ///
     /// # Errors
     /// As [`Service::create_key`].
@@ -149,7 +149,7 @@ impl Service {
         }
     }
 
-    /// One key: the caller's own, or one below it. The id `current` stands for the caller's own, which needs no scope.
+    /// One key: the caller's own, or a child of it. The id `current` stands for the caller's own, which needs no scope.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].
@@ -192,7 +192,7 @@ impl Service {
         Ok(id == CURRENT || id == own.id.as_str())
     }
 
-    /// Deletes a key for good, and the keys below it.
+    /// Deletes a key for good, and its child keys.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].
@@ -201,7 +201,7 @@ impl Service {
         Ok(DeletedKeyResponse { deleted: true })
     }
 
-    /// Replaces the secret of a key: the caller's own, or one below it. The old one may go on working for a while.
+    /// Replaces the secret of a key: the caller's own, or a child of it. The old one may go on working for a while.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same secret again.
     ///
@@ -265,7 +265,7 @@ impl Service {
         Ok((account, changed_key(changed)?))
     }
 
-    /// The id of a key that is the caller's own or below it.
+    /// The id of a key that is the caller's own or a child of it.
     async fn find_key(&self, account: &AccountId, own: &Key, id: &str) -> Result<KeyId, Error> {
         if id == CURRENT {
             return Ok(own.id.clone());

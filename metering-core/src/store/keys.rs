@@ -21,8 +21,8 @@ use crate::usage::KeyLabel;
 /// Stores the keys of accounts.
 ///
 /// An account has its first key from the beginning ([`Key::first`]). Every other key was made by another one, its
-/// parent. What is not live at the top of a chain stops all below it: a change takes effect with the next commit of
-/// charges, in every process.
+/// parent. What is not live at the top of a chain stops all its child keys: a change takes effect with the next commit
+/// of charges, in every process.
 #[async_trait]
 pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Who a secret belongs to; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
@@ -58,8 +58,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Changes a key. `actor` is the key that asks for it; `None` is the operator.
     /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
     ///
-    /// The keys below one that is revoked are revoked with it. When a budget is set or its period changes, what was spent
-    /// in the period so far counts: what the daily totals and open holds of the key and the keys below it add up to.
+    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
+    /// spent in the period so far counts: what the daily totals and open holds of the key and its child keys add up to.
     async fn change_key(
         &self,
         account: &AccountId,
@@ -69,8 +69,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<KeyChanged, StoreError>;
 
-    /// Makes a key that leaked unusable: its secrets are revoked, and the keys below it stop. The key stays, so that it
-    /// can be rotated, which revokes the keys below it. If the secret was replaced before, and works for a while longer,
+    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key stays, so that it
+    /// can be rotated, which revokes its child keys. If the secret was replaced before, and works for a while longer,
     /// that ends, and nothing else changes. `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
@@ -80,7 +80,7 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
 pub struct NewKey {
     /// Its account.
     pub account: AccountId,
-    /// The key that makes it; `None` when the operator does. It is then below the account's first key.
+    /// The key that makes it; `None` when the operator does. It is then a child of the account's first key.
     pub parent: Option<KeyId>,
     /// The hash of its secret.
     pub secret: KeyHash,
@@ -123,7 +123,7 @@ pub enum KeyChange {
         /// Until when the old secrets still work; `None` for no longer.
         old_until: Option<Timestamp>,
     },
-    /// Revokes it for good, and the keys below it.
+    /// Revokes it for good, and its child keys.
     Revoke,
 }
 

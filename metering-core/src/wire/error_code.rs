@@ -50,7 +50,7 @@ pub enum ErrorCode {
     ChallengeFailed,
     /// No live key came with the request.
     Unauthorized,
-    /// The key, or one above it, has expired.
+    /// The key, or a parent key, has expired.
     KeyExpired,
     /// The balance is not above zero, or does not cover what is to be held.
     InsufficientCredits,
@@ -64,7 +64,7 @@ pub enum ErrorCode {
     SettlementPending,
     /// Payments that come with requests cannot be executed at the moment.
     SettlementUnavailable,
-    /// The budget of the key, or of one above it, does not cover the price.
+    /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudgetExhausted,
     /// The request costs more than its client allows with `Max-Cost`.
     MaxCostExceeded,

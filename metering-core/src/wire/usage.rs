@@ -38,7 +38,7 @@ pub struct UsageSummary {
     pub by_day: Vec<DayEntry>,
     /// Routes, most credits first.
     pub by_endpoint: Vec<EndpointEntry>,
-    /// Keys, most credits first, each without the keys below it.
+    /// Keys, most credits first, each without its child keys.
     #[serde(default)]
     pub by_key: Vec<KeyEntry>,
 }

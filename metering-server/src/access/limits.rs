@@ -259,7 +259,7 @@ impl<C: Clock + Clone> Limits<C> {
 
     /// Counts a change of keys that this key asks for: for the key, and, unless it is the account's first one, for all
     /// such keys of the account together, so that more keys do not mean more changes. The first key has only its own
-    /// quota: no key below can keep the owner from deleting it.
+    /// quota: no child key can keep the owner from deleting it.
     ///
     /// # Errors
     /// 429 when a limit is reached.

@@ -63,7 +63,7 @@ where
     /// update. Whether the key is still live makes no difference.
     ///
     /// # Panics
-    /// When the hold, its account, its key, or a key above that was not loaded.
+    /// When the hold, its account, its key, or a parent key was not loaded.
     pub fn update_hold(&mut self, update: &HoldUpdate, remembered: Option<Remembered>) -> HoldUpdated {
         let touched = self.holds.get(&update.id).expect("holds are loaded before they are updated");
         let (account, line, hold) = (touched.account, touched.line.clone(), touched.hold.clone());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::keys::{ChangeKeyRequest, CreateKeyRequest};
 
-/// A key to create, below the account's first one.
+/// A key to create, as a child of the account's first one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewKeyRequest {

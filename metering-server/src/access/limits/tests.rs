@@ -256,7 +256,7 @@ fn top_up_quotes_and_their_polls_are_limited_per_account() {
     assert_eq!((limits.top_up_quotes.len(), limits.top_up_polls.len()), (0, 0));
 }
 
-/// More keys do not mean more changes, and no key below the first one can keep the owner from deleting it.
+/// More keys do not mean more changes, and no child of the first key can keep the owner from deleting it.
 #[test]
 fn key_changes_are_limited_per_key_and_per_account() {
     let Scene { limits, .. } = scene(&LimitsConfig {

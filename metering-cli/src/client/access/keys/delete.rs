@@ -12,7 +12,7 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Delete a key for good, and the keys below it.
+/// Delete a key for good, and its child keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks for confirmation, unless --yes is given. To stop a key for a while, use `metering keys disable`.
