@@ -57,8 +57,8 @@ pub enum Error {
     /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", .0.advice())]
     KeyBudget(Box<KeyBudget>),
-    /// The key has as many requests under way as it may have.
-    #[error("This key has as many requests under way as it may have; nothing was charged. Wait for one to end.")]
+    /// The key has as many requests in flight as it may have.
+    #[error("This key has as many requests in flight as it may have; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The account has no such key that the caller may see or change.
     #[error("There is no such key, or it is not a child of yours.")]

@@ -219,7 +219,7 @@ impl Service {
     }
 
     /// The same service with another catalogue and other settings. Both use the same store, meter and caches, and count
-    /// the same requests under way, so they can serve side by side: requests finish with the catalogue that they began
+    /// the same requests in flight, so they can serve side by side: requests finish with the catalogue that they began
     /// with.
     ///
     /// ```

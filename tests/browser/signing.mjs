@@ -118,7 +118,7 @@ export const signing = {
     await page.click("[data-action=sign]");
     assert.match(await problem(page), /signature is not that of .*Nothing was taken/);
     assert.ok(!(await storedData(page)).includes("metering.signed"));
-    // The service stops selling while a payment is under way: it is kept, and can be sent again or forgotten.
+    // The service stops selling while a payment is in progress: it is kept, and can be sent again or forgotten.
     await page.route("**/credits/pay", (route) => route.fulfill({ status: 404, json: { error: "not_found", message: "Nothing is at this path." } }), { times: 1 });
     await page.click("[data-action=sign]");
     await page.waitForSelector("#signed-payment [role=alert]:not([hidden])");

@@ -47,7 +47,7 @@ pub(crate) struct NewTerms {
     /// Requests per UTC day; 0 for no limit of its own.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams under way at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit of its own.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct ChangedTerms {
     /// Requests per UTC day; 0 for no limit of its own.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams under way at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit of its own.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }

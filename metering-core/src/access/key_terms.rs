@@ -83,7 +83,7 @@ pub struct KeyTerms {
     /// Its rate limits, which the requests of its child keys count towards; 0 means no limit. Those of the account
     /// apply besides.
     pub limits: RateLimits,
-    /// How many requests and streams of it and of its child keys may be under way in one process; 0 means no limit.
+    /// How many requests and streams of it and of its child keys may be in flight in one process; 0 means no limit.
     pub max_in_flight: u32,
     /// How many credits may be spent with it and with its child keys.
     pub budget: Option<Budget>,
@@ -120,7 +120,7 @@ pub enum WiderTerms {
     /// The requests per day.
     #[error("must not be more than those of the parent key")]
     RequestsPerDay,
-    /// The requests under way.
+    /// The requests in flight.
     #[error("must not be more than those of the parent key")]
     MaxInFlight,
 }
@@ -188,7 +188,7 @@ impl KeyTerms {
 
     /// Checks that these terms allow nothing that `outer` does not.
     ///
-    /// A budget, rate limit or limit on requests under way that is left open is not wider: `outer` restricts it anyway.
+    /// A budget, rate limit or limit on requests in flight that is left open is not wider: `outer` restricts it anyway.
     ///
     /// # Errors
     /// The first part that is wider.

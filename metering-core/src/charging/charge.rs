@@ -52,7 +52,7 @@ pub struct Charge {
     pub delivery: Option<DeliveryTerms>,
     /// Where the request came from, if that is known. A key that is restricted to networks needs it.
     pub address: Option<IpAddr>,
-    /// Counts the requests under way, for keys with a limit on them. Without it, that limit is not enforced.
+    /// Counts the requests in flight, for keys with a limit on them. Without it, that limit is not enforced.
     pub in_flight: Option<InFlight>,
     /// Set if the price is the most that the request may cost: it is held, and captured when the cost is known.
     pub hold: Option<HoldTerms>,
@@ -211,7 +211,7 @@ pub struct Receipt {
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Attempt>,
-    /// Counts the request as under way, for a key with a limit on that.
+    /// Counts the request as in flight, for a key with a limit on that.
     pub slot: Option<Slot>,
     /// The version of the price list that the charge is from. Not known for a repeated result.
     pub price_version: Option<PriceNumber>,
@@ -333,7 +333,7 @@ pub enum Refusal {
     UnknownKey,
     /// The key may not be used for this request.
     Key(KeyRefusal),
-    /// The key, or a parent key, has as many requests under way as it may have.
+    /// The key, or a parent key, has as many requests in flight as it may have.
     TooManyInFlight,
     /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudget {

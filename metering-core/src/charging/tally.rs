@@ -110,7 +110,7 @@ where
     /// ([`Tally::missing_hold`]), load it first.
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
-    /// requests under way, the most that the request may cost, an idempotency key that is in use, the account's rate
+    /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
     /// limits and balance, the key's rate limits and budget. A rule for a key holds for its parent keys too.
     ///
     /// # Panics

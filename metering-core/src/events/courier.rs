@@ -145,7 +145,7 @@ impl Default for CourierSettings {
 /// service.test_webhook(Some(&key), &webhook.id).await?;
 /// # while stats.delivered() == 0 { tokio::task::yield_now().await; }
 ///
-/// // When the program ends: no more attempts begin, and those under way end.
+/// // When the program ends: no more attempts begin, and those in progress end.
 /// drop(stop);
 /// delivering.await?;
 /// assert_eq!(stats.delivered(), 1);
@@ -186,8 +186,8 @@ impl Courier {
         Arc::clone(&self.attempts.stats)
     }
 
-    /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those under way have ended. Dropping
-    /// the future gives them up; they are made again when their claims have expired.
+    /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those in progress have ended.
+    /// Dropping the future gives them up; they are made again when their claims have expired.
     ///
     /// A store or a sender that fails never ends it.
     pub async fn run(self, stop: impl Future<Output = ()>) {
@@ -342,7 +342,7 @@ fn log_panic(ended: Result<(), JoinError>) {
 enum Claimed {
     /// There may be more soon.
     Some,
-    /// As many as possible are under way.
+    /// As many are in progress as there are slots.
     Full,
     /// The store is left alone for this long.
     StoreFailed(Duration),

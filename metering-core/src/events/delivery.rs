@@ -31,7 +31,7 @@ impl DeliveryId {
 /// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeliveryState {
-    /// Waiting for its next attempt, or under way.
+    /// Waiting for its next attempt, or in progress.
     Pending,
     /// The webhook responded with a status of 200 to 299.
     Delivered,
@@ -216,15 +216,16 @@ impl Progress {
         Some(Self { state, next_at: now.saturating_add(wait), last, ..self })
     }
 
-    /// Queued again, regardless of its state. The retries begin anew. If an attempt is under way, the next one does not
-    /// wait for its end, which no longer counts once the next one was claimed: a receiver may get both at the same time.
+    /// Queued again, regardless of its state. The retries begin anew. If an attempt is in progress, the next one does
+    /// not wait for its end, which no longer counts once the next one was claimed: a receiver may get both at the same
+    /// time.
     #[must_use]
     pub fn resent(self, now: Timestamp) -> Self {
         Self { state: DeliveryState::Pending, since: now, next_at: now, ..self }
     }
 
     /// Due now, if it waits for a later time, because its webhook was changed. The retries begin anew. If an attempt is
-    /// under way, the next one does not wait for its end.
+    /// in progress, the next one does not wait for its end.
     #[must_use]
     pub fn hastened(self, now: Timestamp) -> Self {
         if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }

@@ -55,7 +55,7 @@ pub enum OddityKind {
     PurchasedDiffers,
     /// The total of usage differs from the usage.
     UsedDiffers,
-    /// Credits are held by requests under way.
+    /// Credits are held by requests in flight.
     Held,
     /// The account cannot be imported.
     Refused,

@@ -154,7 +154,7 @@ pub fn plan_record(fields: &BTreeMap<String, String>, now: Timestamp) -> Result<
     let subject = id.to_string();
     let mut oddities = Vec::new();
     if amounts.held != Credits::ZERO {
-        let detail = format!("{} credits were held by requests under way; they are in the balance here", amounts.held);
+        let detail = format!("{} credits were held by requests in flight; they are in the balance here", amounts.held);
         oddities.push(Oddity::new(&subject, OddityKind::Held, detail));
     }
     if amounts.balance < Credits::ZERO {

@@ -59,7 +59,7 @@ struct State {
     payment: Option<(Presented, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
-    /// Counts the request as under way, if its key has a limit on that.
+    /// Counts the request as in flight, if its key limits that.
     slot: Option<Slot>,
 }
 

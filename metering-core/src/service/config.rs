@@ -44,7 +44,7 @@ pub struct ServiceConfig {
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
-    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is under way; when a
+    /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is in progress; when a
     /// process ends without settling its holds, another one does so after this time. One minute by default.
     pub hold_lease: Duration,
     /// Who sells the credits, for receipts.

@@ -42,7 +42,7 @@ pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
     Ok(Credits::from_atoms(atoms))
 }
 
-/// The error for the outcome of an action that is not under way.
+/// The error for the outcome of an action that is not in progress.
 #[must_use]
 pub fn not_under_way(id: AuditId) -> StoreError {
     StoreError::Corrupt(format!("audit entry {} does not exist, or already has an outcome", id.0))

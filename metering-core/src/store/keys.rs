@@ -146,7 +146,7 @@ pub struct TermsChange {
     pub requests_per_minute: Option<u32>,
     /// The requests per day; 0 means no limit.
     pub requests_per_day: Option<u32>,
-    /// The requests under way; 0 means no limit.
+    /// The requests in flight; 0 means no limit.
     pub max_in_flight: Option<u32>,
     /// The event `balance.low` is sent when less than this remains of the budget; `None` for never.
     pub alert_below: Option<Option<Credits>>,

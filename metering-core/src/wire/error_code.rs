@@ -132,7 +132,7 @@ pub enum ErrorCode {
     UpgradeRequired,
     /// A rate limit is reached.
     RateLimited,
-    /// The key has its maximum number of requests under way.
+    /// The key has its maximum number of requests in flight.
     TooManyRequestsInFlight,
     /// The key has its maximum number of streams open.
     TooManyStreams,

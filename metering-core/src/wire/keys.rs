@@ -109,7 +109,7 @@ pub struct KeyDocument {
     pub requests_per_minute: u32,
     /// Accepted requests per UTC day; 0 means no limit of its own.
     pub requests_per_day: u32,
-    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     pub max_in_flight: u32,
 }
 

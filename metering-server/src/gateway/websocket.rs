@@ -75,7 +75,7 @@ pub(super) fn admit(
 /// Connects client and upstream if the upstream has switched. Call it when nothing else may replace the response.
 pub(super) fn open(mut response: Response) -> Response {
     if let Some(accepted) = response.extensions_mut().remove::<Accepted>() {
-        // The request counts as under way for as long as the connection is open.
+        // The request counts as in flight for as long as the connection is open.
         let under_way = response.extensions_mut().remove::<UnderWay>();
         accepted.open(under_way);
     }

@@ -57,8 +57,8 @@ impl Delivering {
     }
 }
 
-/// Waits for the attempts under way, but not long: a slow receiver must not delay a restart. An aborted attempt is made
-/// again when its claim has expired.
+/// Waits for the attempts in progress, but not long: a slow receiver must not delay a restart. An aborted attempt is
+/// made again when its claim has expired.
 pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     let Some(mut task) = task else { return };
     match tokio::time::timeout(GRACE, &mut task).await {

@@ -58,8 +58,8 @@ impl HoldGuard {
         &self.receipt
     }
 
-    /// Takes the slot that counts the request as under way, if its key has a limit on that. Without this call, the slot is
-    /// freed with the guard.
+    /// Takes the slot that counts the request as in flight, if its key has a limit on that. Without this call, the slot
+    /// is freed with the guard.
     pub fn take_slot(&mut self) -> Option<Slot> {
         self.receipt.slot.take()
     }

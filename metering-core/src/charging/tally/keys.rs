@@ -64,7 +64,7 @@ where
         Ok(())
     }
 
-    /// Counts the request as under way; `None` if none of its keys has a limit on that.
+    /// Counts the request as in flight; `None` if none of its keys has a limit on that.
     pub(super) fn enter(
         &self,
         in_flight: &InFlight,

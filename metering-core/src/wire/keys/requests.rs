@@ -45,7 +45,7 @@ pub struct CreateKeyRequest {
     /// Accepted requests per UTC day; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u32>,
-    /// Requests and streams under way in one process of the service; 0 means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 means no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
 }
@@ -96,7 +96,7 @@ pub struct ChangeKeyRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub requests_per_day: Option<Option<u32>>,
-    /// Requests and streams under way in one process of the service; 0 or null means no limit of its own.
+    /// Requests and streams in flight in one process of the service; 0 or null means no limit of its own.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub max_in_flight: Option<Option<u32>>,

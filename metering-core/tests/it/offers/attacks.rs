@@ -270,7 +270,7 @@ async fn a_revoked_account_is_not_credited() {
     assert_served(&scene.send("/quote", None, Some(&scene.signed(1, SMALL, 2))).await);
     assert_ne!(scene.account_of(1).await.unwrap().id, account);
     assert_eq!(scene.balance(&account).await, "0.03");
-    // Revoked while its payment is under way: the payment stays pending, for an operator.
+    // Revoked while its payment is in progress: the payment stays pending, for an operator.
     scene.node.mines.store(false, Ordering::SeqCst);
     let third = scene.signed(2, SMALL, 1);
     assert_eq!(scene.send("/quote", Some(&scene.key), Some(&third)).await.status(), 503);

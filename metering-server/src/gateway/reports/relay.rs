@@ -24,7 +24,7 @@ use crate::http::Response;
 
 type Piece = Result<Frame<Bytes>, BodyError>;
 
-/// A response under way to its client.
+/// A response on its way to its client.
 struct Relay {
     request: HeldRequest,
     body: ResponseBody,

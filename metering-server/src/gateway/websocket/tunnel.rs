@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gateway::streams::sockets::SocketEnd;
 use crate::gateway::websocket::frames::{Frames, close_frame};
 
-/// How much of one direction is under way in the gateway. A reader that is slower than its writer slows it down.
+/// How much of one direction the gateway buffers. A reader that is slower than its writer slows it down.
 const BUFFER_BYTES: usize = 16 * 1024;
 /// How long one direction may go on when the other has ended. Each side of a WebSocket connection ends it with a Close
 /// frame, so there is not much left to say.

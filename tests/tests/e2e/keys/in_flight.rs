@@ -1,4 +1,4 @@
-//! Requests under way: a key with a limit gets its slots back however a request ends.
+//! Requests in flight: a key with a limit gets its slots back however a request ends.
 
 use std::io::Write;
 use std::thread;
@@ -13,7 +13,7 @@ use super::{Made, made};
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wait::until;
 
-/// A key with a limit of requests under way, at a gateway in front of an upstream.
+/// A key with a limit of requests in flight, at a gateway in front of an upstream.
 struct Scene {
     site: Site,
     upstream: Upstream,
