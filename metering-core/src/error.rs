@@ -69,7 +69,7 @@ pub enum Error {
     /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
-        /// The template that was probably meant.
+        /// The template that the caller probably meant.
         nearest: Option<Arc<str>>,
         /// Where all routes are listed.
         all: Option<Arc<str>>,
@@ -112,7 +112,7 @@ pub enum Error {
          a proxy on the way has to pass Upgrade and Connection on."
     )]
     UpgradeRequired,
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     #[error("{}", .0.advice())]
     InsufficientCredits(Box<PaymentRequired>),
     /// A quote, a claim or a top-up was refused.

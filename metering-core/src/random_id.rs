@@ -4,7 +4,7 @@
 macro_rules! random_id {
     ($id:ident, $error:ident, $prefix:literal) => {
         impl $id {
-            /// A new id, which nobody can guess.
+            /// A new id that cannot be guessed.
             #[must_use]
             pub fn generate(randomness: &dyn $crate::random::Randomness) -> Self {
                 let mut bytes = [0; 16];

@@ -310,7 +310,7 @@ impl Service {
         self
     }
 
-    /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
+    /// Ends all waits for confirmations, current and future: claims and top-ups get a response immediately, and can be
     /// repeated. Call it when a shutdown begins.
     ///
     /// ```

@@ -11,7 +11,7 @@ use tracing::Span;
 /// `refund`, and `delivered` for an idempotency key that is used up.
 pub const TARGET: &str = "metering::trace";
 
-/// The current span: for work that goes on in another task, or later.
+/// The current span: for work that continues in another task, or later.
 ///
 /// It does not ask whether spans are enabled (`span_enabled!`): with filters of single layers, that loses the next event.
 #[must_use]

@@ -117,7 +117,7 @@ impl Budget {
         self.reset.map_or(Day::from_unix_days(0), |reset| reset.first_day(day))
     }
 
-    /// When the budget that counts at `now` starts again; `None` for never.
+    /// When the budget in force at `now` resets; `None` for never.
     #[must_use]
     pub fn resets_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.reset.map(|reset| reset.next(now.day()).start())

@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, MAX_COST_HEADER, SOURCE_HEADER, payment_credential};
 
-/// Headers other than `Authorization` that a key may be in, in the order in which they count: those of this service and
-/// Anthropic's clients, Azure's, and Google's. A service behind the gateway must get none of them.
+/// Headers other than `Authorization` that may carry a key, in order of precedence: those of this service and
+/// Anthropic's clients, Azure's, and Google's. None of them is forwarded to an upstream.
 pub const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 
 /// Who calls: the key that came with a request, and the address that it came from.
 ///
-/// A key alone is a caller whose address is not known. A key that is restricted to networks is then refused.
+/// A key alone is a caller with an unknown address. A key that is restricted to networks is then refused.
 ///
 /// ```
 /// use metering_core::access::Caller;
@@ -137,8 +137,8 @@ impl Credentials {
     {
         let once = |name| once(values(name));
         let has_other = || KEY_HEADERS.into_iter().any(|name| !matches!(once(name), Ok(None)));
-        // A payment needs the header for itself; its sender has the key in `X-API-Key`. So has a client that a proxy or
-        // a library gave credentials of its own: `Basic` can be no key.
+        // A payment takes the header for itself, so its sender has the key in `X-API-Key`. The same goes for `Basic`,
+        // which a proxy or library may add and which is never a key.
         let authorization = match once("authorization") {
             Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
             Ok(Some(value)) if is_basic(value) && has_other() => Ok(None),

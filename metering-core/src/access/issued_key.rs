@@ -57,15 +57,15 @@ impl Key {
         Self { id, number, account, parent: None, terms, created_at, leaked_at: None, revoked_at: None }
     }
 
-    /// Whether it is neither disabled, leaked nor revoked. Its expiry depends on the time, and is not looked at.
+    /// Whether it is neither disabled, leaked nor revoked. Ignores its expiry, which depends on the time.
     #[must_use]
     pub const fn is_live(&self) -> bool {
         !self.terms.disabled && self.leaked_at.is_none() && self.revoked_at.is_none()
     }
 }
 
-/// Who a secret belongs to: an account that is not revoked, and the chain of its keys, from the one with this secret up
-/// to the account's first one.
+/// The holder of a secret: an account that is not revoked, and the chain of keys from the one with this secret up to
+/// the account's first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHolder {
     /// The account.
@@ -98,8 +98,8 @@ impl KeyHolder {
         self.secret_expires_at.is_none_or(|at| now < at)
     }
 
-    /// Checks that the key may be used for this, from this address, at `now`. A secret that was replaced, and works for
-    /// a while longer, is for clients that still have it: it can call and read only.
+    /// Checks that the key may be used for this, from this address, at `now`. A secret in its grace period is for
+    /// clients that still have it: it can only call and read.
     ///
     /// # Errors
     /// As [`KeyUse::check`], for the first key of the chain that refuses it.

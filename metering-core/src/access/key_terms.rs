@@ -76,7 +76,7 @@ pub struct KeyTerms {
     pub routes: RoutePatterns,
     /// The networks that it may be used from.
     pub networks: Networks,
-    /// When it expires, if ever. At that moment it is refused.
+    /// When it expires, if ever. It is refused from that instant on.
     pub expires_at: Option<Timestamp>,
     /// Whether it is switched off.
     pub disabled: bool,
@@ -211,7 +211,7 @@ impl KeyTerms {
 
     /// Checks that terms that were `before`, and are changed to these, allow nothing new that `outer` does not.
     ///
-    /// What the change leaves as it was is not looked at: `outer` may have been narrowed since.
+    /// Unchanged terms are not checked: `outer` may have been narrowed since.
     ///
     /// # Errors
     /// The first part that is wider.
@@ -240,7 +240,8 @@ impl KeyTerms {
     }
 
     /// Checks that a key that changes its own terms from `before` to these only narrows them: nothing is wider, and no
-    /// budget or limit is removed. The period of a budget stays, because another one would let it spend more at once.
+    /// budget or limit is removed. The period of a budget stays, because a new period would let it spend more
+    /// immediately.
     ///
     /// # Errors
     /// The first part that is wider.

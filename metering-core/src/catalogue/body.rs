@@ -1,4 +1,4 @@
-//! What a route accepts as the body of a request, and what of it is forwarded.
+//! What a route accepts as a request body, and which part of it is forwarded.
 //!
 //! The price of a request depends on its body, so the upstream must get exactly what was looked at. A body is parsed
 //! once, checked, changed as the route says, and written again: what two JSON parsers may read differently is either
@@ -28,8 +28,7 @@ const PROBLEMS_MAX: usize = 8;
 /// Longer descriptions of a problem are cut.
 const PROBLEM_CHARS: usize = 240;
 
-/// The body that a route accepts: its JSON Schema, what happens to members that the schema does not know, and what is
-/// set before it is forwarded.
+/// The body that a route accepts: its JSON Schema, what happens to unknown members, and what is set before forwarding.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -76,7 +75,7 @@ impl BodyRules {
         &self.schema
     }
 
-    /// Checks the body of a request, and makes of it what is forwarded.
+    /// Checks the body of a request, and builds the body to forward.
     ///
     /// # Errors
     /// What is wrong, by JSON pointer (RFC 6901); by `body` if it concerns the whole body. The values of the body are not
@@ -142,7 +141,7 @@ impl fmt::Debug for CheckedBody {
 
 impl PartialEq for BodyRules {
     fn eq(&self, other: &Self) -> bool {
-        // The rest follows from the schema.
+        // Everything else follows from the schema.
         (&self.schema, self.unknown, &self.set) == (&other.schema, other.unknown, &other.set)
     }
 }

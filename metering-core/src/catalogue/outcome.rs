@@ -15,9 +15,9 @@ pub enum BodyEnd {
     Complete,
     /// The upstream cut it off.
     Broken,
-    /// The server stopped before its end.
+    /// The server stopped before the response ended.
     ShuttingDown,
-    /// The client had gone, and the rest was not read.
+    /// The client disconnected, and the rest was not read.
     Abandoned,
 }
 

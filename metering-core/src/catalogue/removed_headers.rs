@@ -1,7 +1,7 @@
 //! Which headers of a request and of its response do not pass the gateway on a route.
 //!
-//! A route priced by usage sells somebody else's service. Unless the catalogue says otherwise, its customers cannot send
-//! what changes the price or the payer there, and do not see who that is or what it cost.
+//! A route priced by usage usually resells another service. Unless the catalogue says otherwise, customers cannot send
+//! headers that change the price or the payer there, and do not see the account or its cost.
 
 use super::header_patterns::{HeaderPattern, HeaderPatterns};
 use super::object::{Object, UnknownKeys, documentation};

@@ -121,7 +121,7 @@ impl Node {
             near_misses.ambiguous = true;
             return None;
         }
-        // A segment with a verb is never the value of the parameter alone, whatever its method.
+        // A segment with a verb is never just a parameter's value, whatever the method.
         let node = exact.map(|(_, node)| node).or(self.param.as_deref());
         node.and_then(|node| node.find(rest, method, near_misses))
     }

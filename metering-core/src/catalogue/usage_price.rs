@@ -126,8 +126,8 @@ impl UsagePrice {
         self.estimate.is_some()
     }
 
-    /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can be above what is held.
-    /// A cost above [`Credits::MAX`] counts as that.
+    /// The cost of these units, rounded up to an atom, and at least [`UsagePrice::min`]. It can exceed the hold. A cost
+    /// above [`Credits::MAX`] counts as the maximum.
     ///
     /// # Errors
     /// When the price does not have one of the units.

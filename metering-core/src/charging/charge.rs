@@ -302,7 +302,7 @@ impl Receipt {
         self.hold.map(|held| HoldUpdate { account: self.account.clone(), id: held.id, action, delivery, counted_in })
     }
 
-    /// The month whose count has the request. A repeated result shows a later count; its own was by its day.
+    /// The month that the request was counted in. A repeated result shows a later count; the original was of its day.
     fn counted_in(&self) -> Option<Month> {
         self.volume.as_ref().map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
@@ -337,7 +337,7 @@ pub enum Refusal {
     TooManyInFlight,
     /// The budget of the key, or of a parent key, does not cover the price.
     KeyBudget {
-        /// The budget, and what was spent of it.
+        /// The budget, and how much of it was spent.
         exhausted: ExhaustedBudget,
         /// The use of the rate limits.
         rate: RateStatus,
@@ -351,7 +351,7 @@ pub enum Refusal {
     },
     /// The request's idempotency key is known, and the request may not be forwarded again now.
     Repeated(Repetition),
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     InsufficientCredits {
         /// The balance.
         balance: Credits,

@@ -47,7 +47,7 @@ pub struct HoldTerms {
     /// How long the hold stays open unless its lease is renewed. A [`Meter`](crate::Meter) keeps it within
     /// [`HoldTerms::LEASES`].
     pub lease: Duration,
-    /// What is captured when nobody says what the request cost, at most what is held.
+    /// What is captured when the cost is not reported, at most the hold.
     pub fallback: Credits,
 }
 
@@ -85,7 +85,7 @@ pub struct Hold {
     pub key: KeyNumber,
     /// How much it holds, or held.
     pub amount: Credits,
-    /// What is captured when nobody says what the request cost.
+    /// What is captured when the cost is not reported.
     pub fallback: Credits,
     /// What its usage is booked on.
     pub line: UsageLine,
@@ -178,8 +178,8 @@ pub struct HoldUpdate {
     /// What to do.
     pub action: HoldAction,
     /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for a
-    /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold is now that
-    /// attempt's, and nothing changes.
+    /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold belongs to
+    /// that attempt, and nothing changes.
     pub delivery: Option<Attempt>,
     /// For a release of a hold of a route with volume tiers: the month whose count has the request, if that is known.
     /// Otherwise it is the month in which the hold was opened.
@@ -233,7 +233,7 @@ impl Hold {
         if self.settled.is_some() { Credits::ZERO } else { self.amount }
     }
 
-    /// From when on a store may forget it; `None` while it is open.
+    /// When a store may delete it; `None` while it is open.
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         self.settled.map(|settled| settled.at.saturating_add(Self::RETENTION))

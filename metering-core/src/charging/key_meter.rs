@@ -57,7 +57,7 @@ pub enum KeyLimit {
 pub struct ExhaustedBudget {
     /// The budget.
     pub budget: Budget,
-    /// What was spent of it.
+    /// How much of it was spent.
     pub spent: Credits,
     /// The request's price.
     pub required: Credits,
@@ -268,7 +268,7 @@ mod tests {
         let exhausted =
             |now| state.exhausted(now).map(|meter| (meter.spent.since, meter.spent.amount.atoms(), meter.raised));
         assert_eq!(exhausted(NOW), Some((today, 7, Low)), "the caller raises the level");
-        assert_eq!(exhausted(days(1)), Some((days(1).day(), 0, Enough)), "in a new period, nothing was told");
+        assert_eq!(exhausted(days(1)), Some((days(1).day(), 0, Enough)), "in a new period, nothing was reported");
         assert_eq!(exhausted(days(-1)), Some((today, 7, Low)), "a lagging clock counts in the newest period");
         assert_eq!(exhausted(days(-3)), None, "a wrong clock");
         let admitted = state.admit(atoms(3), NOW).unwrap();

@@ -1,7 +1,7 @@
 //! How many requests an account has made to a route in the calendar month, for routes with volume tiers.
 //!
 //! The count is decided and written in the transaction of the charge, so no two requests have the same number, whichever
-//! nodes they go through. A refund gives back what its request was charged, and its place at that price.
+//! nodes they go through. A refund gives back what its request was charged, and its place in that tier.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -24,7 +24,7 @@ pub struct KeyWrite<K> {
     pub row: K,
     /// The key as it is after the change. If it was just created, it is not stored yet.
     pub key: Key,
-    /// What becomes of the secrets that it has so far. Applied before the new one is inserted.
+    /// What happens to its existing secrets. Applied before the new one is inserted.
     pub old_secrets: OldSecrets,
     /// The hash of a new secret to insert.
     pub secret: Option<KeyHash>,
@@ -49,7 +49,7 @@ pub enum OldSecrets {
     EndGrace,
 }
 
-/// What becomes of the meter of a key.
+/// What happens to a key's meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterWrite {
     /// It stays as it is.
@@ -263,7 +263,7 @@ pub(super) fn revoked<K>(row: K, key: Key, now: Timestamp) -> KeyWrite<K> {
 }
 
 /// Decides [`KeyStore::report_leaked`](crate::store::KeyStore::report_leaked) for the key whose secret still works. If
-/// that secret was replaced already, and works for a while longer, only its grace period ends.
+/// that secret is in its grace period, only the grace period ends.
 pub fn report_leaked<K>(row: K, key: Key, is_replaced: bool, now: Timestamp) -> KeyWrite<K> {
     let (leaked_at, old_secrets) = match is_replaced {
         true => (key.leaked_at, OldSecrets::EndGrace),

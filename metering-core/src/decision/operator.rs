@@ -43,7 +43,7 @@ pub fn revoke_operator(operator: Option<Operator>, now: Timestamp) -> Decided<Op
 }
 
 /// Decides [`OperatorStore::rotate_operator_token`](crate::OperatorStore::rotate_operator_token): the operator with the
-/// new token, or `None` when there is no such operator, or not any more.
+/// new token, or `None` when there is no such operator or it was revoked.
 ///
 /// # Errors
 /// When the token is in use. Tokens are random, so the caller made a mistake.

@@ -58,7 +58,7 @@ pub fn is_refill_due(account: &Account, refilled_on: Option<Day>, period: Day) -
 
 /// Decides [`RefillStore::refill_accounts`](crate::store::RefillStore::refill_accounts) for one account that is due.
 pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: Timestamp) -> RefillChanges<K> {
-    // Anyone can open accounts for addresses that nobody reads, so these get nothing before they are verified.
+    // Anyone can open accounts for made-up addresses, so unverified ones get nothing.
     let amount = refill.amount(account.totals).filter(|_| account.email_status.is_holding());
     let entry = amount.map(|amount| refill.entry(amount, refill.period(now.day())));
     // An amount that does not fit is not given: the account holds more than any cap.

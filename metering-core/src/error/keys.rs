@@ -13,7 +13,7 @@ use super::Error;
 /// A budget that does not cover a request.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyBudget {
-    /// The budget, and what was spent of it.
+    /// The budget, and how much of it was spent.
     pub exhausted: ExhaustedBudget,
     /// The use of the rate limits.
     pub rate: RateStatus,

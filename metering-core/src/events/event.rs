@@ -114,7 +114,7 @@ pub struct BudgetEvent {
     pub key: KeyEvent,
     /// The budget's credits.
     pub limit: Credits,
-    /// The credits remaining of it.
+    /// The credits that remain.
     pub limit_remaining: Credits,
     /// When it starts again; null for never.
     pub limit_reset: Option<BudgetReset>,
@@ -239,8 +239,8 @@ impl NewEvent {
     }
 }
 
-/// The id of an event: `evt_` and 32 lower-case hex digits. It follows from all that the event says, so that two events
-/// never have the same id, even if a database was restored and counts again from an earlier number.
+/// The id of an event: `evt_` and 32 lower-case hex digits. Derived from the event's whole content, so that two events
+/// never share an id, even if a restored database reuses numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct EventId(String);

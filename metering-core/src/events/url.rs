@@ -21,8 +21,8 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
 /// A URL that webhooks are sent to, in normal form.
 ///
-/// The text of a URL shows only so much: a host's name may still resolve to an address that is not public. Whoever
-/// connects checks that.
+/// The text of a URL proves little: a host's name may still resolve to an address that is not public. The sender checks
+/// that.
 ///
 /// ```
 /// use metering_core::events::{WebhookUrl, WebhookUrlError};

@@ -146,7 +146,7 @@ pub enum WebhookChange {
         url: Option<WebhookUrl>,
         /// Which events.
         kinds: Option<EventKinds>,
-        /// Whether it is switched off. One that is gone is switched on by `false`.
+        /// Whether it is switched off. `false` also switches on one that is gone.
         disabled: Option<bool>,
     },
     /// Replaces its secret. Requests are signed with both until `old_until`; `None` ends the old one now.

@@ -112,11 +112,11 @@ pub struct UsedTransaction {
 pub enum ImportMode {
     /// Writes the accounts, all in one transaction.
     Write,
-    /// Writes nothing, and says of each account what would become of it in the store as it is.
+    /// Writes nothing, and reports what would happen to each account.
     Check,
 }
 
-/// What became of an account.
+/// The outcome for an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountImported {
     /// It was written, without what conflicts.

@@ -1,6 +1,6 @@
 //! The `accounts` format: one record per account, as fields with text, whether they come from JSON or CSV.
 //!
-//! `metering admin export accounts --with-hashes` writes it, so whoever moves in can also move out.
+//! `metering admin export accounts --with-hashes` writes it, so accounts can move out as they moved in.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -52,7 +52,7 @@ pub const RECORD_FIELDS: [&str; 27] = [
     "used_transactions",
 ];
 
-/// Why a record is not an account. Nothing of it was imported.
+/// Why a record was rejected. Nothing of it was imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A field has a value that is not allowed.

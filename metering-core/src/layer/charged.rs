@@ -1,5 +1,5 @@
-//! [`Charged`]: what the inner service of the layer knows about the charge of its request, how it is refunded, and how
-//! a hold is settled.
+//! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it refunds it or settles
+//! a hold.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ struct State {
     settlement: Option<Settlement>,
     /// What the response says that the request cost.
     headers: Vec<(&'static str, String)>,
-    /// The payment that came with the request, and what became of it.
+    /// The payment that came with the request, and its outcome.
     payment: Option<(Presented, Paid)>,
     /// How the refund went, if there was one.
     refund: Result<(), Error>,
@@ -121,7 +121,7 @@ impl Charged {
     /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
     /// price decides whether a cost above the hold is charged in full.
     ///
-    /// Call it before the response is returned, and its headers say what was charged; or later, from its body. `None`
+    /// Call it before returning the response, whose headers then say what was charged; or later, from its body. `None`
     /// if there is no hold, or it is already being settled.
     ///
     /// ```
@@ -213,9 +213,9 @@ impl Charged {
     /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
     /// captured stays.
     ///
-    /// The layer does this by itself when the inner service fails, or responds with a [free status](Charged::is_free).
-    /// Call it for any other response that should cost nothing, before it is returned, and its headers say so; or from its body, if
-    /// that breaks before its first byte. The refund is made even if the returned future is dropped.
+    /// The layer does this itself when the inner service fails, or responds with a [free status](Charged::is_free).
+    /// Call it for any other response that should cost nothing: before returning it, so that its headers say so, or
+    /// from its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
     ///
     /// ```
     /// use http::{Request, Response};
@@ -282,8 +282,8 @@ impl Charged {
         state.refund.clone()
     }
 
-    /// The client has gone before its response: the request no longer counts as in flight for its key, although the
-    /// upstream may still be at work.
+    /// The client disconnected before its response: the request no longer counts as in flight for its key, although the
+    /// upstream may still be working on it.
     pub async fn end_in_flight(&self) {
         drop(self.state.lock().await.slot.take());
     }

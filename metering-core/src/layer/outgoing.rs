@@ -1,5 +1,5 @@
-//! What every response of a route gets at its end: an id to ask about, its error in the shape of its route, and a
-//! `Cache-Control` that keeps it from other clients.
+//! The last changes to every response of a route: a request id, errors in the shape of the route, and a `Cache-Control`
+//! that keeps shared caches from storing it.
 
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Response, header};
@@ -10,7 +10,7 @@ use crate::charging::HoldId;
 use crate::random::SystemRandomness;
 use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
 
-/// The names of a request's id in responses, whoever sends them.
+/// The response headers that carry a request's id, from us or from an upstream.
 const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
 /// What is known about the response to a request.

@@ -74,7 +74,7 @@ impl AlertLevel {
     }
 
     /// Raises the level to include `to`, and returns the alerts to send events for, which were not raised before:
-    /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if there is nothing worse.
+    /// [`Low`](Self::Low) only with a threshold, and [`Short`](Self::Short) only if nothing worse is raised.
     #[must_use]
     pub(crate) fn raise(&mut self, to: Self, threshold: Option<Credits>) -> Vec<Self> {
         let before = *self;

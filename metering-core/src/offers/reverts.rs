@@ -1,9 +1,9 @@
-//! Limits on payments whose transactions revert, a pure rule: whoever executes a payment pays the gas of a revert and
-//! gets nothing for it.
+//! Limits on payments whose transactions revert, a pure rule: the executor pays the gas of a revert and gets nothing
+//! for it.
 //!
-//! A simulation proves little: the payer's tokens may be gone when the transaction is mined, and a wallet that is a
-//! contract may say yes in a simulation only. So the number of reverts is limited, and every payment in flight counts
-//! as one that may revert: the limits hold however many payments are sent at once.
+//! A simulation proves little: the payer's tokens may be gone when the transaction is mined, and a contract wallet may
+//! accept only in simulations. So the number of reverts is limited, and every payment in flight counts as a possible
+//! revert: the limits hold no matter how many payments are sent concurrently.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -277,7 +277,7 @@ mod tests {
         book.end(&of(3, None));
         assert_eq!(begun(&mut book, 3, None), RevertTurn::Later, "its other one is in flight");
         assert_eq!(begun(&mut book, 4, None), RevertTurn::Now);
-        // One of a code reverts, and another of it is in flight: no third one.
+        // One payment of a code reverted and another is in flight: no third one.
         let _ = book.record(&of(1, MALICIOUS), now);
         book.end(&of(1, MALICIOUS));
         assert_eq!(begun(&mut book, 5, MALICIOUS), RevertTurn::Later);

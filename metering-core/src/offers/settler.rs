@@ -1,4 +1,4 @@
-//! What settling authorizations needs from a chain: reading tokens, and somebody who executes authorizations.
+//! What settling authorizations needs from a chain: a reader of tokens, and an executor of authorizations.
 
 use std::fmt;
 
@@ -174,7 +174,7 @@ pub enum FacilitatorError {
     /// It refuses the payment.
     #[error("the facilitator refuses the payment: {0}")]
     Refused(String),
-    /// The payment may have been executed, or may be later: the response was lost, or says so.
+    /// The payment may have been executed, or may still be: the response was lost or inconclusive.
     #[error("the facilitator has not finished the payment: {0}")]
     Unfinished(String),
     /// It could not be reached, and was not asked.

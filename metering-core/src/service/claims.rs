@@ -112,7 +112,7 @@ impl Service {
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(record)) => {
-                // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
+                // The watcher may have used the payment between the two reads; the quote's state then shows it.
                 match self.payments.store()?.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,

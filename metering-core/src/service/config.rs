@@ -45,7 +45,7 @@ pub struct ServiceConfig {
     /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
     /// The lease of a hold, for routes that are priced by usage. It is renewed while the request is in progress; when a
-    /// process ends without settling its holds, another one does so after this time. One minute by default.
+    /// process ends without settling its holds, another one settles them after this time. One minute by default.
     pub hold_lease: Duration,
     /// Who sells the credits, for receipts.
     pub seller: Seller,

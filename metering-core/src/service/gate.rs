@@ -99,7 +99,7 @@ impl Service {
     ///
     /// Use it instead of [`Service::admit`] where something depends on the route before the request is charged. A
     /// request that matches no route is refused by [`Found::admit`], after its key is checked: without a live key, a
-    /// caller learns nothing else.
+    /// caller learns nothing more.
     ///
     /// ```
     /// # use metering_core::service::RequestHead;

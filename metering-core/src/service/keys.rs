@@ -144,7 +144,7 @@ impl Service {
             if !data.is_empty() || page.next.is_none() {
                 return Ok(KeysDocument { data, next: page.next.map(|next| next.as_str().to_owned()) });
             }
-            // None of these is the caller's to see. A part without keys would look like the end.
+            // The caller may see none of these. A page without keys would look like the last one.
             after = page.next;
         }
     }
@@ -201,7 +201,8 @@ impl Service {
         Ok(DeletedKeyResponse { deleted: true })
     }
 
-    /// Replaces the secret of a key: the caller's own, or a child of it. The old one may go on working for a while.
+    /// Replaces the secret of a key: the caller's own, or a child of it. The old one may keep working for a grace
+    /// period.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same secret again.
     ///
@@ -225,7 +226,7 @@ impl Service {
         Ok(IssuedKeyResponse { key: secret.into(), data: self.document(&account, &key.id).await? })
     }
 
-    /// Disables a key that was found where it should not be. Whoever has the key may do this; nothing else is needed.
+    /// Disables a leaked key. Anyone who has the key may do this; no other credentials are needed.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`] when the text is not a key, or when the store fails.
@@ -284,7 +285,7 @@ impl Service {
         Ok(KeyDocument::labelled(status, &labels, now))
     }
 
-    /// The key that has a secret which only the holder of a key and of an idempotency key can know.
+    /// The key whose secret is derived from a key and an idempotency key.
     async fn rotated_before(&self, secret: &KeyHash) -> Result<Option<KeyDocument>, Error> {
         let holder = self.store.key_holder(secret).await?;
         let Some(holder) = holder.filter(|holder| holder.is_live(self.clock.now())) else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! Claims with the wrong one of a wallet's quotes: each quote has an amount of its own, and people ask for a second one
-//! after they have paid the first.
+//! Claims that name another quote of the same wallet: each quote has a different amount, and people request a second
+//! one after paying the first.
 
 use crate::chains::chain::TransactionStatus;
 use crate::chains::signature::WalletSignature;

@@ -50,8 +50,8 @@ pub trait EventStore: Store {
         now: Timestamp,
     ) -> Result<Option<Webhook>, StoreError>;
 
-    /// Deletes a webhook of an account, and its deliveries. Whether there was one. Not one transaction, because it may have
-    /// many deliveries: it is switched off first, and if the process ends, the rest is there to be deleted again.
+    /// Deletes a webhook of an account, and its deliveries. Whether there was one. Not one transaction, because it may
+    /// have many deliveries: it is switched off first, and if the process ends, the deletion can be repeated.
     async fn delete_webhook(&self, account: &AccountId, id: &WebhookId) -> Result<bool, StoreError>;
 
     /// Writes a test event for one webhook only, even if it does not subscribe to that event. It belongs to the
@@ -114,8 +114,8 @@ pub trait EventStore: Store {
 
     /// Records how an attempt ended ([`Progress::finished`](crate::events::Progress::finished)). If the webhook
     /// [is gone](AttemptOutcome::Gone), its state becomes [`WebhookState::Gone`](crate::events::WebhookState::Gone),
-    /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or there is
-    /// no such delivery left.
+    /// unless it is the operator's own. `None`, and nothing changes, if the attempt is not the current one, or the
+    /// delivery no longer exists.
     async fn finish_delivery(
         &self,
         id: DeliveryId,

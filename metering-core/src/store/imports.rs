@@ -17,7 +17,8 @@ pub trait ImportStore: PaymentStore {
     /// An account that was imported before is found by its id, and is left as it is: an import that was interrupted is
     /// run again. Two imports of the same accounts at the same time create each account once.
     /// [`import_account`](crate::store::backend::decision::import_account) has the refusals in order, and what is left
-    /// out because another account has it. No events are written: nothing happened to these accounts here.
+    /// out because another account has it. No events are written, because nothing happened to these accounts in this
+    /// service.
     ///
     /// With [`ImportMode::Check`], nothing is written, and each account is decided on the store as it is, without those
     /// before it.

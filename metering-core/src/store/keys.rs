@@ -20,9 +20,8 @@ use crate::usage::KeyLabel;
 
 /// Stores the keys of accounts.
 ///
-/// An account has its first key from the beginning ([`Key::first`]). Every other key was made by another one, its
-/// parent. What is not live at the top of a chain stops all its child keys: a change takes effect with the next commit
-/// of charges, in every process.
+/// An account has its first key from the beginning ([`Key::first`]). Every other key has a parent, which made it. A key
+/// that is not live stops all its child keys. A change takes effect with the next commit of charges, in every process.
 #[async_trait]
 pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Who a secret belongs to; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
@@ -70,8 +69,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     ) -> Result<KeyChanged, StoreError>;
 
     /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key stays, so that it
-    /// can be rotated, which revokes its child keys. If the secret was replaced before, and works for a while longer,
-    /// that ends, and nothing else changes. `None`, and nothing changes, if the secret is unknown or no longer works.
+    /// can be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
+    /// `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
 

@@ -43,8 +43,8 @@ pub trait OperatorStore: Store {
     /// such operator.
     async fn revoke_operator(&self, name: &OperatorName, now: Timestamp) -> Result<Option<Operator>, StoreError>;
 
-    /// Gives an operator another token; the old one finds nobody from now on. `None`, and nothing changes, when there is no
-    /// such operator, or the operator is revoked. A token that an operator has is an error.
+    /// Gives an operator another token; the old one stops working. `None`, and nothing changes, when there is no such
+    /// operator, or the operator is revoked. A token that an operator has is an error.
     async fn rotate_operator_token(
         &self,
         name: &OperatorName,

@@ -1,7 +1,7 @@
 //! What past usage would have cost with another catalogue: the rules, without a store.
 //!
-//! Only daily totals are kept, not single requests. A new amount is therefore exact only where the price of every request
-//! follows from the total, and says so where it does not.
+//! Only daily totals are kept, not single requests. A new amount is therefore exact only if the total determines the
+//! price of every request; otherwise it is marked as an estimate.
 
 use std::collections::HashMap;
 
@@ -145,8 +145,8 @@ pub(crate) struct Replayed {
 
 /// Replays days in ascending order from an opening balance. `cost` says which of a day's two costs to take.
 ///
-/// The order of events within a day is not known: credits count from its start, and the balance is looked at once, at
-/// its end. `None` when a balance is out of range.
+/// The order of events within a day is not known: credits count from its start, and the balance is checked once, at its
+/// end. `None` when a balance is out of range.
 pub(crate) fn replay(
     opening: Credits,
     days: impl IntoIterator<Item = (Day, AccountDay)>,

@@ -52,7 +52,7 @@ pub enum ErrorCode {
     Unauthorized,
     /// The key, or a parent key, has expired.
     KeyExpired,
-    /// The balance is not above zero, or does not cover what is to be held.
+    /// The balance is not above zero, or does not cover the hold.
     InsufficientCredits,
     /// The request has no key. Pay with it, or send one.
     PaymentRequired,
@@ -102,7 +102,7 @@ pub enum ErrorCode {
     PayerAlreadyRegistered,
     /// The account has as many webhooks as it may have.
     TooManyWebhooks,
-    /// The state of what is to be changed does not allow it.
+    /// The current state does not allow the change.
     Conflict,
     /// The quote was already claimed; rotate the key if it is lost.
     AlreadyClaimed,

@@ -143,7 +143,7 @@ pub struct HoldFields {
     pub lease_seconds: Option<u32>,
 }
 
-/// The fields of a [`HoldRequest`]. Others are refused: a misspelt amount would hold another one.
+/// The fields of a [`HoldRequest`]. Others are refused, so that a misspelt amount is not ignored.
 const FIELDS: [&str; 12] = [
     "path",
     "method",

@@ -150,7 +150,7 @@ pub struct DeletedKeyResponse {
     pub deleted: bool,
 }
 
-/// A key that a recovery left as it was.
+/// A key that a recovery did not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RemainingKeyDocument {

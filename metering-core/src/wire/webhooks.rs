@@ -38,8 +38,8 @@ pub struct ChangeWebhookRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub events: Option<Option<Vec<String>>>,
-    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches on a
-    /// webhook that is gone.
+    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches a
+    /// webhook back on that is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }

@@ -34,7 +34,7 @@ impl Document {
         })
     }
 
-    /// The same as a [`Value`], whose members have another order.
+    /// The same as a [`Value`], which orders members differently.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -10,9 +10,9 @@ use crate::catalogue::pointer::Pointer;
 pub(super) struct SetRule {
     /// Each pointer and its value. None points to the whole body.
     pub(super) values: Vec<(Pointer, Value)>,
-    /// What the client sent must have all of these. `null` is also there if nothing is.
+    /// The client's body must have all of these values. A missing member counts as `null`.
     pub(super) when: Vec<(Pointer, Value)>,
-    /// What marks an event of the response that answers this rule and not the client.
+    /// What marks a response event that exists because of this rule, and was not requested by the client.
     pub(super) hide: Vec<(Pointer, Value)>,
 }
 

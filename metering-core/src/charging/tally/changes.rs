@@ -38,8 +38,8 @@ pub struct Changes<K, L> {
 }
 
 impl<K, L> Changes<K, L> {
-    /// Whether there is nothing to write. A batch whose postings are all refused may still have to say that a balance or
-    /// a budget is exhausted.
+    /// Whether there is nothing to write. A batch of refusals may still have to report that a balance or budget is
+    /// exhausted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty()

@@ -10,11 +10,11 @@ use crate::charging::posting::{Remembered, StoredResult};
 use crate::charging::request_id::RequestId;
 use crate::clock::Timestamp;
 
-/// What becomes of a repeated request. Both have the attempt of a request with an idempotency key.
+/// What happens to a repeated request. Both variants have the attempt of a request with an idempotency key.
 pub(super) enum Repeat {
     /// It has the result of the first one, and is not charged again.
     Same(Option<Delivery>),
-    /// What it held is settled, and nobody knows what it cost: it is held anew.
+    /// Its hold is settled with an unknown cost, so credits are held again.
     Anew(Option<Delivery>),
 }
 
@@ -96,7 +96,7 @@ where
         receipt
     }
 
-    /// Forgets the idempotency key of a request that is not charged after all.
+    /// Forgets the idempotency key of a request that is not charged.
     pub(super) fn forget(&mut self, account: K, failed: Option<&Attempt>, known: Option<Remembered>) {
         if let Some((failed, known)) = failed.zip(known) {
             // In the past for every clock.
@@ -113,7 +113,7 @@ pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>)
 }
 
 /// Whether the charge of a failed attempt is to be given back. A later attempt may have taken it over. If its result is
-/// not stored any more, another attempt has given it back and forgotten the key, which may be in use for another charge.
+/// no longer stored, another attempt has refunded it and forgotten the key, which another charge may use by now.
 pub(super) fn is_owed(failed: Option<&Attempt>, known: Option<Remembered>, now: Timestamp) -> bool {
     match (failed, known) {
         (None, _) => true,

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::secret::{Secret, SecretHash, SecretKind, has_form};
 
-/// The length of a nonce of another service, in bytes: long enough to be a secret, short enough to be no document.
+/// The length of another service's nonce, in bytes: long enough to be secret, and bounded.
 const FOREIGN_BYTES: std::ops::RangeInclusive<usize> = 16..=256;
 
 /// A quote's nonce: `sqn_` and 43 random base-62 digits. Shown once, in the response to the request for the quote.

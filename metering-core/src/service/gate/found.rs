@@ -169,7 +169,7 @@ impl<'s> Found<'s, '_> {
         let of_proxy = proxied.as_ref().filter(|_| request_id.is_none()).and_then(Proxied::stored_id);
         let is_of_proxy = of_proxy.is_some();
         let request_id = request_id.or(of_proxy);
-        // A proxy that asks again has had no response; it need not wait.
+        // A proxy that retries got no response; it need not wait.
         let lease = if is_of_proxy { Duration::ZERO } else { service.config.delivery_lease };
         let delivery = request_id.is_some().then(|| DeliveryTerms { fingerprint: fingerprint(), lease });
         let request_path = kept_path(path.as_str());
@@ -195,7 +195,7 @@ impl<'s> Found<'s, '_> {
             error => error,
         })?;
         if is_of_proxy {
-            // Nobody here learns whether the request was served, so the id stays good for the proxy's retries.
+            // The outcome of the request is unknown here, so the id stays valid for the proxy's retries.
             receipt.delivery = None;
         }
         let kind = if proxied.is_some() {

@@ -77,8 +77,8 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         }
     }
 
-    /// Adds a part of a day's usage, for a database that adds up by itself. The same usage must also be added by line
-    /// and by account.
+    /// Adds a part of a day's usage, for a database that adds up itself. The same usage must also be added by line and
+    /// by account.
     pub fn add_usage_of_day(&mut self, day: Day, calls: u64, atoms: i128) {
         if self.days.contains(day) {
             self.day(day).usage.add(Sum { calls, atoms });

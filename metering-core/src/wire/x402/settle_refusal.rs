@@ -4,7 +4,7 @@ use crate::offers::{AuthorizationFault, SettlementFailure};
 
 /// Why a payment was refused. The codes are those of the reference implementation
 /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
-/// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients know both.
+/// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettleRefusal {
@@ -12,7 +12,7 @@ pub enum SettleRefusal {
     Malformed,
     /// It accepts none of the offers.
     Offer,
-    /// It pays somebody else.
+    /// It pays another recipient.
     Recipient,
     /// It pays another amount.
     Amount,
@@ -32,7 +32,7 @@ pub enum SettleRefusal {
     Simulation,
     /// The token's contract refused it.
     Transaction,
-    /// Nobody can check or execute it at the moment.
+    /// It cannot be checked or executed at the moment.
     Unavailable,
 }
 
