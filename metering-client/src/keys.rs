@@ -84,7 +84,7 @@ impl Client {
         self.send(Method::PATCH, &format!("/keys/{id}"), request).await
     }
 
-    /// `DELETE /keys/{id}`: deletes a key for good, and stops its child keys. The response is a
+    /// `DELETE /keys/{id}`: deletes a key permanently, and stops its child keys. The response is a
     /// [`DeletedKeyResponse`](metering_core::wire::DeletedKeyResponse).
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl Client {
         self.open(Method::POST, "/keys/current/rotate", None).await?.read_to_end().await
     }
 
-    /// `POST /keys/leaked`: disables a key that was found where it should not be. It needs no key of its own. The
-    /// response is a [`LeakedKeyResponse`](metering_core::wire::LeakedKeyResponse).
+    /// `POST /keys/leaked`: disables a leaked key. It needs no other key. The response is a
+    /// [`LeakedKeyResponse`](metering_core::wire::LeakedKeyResponse).
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.

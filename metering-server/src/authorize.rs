@@ -1,8 +1,8 @@
-//! The endpoint that proxies ask before they forward a request: it charges the request, and says yes or no.
+//! The endpoint that proxies call before they forward a request: it charges the request and allows or denies it.
 //!
-//! It trusts what the headers say about the original request, so it answers only trusted proxies. A yes is a 200 with
-//! an empty body and headers to copy; a no is the refusal that the gateway would send, for the proxy to pass on. The
-//! preflight of a browser (CORS) is neither: its response, a 204, is for the proxy to pass on as well.
+//! It trusts headers about the original request, so it responds only to trusted proxies. To allow a request, it sends a
+//! 200 with an empty body and headers to copy; to deny it, the refusal that the gateway would send, for the proxy to
+//! pass on. A CORS preflight gets a 204, which the proxy passes on as well.
 
 mod document;
 mod ext_authz;
@@ -42,7 +42,7 @@ const REFUSAL_IN_HEADER: HeaderName = HeaderName::from_static("x-bds-refusal-in-
 /// That header.
 const REFUSAL: HeaderName = HeaderName::from_static("x-bds-refusal");
 
-/// Answers proxies.
+/// Responds to proxies.
 #[derive(Debug)]
 pub(crate) struct Authorizer {
     metered: Metered<Yes>,
@@ -55,7 +55,7 @@ pub(crate) struct Authorizer {
     bodies: Bodies,
 }
 
-/// The status of the response to a question, where the response to the proxy has another one.
+/// The status of the decision, where the response to the proxy has another one.
 #[derive(Debug, Clone, Copy)]
 struct Decided(StatusCode);
 
@@ -93,7 +93,7 @@ impl Authorizer {
         response.extensions().get::<Decided>().map_or_else(|| response.status(), |decided| decided.0)
     }
 
-    /// Answers a proxy.
+    /// Responds to a proxy.
     pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -106,7 +106,7 @@ impl Authorizer {
         into_response(self.decide(head, Asking::Http).await)
     }
 
-    /// Answers Envoy over gRPC.
+    /// Responds to Envoy over gRPC.
     async fn respond_to_check<B>(&self, head: &Parts, body: B) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -158,7 +158,7 @@ impl Authorizer {
         response
     }
 
-    /// Decides on the original request. What a page gets of it, it may read.
+    /// Decides on the original request. Sets the CORS headers, so that a page can read the response.
     async fn decide_original(&self, request: Request<()>) -> Reply {
         let is_preflight = self.cross_origin.answers(&request);
         let decided = self.cross_origin.respond(request, |request| async {
@@ -169,7 +169,7 @@ impl Authorizer {
         });
         let mut decided = decided.await;
         if is_preflight {
-            // A 200 would be a yes: the service would get a request that nobody paid for.
+            // A 200 would allow the request, and the service would get it unpaid.
             *decided.status_mut() = StatusCode::NO_CONTENT;
         }
         decided

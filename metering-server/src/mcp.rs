@@ -188,7 +188,7 @@ impl Mcp {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
                 self.call(&caller, head, body, permit).await
             }
-            // 405 tells clients that there is no standalone stream, and that sessions need no end.
+            // 405 tells clients that there is no standalone stream, and that sessions need not be ended.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = self.bodies.read(body, self.max_body_bytes, &head.extensions).await?;
@@ -254,7 +254,7 @@ async fn cancelled(call: Option<&Cancellable>) {
     }
 }
 
-/// What answers the request of a cancelled call, whose client expects no response: nothing more is to come.
+/// The response to a cancelled call, whose client expects none.
 fn no_response() -> Response {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     into_response(bytes(StatusCode::ACCEPTED, text, Bytes::new()))

@@ -41,13 +41,13 @@ pub(crate) struct NewTerms {
     /// An address or network that it may be used from, such as 203.0.113.0/24; may be repeated.
     #[arg(long = "network", value_name = "CIDR", value_parser = network)]
     networks: Vec<String>,
-    /// Requests per calendar minute; 0 for no limit of its own.
+    /// Requests per calendar minute; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no limit of its own.
+    /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams in flight at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }
@@ -82,13 +82,13 @@ pub(crate) struct ChangedTerms {
     /// any removes the restriction.
     #[arg(long = "network", value_name = "CIDR", value_parser = network_or_any)]
     networks: Option<Vec<String>>,
-    /// Requests per calendar minute; 0 for no limit of its own.
+    /// Requests per calendar minute; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no limit of its own.
+    /// Requests per UTC day; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
-    /// Requests and streams in flight at once; 0 for no limit of its own.
+    /// Requests and streams in flight at once; 0 for no limit besides those of its parent keys.
     #[arg(long, value_name = "N")]
     max_in_flight: Option<u32>,
 }

@@ -192,7 +192,7 @@ impl ServerHandler for McpServer {
     ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.negotiate_initialize(&request)?;
         if request.protocol_version == ProtocolVersion::V_2025_03_26 {
-            // Clients of that version know the one before it, and may not know any later one.
+            // Clients of that version support the previous one, but may not support any later one.
             result.protocol_version = ProtocolVersion::V_2024_11_05;
         }
         context.peer.set_peer_info(request);

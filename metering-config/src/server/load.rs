@@ -158,7 +158,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-/// Requests for pages are recognized by their host, so a separate origin for pages needs a host name of its own.
+/// Requests for pages are recognized by their host, so a separate origin for pages needs a separate host name.
 fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
     let Some(pages) = config.pages_url.as_deref().and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
     let invalid = |problem| Err(ConfigError::key("pages_url", problem));

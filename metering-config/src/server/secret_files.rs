@@ -1,5 +1,5 @@
-//! Secrets that are read from files, so that they need not be in the configuration: systemd hands them over that way
-//! (`LoadCredential`), and so do container platforms.
+//! Secrets that are read from files, so that they need not be in the configuration: systemd (`LoadCredential`) and
+//! container platforms provide them as files.
 
 use std::path::Path;
 

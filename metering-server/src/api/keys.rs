@@ -57,7 +57,7 @@ async fn create_key_of_wallet(app: &App, request: &Request, sign_in: &str) -> Re
     let parent = app.service.signed_in_key(sign_in, request.sender()?.address).await?;
     app.limits.key_changes(&parent)?;
     if request.idempotency_key()?.is_some() {
-        // The secret would be derived from this header alone.
+        // The new secret would be derived from this header alone.
         return Err(Error::field("Idempotency-Key", "works only with an API key; sign in again without it").into());
     }
     let wanted: CreateKeyRequest = read(&request.body)?;
@@ -130,7 +130,7 @@ pub(crate) async fn change_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Delete a key
 ///
-/// For good, and its child keys stop working too. Their streams end within five seconds.
+/// Permanently. Its child keys stop working too. Their streams end within five seconds.
 #[utoipa::path(delete, path = "/keys/{id}", tag = "keys", security(("bearer" = []), ("api_key" = [])), params(
     ("id" = String, Path, description = "The key's id, or `current`", example = "key_0123456789abcdef0123"),
 ), responses(
@@ -206,7 +206,7 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
     let sender = request.sender()?;
     match app.service.current_key(&sender, Scope::Manage).await {
         Ok(actor) => app.limits.key_changes(&actor)?,
-        // An earlier attempt may have replaced the key that this is sent with. The service knows.
+        // An earlier attempt may have replaced the key that this is sent with. The service checks that.
         Err(_) if idempotency_key.is_some() => {}
         Err(refused) => return Err(refused.into()),
     }
@@ -216,8 +216,8 @@ pub(crate) async fn rotate_key(app: &App, request: Request) -> Result<Reply, Pro
 
 /// Report a leaked key
 ///
-/// For whoever found a key where it should not be; no other credentials are needed. The key, and all its child keys,
-/// stop working at once, until their owner rotates it.
+/// For anyone who finds a leaked key; no other credentials are needed. The key and all its child keys stop working
+/// immediately, until the owner rotates it.
 #[utoipa::path(post, path = "/keys/leaked", tag = "keys", request_body = LeakedKeyRequest, responses(
     (status = 200, description = "Whether the key was live, and no longer is", body = LeakedKeyResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),

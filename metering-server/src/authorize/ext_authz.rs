@@ -1,4 +1,4 @@
-//! Envoy's `ext_authz` over gRPC: the request that Envoy asks about, and our response as Envoy's messages have it.
+//! Envoy's `ext_authz` over gRPC: converts Envoy's messages to requests, and our responses to Envoy's messages.
 
 mod messages;
 

@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets of a stream with these pieces, and whether its end is an error.
+    /// What a client gets from a stream with these pieces, and whether it ends with an error.
     async fn sent(
         kind: &'static str,
         pieces: Vec<Result<&'static str, BodyError>>,

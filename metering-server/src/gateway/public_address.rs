@@ -152,7 +152,7 @@ pub(crate) mod tests {
         let (host, public) = (("host", "inner:8787"), Some("https://api.example"));
         let of_proxy: Received<'_> =
             &[host, ("x-forwarded-proto", "HTTPS"), ("x-forwarded-host", "a.example"), ("x-forwarded-port", "443")];
-        // from a trusted proxy, `public_url`, what is received, what the upstream is told
+        // from a trusted proxy, `public_url`, what is received, what the upstream receives
         let table: [(bool, Option<&str>, Received<'_>, &str); 15] = [
             (false, None, &[host], "http inner:8787 8787 http://inner:8787/x"),
             (false, None, &[("host", "a.example")], "http a.example 80 http://a.example/x"),

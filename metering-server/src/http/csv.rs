@@ -18,7 +18,7 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
 }
 
-/// A file to download, with a name of its own and `next`: the URL of the rows that follow, if any.
+/// A file to download, with its name and `next`: the URL of the rows that follow, if any.
 pub(crate) fn csv<'a, const N: usize>(
     name: &str,
     columns: [&str; N],
@@ -54,7 +54,7 @@ fn write<'a, const N: usize>(
     writer.into_inner().map_err(|error| error.to_string().into())
 }
 
-/// The text, so that no spreadsheet takes it for a formula.
+/// The text, so that spreadsheets do not read it as a formula.
 fn inert(text: &str) -> Cow<'_, str> {
     match text.chars().next() {
         Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => {

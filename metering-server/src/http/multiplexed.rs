@@ -38,7 +38,7 @@ const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// A response that waits for its client this many write timeouts is not read, although others on its connection are. A
 /// shorter wait may be that of many large responses for a slow network.
 const MAX_WRITE_TIMEOUTS: u32 = 10;
-/// How long a connection that was told to close may take.
+/// How long a closing connection may take.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;

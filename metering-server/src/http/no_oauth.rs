@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn only_paths_of_oauth_are_answered() {
-        // path, answered
+        // path, has a response
         let table = [
             ("/.well-known/oauth-protected-resource", true),
             ("/.well-known/oauth-protected-resource/mcp", true),

@@ -1,7 +1,7 @@
 //! Responses to requests whose body is not read.
 //!
-//! The client may still be sending it, and the connection is useless until all of it is gone. So the response says that the
-//! connection closes (RFC 9110, section 10.1.1), unless the body is small and is already there.
+//! The client may still be sending it, and the connection cannot be reused until all of it is read. So the response
+//! closes the connection (RFC 9110, section 10.1.1), unless the body is small and is already there.
 
 use std::pin::pin;
 use std::time::Duration;

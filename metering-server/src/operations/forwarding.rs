@@ -27,7 +27,7 @@ enum Sender {
     Named,
     /// A trusted proxy, which does not: all clients behind it share its address.
     Nameless,
-    /// Somebody else, whose header is ignored.
+    /// An untrusted peer, whose header is ignored.
     Untrusted,
     /// A client without a proxy, or a proxy for itself.
     Direct,

@@ -1,6 +1,6 @@
 //! Starts logs, which go to standard error, and traces, which go to a collector.
 //!
-//! Both come from `tracing`. The spans of traces have a target of their own, which the log leaves out.
+//! Both come from `tracing`. The spans of traces have a separate target, which the log leaves out.
 
 use std::io::IsTerminal;
 
@@ -27,7 +27,7 @@ const MCP_FILTERS: &str = "rmcp=error,rmcp::service=off";
 /// When the filter is invalid, or spans cannot be sent as configured.
 pub fn start(config: &Config) -> Result<Traces, ConfigError> {
     let traces = Traces::new(config.otlp.as_ref())?;
-    // An error means that the embedding process has already set up logging of its own.
+    // An error means that the embedding process has already set up logging.
     drop(Registry::default().with(traces.layer()).with(lines(&config.log)?).try_init());
     Ok(traces)
 }

@@ -71,8 +71,8 @@ pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     }
 }
 
-/// Stores the operator's own webhook as it is configured. A process that has none leaves a stored one alone: another
-/// process may be configured to have it.
+/// Stores the operator's own webhook as it is configured. A process without one does not remove a stored one, which
+/// another process may have configured.
 async fn set_operators(
     store: &dyn FullStore,
     terms: Option<WebhookTerms>,

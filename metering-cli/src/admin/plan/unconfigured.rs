@@ -1,4 +1,4 @@
-//! Plans for chains that the server's configuration does not have: they are saved, but nobody can buy them yet.
+//! Plans for chains that the server's configuration does not have: they are saved, but cannot be bought yet.
 
 use std::collections::BTreeSet;
 

@@ -43,7 +43,7 @@ pub(crate) struct RotateArgs {
     /// The wallet's address; required if its key is not on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Address>,
-    /// Print the text to sign, and do nothing else.
+    /// Only print the text to sign.
     #[arg(long, requires = "address", conflicts_with_all = ["nonce", "signature"])]
     challenge_only: bool,
     /// The nonce of the text that was signed elsewhere.

@@ -222,8 +222,8 @@ fn extensions(route: &Route) -> Option<Extensions> {
 fn content(route: &Route) -> Content {
     let mut content = ContentBuilder::new().build();
     content.example.clone_from(&route.example);
-    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written as it is. OpenAPI 3.1
-    // has no keyword for the events of a stream; `itemSchema` is that of 3.2.
+    // The catalogue's schema may have keywords that utoipa's type would drop, so it is written verbatim. OpenAPI 3.1
+    // has no keyword for the events of a stream; `itemSchema` is from 3.2.
     let keyword = if route.sse { "x-event-schema" } else { "schema" };
     content.extensions = route.response.as_ref().map(|schema| [(keyword, schema.clone())].into_iter().collect());
     content

@@ -70,7 +70,7 @@ impl UpstreamBody {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) {
             return Poll::Ready(frame);
         }
-        // Polling the body told the connection that more data is wanted.
+        // Polling the body has requested more data from the connection.
         let Some(connection) = &mut self.connection else { return Poll::Pending };
         connection.drive(context);
         Pin::new(&mut self.incoming).poll_frame(context)

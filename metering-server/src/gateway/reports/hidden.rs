@@ -1,6 +1,6 @@
 //! Removes server-sent events that a client did not ask for, such as the usage that the gateway asked for itself.
 //!
-//! An event is passed on as soon as it is complete, byte for byte. Nothing else of the stream changes.
+//! An event is passed on as soon as it is complete, byte for byte. The rest of the stream is unchanged.
 
 use std::fmt;
 use std::sync::Arc;

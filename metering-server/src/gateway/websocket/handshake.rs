@@ -1,5 +1,5 @@
-//! The WebSocket handshake (RFC 6455, section 4) as far as a gateway has a part in it. The rest of it is between the client
-//! and the upstream: `Sec-WebSocket-*` passes as it is.
+//! The WebSocket handshake (RFC 6455, section 4) as far as it concerns a gateway. The rest is between the client and
+//! the upstream: `Sec-WebSocket-*` passes unchanged.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
@@ -17,7 +17,7 @@ pub(crate) enum Asked {
     /// Nothing: it is an ordinary request. So is one for another protocol, such as `h2c`, which a server may ignore
     /// (RFC 9110, section 7.8).
     Nothing,
-    /// Too little of one, such as what is left of it behind a proxy that does not pass `Upgrade` on.
+    /// An incomplete one, for example from a proxy that does not pass on `Upgrade`.
     Incomplete,
     /// All of one.
     WebSocket,

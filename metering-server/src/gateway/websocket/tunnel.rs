@@ -14,8 +14,8 @@ use crate::gateway::websocket::frames::{Frames, close_frame};
 
 /// How much of one direction the gateway buffers. A reader that is slower than its writer slows it down.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// How long one direction may go on when the other has ended. Each side of a WebSocket connection ends it with a Close
-/// frame, so there is not much left to say.
+/// How long one direction may continue when the other has ended. Each side ends a WebSocket connection with a Close
+/// frame, so little is left to send.
 const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long it may take to end the frame that has begun, and after that to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
@@ -49,8 +49,8 @@ where
     }
 }
 
-/// Resolves when both directions have ended, or a side has broken off. When one direction has ended, the other one has to
-/// end soon.
+/// Resolves when both directions have ended, or a side has broken off. When one direction has ended, the other must end
+/// soon.
 async fn both(
     upwards: impl Future<Output = io::Result<()>> + Unpin,
     downwards: impl Future<Output = io::Result<()>> + Unpin,
@@ -114,8 +114,8 @@ async fn copy_frames(
     }
 }
 
-/// Sends a Close frame and waits until the client has closed: input that nobody reads would reset the connection, and the
-/// frame could get lost.
+/// Sends a Close frame and waits until the client has closed: unread input would reset the connection, and the frame
+/// could get lost.
 async fn close(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),

@@ -84,7 +84,7 @@ impl Certificates {
                 () = shutdown.cancelled() => return,
             }
             let certificates = Arc::clone(&self);
-            // Reading files may block, on a mount that does not respond for ever.
+            // Reading files may block, possibly forever on a mount that does not respond.
             let mut refresh = tokio::task::spawn_blocking(move || certificates.refresh());
             let refreshed = tokio::select! {
                 refreshed = &mut refresh => refreshed,
@@ -183,7 +183,7 @@ mod tests {
                 (problem, refused) => panic!("{problem:?} {refused:?}"),
             }
         }
-        // Opening a pipe would block until somebody writes to it.
+        // Opening a pipe would block until it gets a writer.
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let pipe = TlsConfig { certificate: pipe, key: folder.path().join("key.pem") };

@@ -19,7 +19,7 @@ pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
     }
 }
 
-/// Whether the service may have done it all the same: it says so, or a proxy responded in its place.
+/// Whether the service may have done it anyway: it says so, or a proxy responded instead.
 fn is_unknown(refusal: &Refusal) -> bool {
     refusal.code == "outcome_unknown" || refusal.code.starts_with("http_5")
 }
