@@ -12,7 +12,7 @@
 //! two servers open it once. A task that outlives the request takes the steps that [`next_step`] returns, and stores a
 //! transaction before it sends it. `credit_authorization` writes payment, ledger entry and state in one transaction.
 //! Then the request is charged like any other. If the process dies, `Service::settle_authorizations` of another one
-//! claims the authorization and goes on.
+//! claims the authorization and continues.
 
 pub(crate) mod authorization;
 pub(crate) mod limit;

@@ -69,7 +69,7 @@ export const keyTab = {
     assert.match(await row(page, "First key").innerText(), /this tab.*Active.*No limit.*first key cannot be disabled or deleted/s);
     assert.equal(await page.locator("[data-action=disable], [data-action=delete]").count(), 0);
 
-    // Errors are beside the fields that they are about.
+    // Errors are next to the fields that they are about.
     await page.click("#new-key");
     await page.click("dialog [type=submit]");
     assert.match(await page.innerText("#field-name-error"), /Give the key a name/);
@@ -251,7 +251,7 @@ export const keyTab = {
     await submit(page);
     await row(page, "First key").getByText("No limit").waitFor();
 
-    // The key of this tab is rotated; the tab goes on with the new secret.
+    // The key of this tab is rotated; the tab continues with the new secret.
     await act(page, "First key", "rotate");
     await page.selectOption("#field-grace_seconds", "3600");
     await page.click("dialog [type=submit]");

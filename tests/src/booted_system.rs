@@ -1,4 +1,4 @@
-//! A Debian system booted by its own systemd: `systemd-nspawn`, in a network of its own with only a loopback interface.
+//! A Debian system booted by its own systemd: `systemd-nspawn`, in its own network with only a loopback interface.
 //!
 //! It must work whatever the host's process 1 is, and whichever version of control groups the host mounts. So it gets a
 //! fresh mount of version 2, which only it sees, and is not registered with the host's systemd.
@@ -15,8 +15,8 @@ use crate::venv::tool;
 /// Boots in a second or two; a loaded machine takes longer.
 const BOOT: Duration = Duration::from_secs(60);
 
-/// $0 is the root, $1 the control group. The group is below the mount's root because systemd-nspawn creates others beside
-/// its own process. The container must not outlive a test that is killed.
+/// $0 is the root, $1 the control group. The group is below the mount's root because systemd-nspawn creates others next
+/// to its own process. The container must not outlive a test that is killed.
 const BOOT_SCRIPT: &str = r#"
 mount -t cgroup2 none /sys/fs/cgroup
 mkdir "/sys/fs/cgroup/$1"

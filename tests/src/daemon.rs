@@ -1,4 +1,4 @@
-//! Another project's server, as a process of its own with its own folder.
+//! Another project's server, as its own process with its own folder.
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -90,7 +90,7 @@ impl LlmUpstream {
         self.received().iter().map(|received| received.cost_atoms).sum()
     }
 
-    /// Lets responses go on that wait at `wait=N`, those so far and those to come.
+    /// Lets responses continue that wait at `wait=N`, present and future ones.
     pub fn open_gate(&self) {
         self.state.gate.send_replace(true);
     }

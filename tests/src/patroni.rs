@@ -149,7 +149,7 @@ impl PatroniCluster {
         self.machines[machine].pause();
     }
 
-    /// Lets a paused machine go on.
+    /// Lets a paused machine continue.
     pub fn resume(&mut self, machine: usize) {
         self.machines[machine].resume();
     }

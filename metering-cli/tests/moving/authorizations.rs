@@ -22,7 +22,7 @@ use crate::fixture::{NOON, account_id, customer};
 
 pub(crate) const AUTHORIZER: u8 = 11;
 
-/// Authorizations, by what became of them.
+/// Authorizations, by their outcomes.
 const WAITING: u8 = 0xc0;
 const SUBMITTED: u8 = 0xc1;
 const CREDITED: u8 = 0xc2;

@@ -36,7 +36,7 @@ pub struct KeyWrite<K> {
     pub event: Option<NewEvent>,
 }
 
-/// What becomes of the working secrets of a key.
+/// What happens to the working secrets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSecrets {
     /// They work as before.

@@ -63,7 +63,7 @@ struct State {
     slot: Option<Slot>,
 }
 
-/// How long a response waits until its hold is settled. Settling goes on without it.
+/// How long a response waits until its hold is settled. Settling continues without it.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 impl Charged {
@@ -333,7 +333,7 @@ impl Charged {
         Ok(Some(settled))
     }
 
-    /// Waits until a hold is settled, but not for long: settling goes on without the response.
+    /// Waits until a hold is settled, but not for long: settling continues without the response.
     async fn settling<T>(&self, settling: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout(SETTLE_WAIT, settling.instrument(self.span.clone())).await.ok()
     }

@@ -58,7 +58,8 @@ impl ErrorShape {
     /// Finishes a response: an error of this service gets this shape, and every response the id of its request, in the
     /// header that clients of this shape read. An id of the service behind the route is logged and left out.
     ///
-    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler beside it.
+    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler next to
+    /// it.
     ///
     /// ```
     /// use metering_core::Error;

@@ -19,8 +19,8 @@ const RECEIPTS: [&str; 4] =
 
 /// Whether the response to a request is only for the client that sent it.
 ///
-/// [`MeteringLayer`](crate::MeteringLayer) does this for its routes. Use it for handlers beside the layer that read keys or
-/// payments.
+/// [`MeteringLayer`](crate::MeteringLayer) does this for its routes. Use it for handlers next to the layer that read
+/// keys or payments.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};

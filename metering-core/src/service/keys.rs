@@ -192,7 +192,7 @@ impl Service {
         Ok(id == CURRENT || id == own.id.as_str())
     }
 
-    /// Deletes a key for good, and its child keys.
+    /// Deletes a key permanently, and its child keys.
     ///
     /// # Errors
     /// As [`Service::create_key`], and [`Error::NoSuchKey`].

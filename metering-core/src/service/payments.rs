@@ -208,7 +208,7 @@ impl Payments {
         }
     }
 
-    /// Polls a transaction until `judge` accepts it, refuses it for good, or the wait ends.
+    /// Polls a transaction until `judge` accepts it, refuses it permanently, or the wait ends.
     ///
     /// A pending transaction that certainly cannot pay `target` is refused at once.
     pub(super) async fn await_payment(

@@ -109,7 +109,7 @@ impl Settling {
         Arc::new(Self { store, chains, clock, policy, poll, contract_wallets, guard, tasks: Mutex::default() })
     }
 
-    /// Settles an authorization in a task of its own, unless this process has one already. The receiver gets its
+    /// Settles an authorization in its own task, unless this process has one already. The receiver gets its
     /// status.
     pub(super) fn settle(self: &Arc<Self>, record: AuthorizationRecord) -> watch::Receiver<Standing> {
         let id = record.signed.id();

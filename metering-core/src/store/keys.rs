@@ -122,7 +122,7 @@ pub enum KeyChange {
         /// Until when the old secrets still work; `None` for no longer.
         old_until: Option<Timestamp>,
     },
-    /// Revokes it for good, and its child keys.
+    /// Revokes it permanently, and its child keys.
     Revoke,
 }
 

@@ -20,7 +20,7 @@ pub const SIGN_IN_HEADER: &str = "sign-in-with-x";
 pub const CHALLENGE_HEADER: &str = "www-authenticate";
 /// A credential of MPP, unless the challenge names another header.
 pub const AUTHORIZATION_HEADER: &str = "authorization";
-/// A credential of MPP beside an API key, for challenges that name this header.
+/// A credential of MPP next to an API key, for challenges that name this header.
 pub const PAYMENT_AUTHORIZATION_HEADER: &str = "payment-authorization";
 /// The methods of payment that a client of MPP has.
 pub const ACCEPT_PAYMENT_HEADER: &str = "accept-payment";

@@ -26,7 +26,7 @@ use crate::http::{Connection, EventStream, Response, Shutdown};
 /// forever.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// Balances are checked once in this many checks of the keys, because each is a read of its own.
+/// Balances are checked once in this many checks of the keys, because each takes a separate read.
 const CHECKS_PER_BALANCE: u64 = 5;
 
 /// The open streams of this node.

@@ -128,7 +128,7 @@ async fn ask(client: &Client, key: &ApiKey, address: Option<ClientAddress>) -> R
     };
     let refused = |code| Err(NoCaller::Refused(Problem::new(code, refusal.message.clone())));
     match refusal.code.as_str() {
-        // Live, but without the scope to read the balance. It counts as an account of its own without credit, so that
+        // Live, but without the scope to read the balance. It counts as its own account without credit, so that
         // an account cannot take more than its share with many such keys.
         "key_scope" => Ok(Caller { key: Some(key.clone()), address, account: stand_in(key), has_credit: false }),
         "key_expired" => refused(ErrorCode::KeyExpired),

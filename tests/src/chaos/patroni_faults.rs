@@ -139,7 +139,7 @@ impl Gap {
         u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Begins anew.
+    /// Starts over.
     fn start(&self) {
         self.last.store(self.now(), Ordering::SeqCst);
         self.longest.store(0, Ordering::SeqCst);

@@ -56,7 +56,7 @@ fn daily_limit_counts_everything_that_was_signed() {
     let message = call("/good", &[]).failure(9);
     assert!(message.contains("0.2 of 1, with 0.8 signed"), "{message}");
     assert_eq!(payments(&shop).iter().flatten().count(), 2);
-    // The limit can be raised, for one run and for good.
+    // The limit can be raised, for one run or permanently.
     shop.on("/good", settled(Reply::ok("{}"))).on("/good", asks(&[offer(400_000)]));
     assert_eq!(call("/good", &["--daily-limit", "1.2"]).code, 0);
     assert_eq!(home.metering(&["config", "set", "daily-limit", "1.5"]).code, 0);

@@ -62,7 +62,7 @@ where
         }
     }
 
-    /// Accepts a request again, uncharged. If its hold is open, it is this attempt's now, with a lease of its own.
+    /// Accepts a request again, uncharged. If its hold is open, it is this attempt's now, with its own lease.
     pub(super) fn accept_again(
         &mut self,
         account: K,

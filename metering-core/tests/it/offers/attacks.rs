@@ -138,7 +138,7 @@ async fn a_nonce_used_for_another_transfer_pays_nothing() {
     let scene = Scene::new().await;
     let (wallet, signed) = (Wallet::of(1), scene.signed(1, SMALL, 1));
     let other = Authorization { to: Wallet::of(2).address, ..signed.authorization };
-    // Beside it, the payer pays what another authorization says. One transfer buys one credit.
+    // Next to it, the payer pays what another authorization says. One transfer buys one credit.
     let real = scene.signed(1, SMALL, 9);
     scene.node.by_stranger(vec![Call::Execute(wallet.sign(other)), Call::Execute(real.clone())]);
     assert_served(&scene.send("/quote", None, Some(&real)).await);

@@ -286,7 +286,7 @@ async fn receipts_are_for_successful_responses_only() {
         assert_eq!(response.status(), status);
         assert_eq!(receipt(&response).is_null(), status >= 300, "{status}");
         assert_eq!(scene.balance(&scene.account).await, left, "{status}");
-        // That of x402 says what became of the payment in every response, and the balance after it.
+        // x402's header reports the outcome of the payment in every response, and the balance after it.
         let sent =
             super::scene::payment(&super::scene::accepted(&scene.signed(2, 50_000, 1)), &scene.signed(2, 50_000, 1));
         let request = Request::get("/quote").header("payment-signature", sent).body(String::new()).unwrap();

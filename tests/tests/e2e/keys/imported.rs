@@ -1,4 +1,4 @@
-//! Keys of a service that moved in: they go on working over HTTP until they are rotated.
+//! Keys of a service that moved in: they continue working over HTTP until they are rotated.
 
 use metering_core::ApiKey;
 use metering_tests::site::Site;

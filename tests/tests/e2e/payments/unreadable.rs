@@ -92,7 +92,7 @@ fn stalled_chain_fails_ready_and_is_logged_once() {
     assert_eq!(refused.error(), "chain_stalled");
     let _ = retry_after(&refused);
     assert_eq!(shop.client().get("/health").status, 200);
-    // Rounds go on, and the log does not repeat it.
+    // Rounds continue, and the log does not repeat it.
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(shop.server.log().matches("makes no progress").count(), 1, "{}", shop.server.log());
     shop.chain.mine(1);

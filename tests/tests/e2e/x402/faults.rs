@@ -1,4 +1,4 @@
-//! What clients see when a payment cannot be executed, or not soon, and what becomes of payments whose server dies.
+//! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
 
 use std::process::{Child, Stdio};
 

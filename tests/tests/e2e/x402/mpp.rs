@@ -31,7 +31,7 @@ enum KeyIn {
 }
 
 impl KeyIn {
-    /// The header of a payment beside the key.
+    /// The header of a payment next to the key.
     const fn payment(self) -> &'static str {
         match self {
             Self::Authorization => "Payment-Authorization",
