@@ -168,10 +168,7 @@ impl Service {
     /// use std::sync::Arc;
     ///
     /// use metering_core::{Catalogue, Clock, MemoryStore, Meter, MeterConfig, Service, ServiceConfig, Timestamp};
-    ///
-    /// /// For tests: the time stands still.
-    /// #[derive(Debug)]
-    /// struct Noon;
+    /// /// For tests: a fixed time. #[derive(Debug)] struct Noon;
     ///
     /// impl Clock for Noon {
     ///     fn now(&self) -> Timestamp {

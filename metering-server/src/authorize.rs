@@ -55,7 +55,7 @@ pub(crate) struct Authorizer {
     bodies: Bodies,
 }
 
-/// The status of the decision, where the response to the proxy has another one.
+/// The status of the decision, where the response to the proxy has a different one.
 #[derive(Debug, Clone, Copy)]
 struct Decided(StatusCode);
 

@@ -74,7 +74,7 @@ export const signing = {
     await rpc(node, "evm_setAutomine", false);
     const headers = new Set();
     page.on("request", (request) => request.url().endsWith("/credits/pay") && headers.add(request.headers()["payment-signature"]));
-    // The first response is lost on its way.
+    // The first response is lost.
     await page.route("**/credits/pay", async (route) => {
       await route.fetch();
       await route.abort();
@@ -109,7 +109,7 @@ export const signing = {
     const page = await visitor.window({ wallet: { node, account }, expected: [402, 404] });
     await openForm(page, key);
     await page.route("**/credits/pay", async (route) => {
-      // As if it had been changed on its way: the signature is another one.
+      // As if it had been changed in transit: the signature is another one.
       const headers = route.request().headers();
       const payment = JSON.parse(atob(headers["payment-signature"]));
       payment.payload.signature = `0x${"11".repeat(65)}`;

@@ -1,7 +1,7 @@
 //! A Debian system booted by its own systemd: `systemd-nspawn`, in its own network with only a loopback interface.
 //!
-//! It must work whatever the host's process 1 is, and whichever version of control groups the host mounts. So it gets a
-//! fresh mount of version 2, which only it sees, and is not registered with the host's systemd.
+//! It must work with any process 1 and any version of control groups on the host. So it gets a fresh mount of version
+//! 2, which only it sees, and is not registered with the host's systemd.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ exec setpriv --pdeathsig KILL systemd-nspawn --quiet --boot --machine="$1" --reg
   --resolv-conf=off --timezone=off --console=pipe --directory="$0"
 "#;
 
-/// Removes the control groups that the container left, below its own first.
+/// Removes the control groups that the container left, children first.
 const REMOVE_SCRIPT: &str = r#"
 mount -t cgroup2 none /sys/fs/cgroup
 echo 1 >"/sys/fs/cgroup/$0/cgroup.kill"

@@ -211,7 +211,7 @@ mod tests {
         }
         let cut = |key: &str, kept: usize| ApiKey::parse(&key[..PREFIX.len() + kept]).unwrap_err();
         for kept in [12, 37, 39, 95] {
-            assert_eq!(cut(&text, kept), MalformedKey::ImportedLength, "not told the length of another form");
+            assert_eq!(cut(&text, kept), MalformedKey::ImportedLength, "reports the length of the imported form");
         }
         assert_eq!((cut(&text, 3), cut(KEY, 30)), (MalformedKey::Length, MalformedKey::Length));
     }

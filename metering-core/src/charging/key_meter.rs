@@ -283,7 +283,7 @@ mod tests {
         use crate::money::alert::AlertLevel::{Exhausted, Low, LowAndShort, None as Enough, Short};
         let atoms = Credits::from_atoms;
         let budget = Some(Budget { limit: atoms(100), reset: Some(BudgetReset::Daily) });
-        // threshold, spent, raised before, refused, raised after, kinds told
+        // threshold, spent, raised before, refused, raised after, kinds reported
         type Row = (Option<i64>, i64, AlertLevel, bool, AlertLevel, &'static [&'static str]);
         let table: [Row; 10] = [
             (Some(50), 50, Enough, false, Enough, &[]),
@@ -297,14 +297,18 @@ mod tests {
             (Some(50), 60, Enough, true, LowAndShort, &["balance.low", "budget.exhausted"]),
             (Some(50), 60, Short, false, LowAndShort, &["balance.low"]),
         ];
-        for (threshold, spent, before, refused, after, told) in table {
+        for (threshold, spent, before, refused, after, kinds_reported) in table {
             let spent = Spent { since: NOW.day(), amount: atoms(spent) };
             let mut state = state(RateLimits::NONE, budget, KeyMeter { spent, raised: before, ..KeyMeter::default() });
             Arc::make_mut(&mut state.terms).alert_below = threshold.map(atoms);
             let late = NOW.saturating_add(std::time::Duration::from_secs(86_400));
             assert_eq!(state.raise(refused, late), [], "the period is over");
             let kinds: Vec<_> = state.raise(refused, NOW).iter().map(|data| data.kind().as_str()).collect();
-            assert_eq!((kinds.as_slice(), state.meter.raised), (told, after), "{threshold:?} {spent:?} {refused}");
+            assert_eq!(
+                (kinds.as_slice(), state.meter.raised),
+                (kinds_reported, after),
+                "{threshold:?} {spent:?} {refused}"
+            );
             assert_eq!(state.raise(refused, NOW), [], "only once");
         }
     }

@@ -246,7 +246,7 @@ mod tests {
             (volume(1, "0:10"), next(0, Some(10), Some(7)), 10),
             (volume(15, "0:2,7:4"), next(0, Some(2), Some(7)), 2),
             (volume(15, "7:6"), next(7, Some(6), Some(3)), 0),
-            // The catalogue does not have these prices any more.
+            // The catalogue no longer has these prices.
             (volume(9, "1:3"), next(0, Some(1), Some(7)), 1),
             (volume(1, "0:10,8:1"), next(0, Some(10), Some(7)), 10),
         ];

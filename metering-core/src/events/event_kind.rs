@@ -12,7 +12,7 @@ pub enum EventKind {
     BalanceLow,
     /// The balance reached zero or below, or did not cover what a request would have held.
     BalanceExhausted,
-    /// Nothing remains of a key's budget, or not enough for a request.
+    /// A key's budget is used up, or does not cover a request.
     BudgetExhausted,
     /// A payment was credited, or credited again after a reversal.
     PaymentCredited,

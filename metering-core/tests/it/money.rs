@@ -118,7 +118,7 @@ fn batch_writes_only_changed_rows_in_order() {
         changes.accounts.iter().map(|(account, state)| (*account, state.totals.balance.atoms())).collect();
     assert_eq!(balances, [(1, 90), (2, 0), (3, 80)]);
     let events: Vec<_> = changes.events.iter().map(|(account, event)| (*account, event.data.kind())).collect();
-    assert_eq!(events, [(2, EventKind::BalanceExhausted)], "its owner is told");
+    assert_eq!(events, [(2, EventKind::BalanceExhausted)], "its owner is notified");
     assert_eq!(changes.alerts, [(2, AlertLevel::Exhausted)]);
     assert!(changes.results.is_empty(), "refusals are not remembered");
     let usage: Vec<_> = changes.usage.iter().map(|usage| (usage.account, usage.calls, usage.amount.atoms())).collect();

@@ -135,19 +135,19 @@ pub(crate) mod tests {
         ClientAddress::find([10, 0, 0, 1].into(), received, &proxies)
     }
 
-    fn told(is_proxy: bool, public_url: Option<&str>, received: &[(&'static str, &'static str)]) -> String {
+    fn announced(is_proxy: bool, public_url: Option<&str>, received: &[(&'static str, &'static str)]) -> String {
         let received = headers(received);
         let public_url = public_url.map(|url| Url::parse(url).unwrap());
         let client = client(&received, is_proxy);
         let address = PublicAddress::find(&received, Some(&client), "http", public_url.as_ref());
-        let mut told = HeaderMap::new();
-        address.announce(&mut told);
-        let text = |name: HeaderName| told.get(name).map_or("-", |value| value.to_str().unwrap());
+        let mut headers = HeaderMap::new();
+        address.announce(&mut headers);
+        let text = |name: HeaderName| headers.get(name).map_or("-", |value| value.to_str().unwrap());
         format!("{} {} {} {}", text(PROTO), text(HOST), text(PORT), address.url_of("/x"))
     }
 
     #[test]
-    fn the_upstream_is_told_what_the_client_asked_for() {
+    fn the_upstream_gets_what_the_client_requested() {
         type Received<'a> = &'a [(&'static str, &'static str)];
         let (host, public) = (("host", "inner:8787"), Some("https://api.example"));
         let of_proxy: Received<'_> =
@@ -186,7 +186,7 @@ pub(crate) mod tests {
             (true, None, &[host, ("x-forwarded-host", "user@evil")], "http user@evil 80 /x"),
         ];
         for (is_proxy, public_url, received, expected) in table {
-            assert_eq!(told(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
+            assert_eq!(announced(is_proxy, public_url, received), expected, "{is_proxy} {public_url:?} {received:?}");
         }
     }
 }

@@ -187,7 +187,7 @@ impl StreamRoute {
 }
 
 impl StreamPermit {
-    /// Wraps the response: its body ends when the stream is told to end, and releases the slot when it is done.
+    /// Wraps the response: its body ends when the stream is asked to end, and releases the slot when it is done.
     fn hold(self: Arc<Self>, mut reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());

@@ -105,7 +105,7 @@ fn lose_leader(cluster: &mut PatroniCluster, loss: Loss, gap: &Gap, report: &mut
         report.loss(format!("a leader that was {} had no successor after {bound:?}", loss.name()));
     }
     let replaced = Instant::now();
-    // Charges that were answered before the key expired do not count.
+    // Charges that were confirmed before the key expired do not count.
     let accepted = || gap.last_end().is_some_and(|end| end > replaced);
     if !within(bound, accepted) {
         report

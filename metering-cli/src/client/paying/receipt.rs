@@ -85,9 +85,9 @@ impl Verdict {
         if !is_untaken && status.is_server_error() || is_passing(status) || reason == "settlement_pending" {
             return Self::Unknown;
         }
-        let told = receipt.as_ref().and_then(|receipt| receipt.error_message.as_deref());
-        let told = told.or_else(|| error.as_ref().and_then(|error| error.message.as_deref()));
-        let parts: Vec<_> = [Some(reason), told].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let message = receipt.as_ref().and_then(|receipt| receipt.error_message.as_deref());
+        let message = message.or_else(|| error.as_ref().and_then(|error| error.message.as_deref()));
+        let parts: Vec<_> = [Some(reason), message].into_iter().flatten().filter(|part| !part.is_empty()).collect();
         let why = if parts.is_empty() { format!("HTTP {}", status.as_u16()) } else { parts.join(": ") };
         Self::Refused { why: short(&why) }
     }

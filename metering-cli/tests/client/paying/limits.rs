@@ -81,7 +81,7 @@ fn without_a_wallet_nothing_is_signed() {
 #[test]
 fn a_second_402_is_not_paid_and_redirects_are_not_followed() {
     let (shop, elsewhere) = (StandIn::start(), StandIn::start());
-    // A service that answers each payment with new offers.
+    // A service that responds to each payment with new offers.
     shop.on("/greedy", asks(&[offer(1)]));
     let redirect = Reply::new(307, "").header("location", format!("{}/x", elsewhere.url()));
     shop.on("/moved", asks(&[offer(1)])).on("/moved", redirect);
@@ -92,7 +92,7 @@ fn a_second_402_is_not_paid_and_redirects_are_not_followed() {
     assert_eq!((first.len(), first.iter().flatten().count()), (2, 1));
     call("/moved").failure(1);
     assert_eq!(elsewhere.requests().len(), 0);
-    // And again: what was refused is all that is sent, until it expires.
+    // And again: only the refused payment is sent, until it expires.
     call("/greedy").failure(7);
     let sent: Vec<_> = payments(&shop).into_iter().flatten().collect();
     assert_eq!((sent.len(), payments(&shop).len()), (3, 5));

@@ -111,7 +111,7 @@ export class KeysTab {
       "div",
       { class: "notice notice-bad", "data-leaked": key.id },
       h("p", {}, h("strong", {}, `${key.name} was reported as leaked. `), "Its secret is refused, and so are its child keys."),
-      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes its child keys, since whoever found it may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
+      h("p", {}, "Rotate it to get a new secret, and give that to the programs that used it. This deletes its child keys, because the finder may have made them. Then look for calls in the Usage tab that were not yours. If you no longer need the key, delete it."),
       h("div", { class: "actions" }, rotate),
     );
   }

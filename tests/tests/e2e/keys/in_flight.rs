@@ -112,7 +112,7 @@ fn body_that_is_not_read_takes_a_slot_until_the_connection_is_closed() {
     assert!(!scene.is_free());
     drop(body);
     until("the slot is free", || scene.is_free());
-    // One that is read frees it at its end.
+    // A stream that is read to its end frees its slot.
     assert_eq!(scene.client().get("/api/big/1").expect(200).body.len(), 1024 * 1024);
     until("the slot is free", || scene.is_free());
 }

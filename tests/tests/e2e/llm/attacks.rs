@@ -11,7 +11,7 @@ mod parallel;
 
 use crate::llm::scene::Scene;
 
-/// A request and what has to come of it.
+/// A request and the expected outcome.
 struct Attack {
     what: &'static str,
     target: &'static str,

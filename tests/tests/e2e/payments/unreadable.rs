@@ -1,4 +1,4 @@
-//! Payments that nobody can read must cost their sender, and nobody else.
+//! Unreadable payments must cost only their sender.
 
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ fn pending_transaction_that_cannot_pay_is_refused() {
     assert_eq!(shop.claim(&quote, &elsewhere).expect(400).error(), "payment_mismatch");
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 
-    // One that may still pay is waited for, by two requests of a quote; a third is told at once.
+    // Two requests of a quote may wait for one that may still pay; a third gets a response immediately.
     let right = shop.pay(Kind::Token, &customer, quote.units);
     let waiting: Vec<_> = (0..2)
         .map(|_| {

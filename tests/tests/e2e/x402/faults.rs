@@ -31,7 +31,7 @@ fn end_claims(site: &Site) {
     );
 }
 
-/// A shop on a chain that makes no blocks until it is told to.
+/// A shop on a chain that mines only on request.
 fn unmined_market() -> Option<Market> {
     let market = Market::on(chain(Chain::setup())?, &Terms::default());
     market.wait_for_offers();

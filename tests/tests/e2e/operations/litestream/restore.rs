@@ -11,8 +11,8 @@ use crate::support::wire::{BASE, plan_with_long_timeout, usage_events};
 
 const CONNECTIONS: usize = 8;
 
-/// Charges that were answered longer than this before the disk was lost must be restored. By the configuration it is
-/// two seconds: a look for changes every second, and a copy every second. The rest is for a busy machine.
+/// Charges that were confirmed longer than this before the disk was lost must be restored. The configuration implies
+/// two seconds: a check for changes every second, and a copy every second. The rest is for a busy machine.
 const MAX_LOSS: Duration = Duration::from_secs(12);
 
 /// How many entries of the ledger have this note.
