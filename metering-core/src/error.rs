@@ -106,7 +106,7 @@ pub enum Error {
          of routes for one that does."
     )]
     WebSocketNotSupported,
-    /// The route takes WebSocket connections only, and the request is no handshake for one.
+    /// The route takes WebSocket connections only, and the request is not a handshake.
     #[error(
         "This route takes WebSocket connections only; nothing was charged. Open one with GET over HTTP/1.1 (RFC 6455); \
          a proxy on the way has to pass Upgrade and Connection on."

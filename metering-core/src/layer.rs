@@ -56,7 +56,7 @@ pub use under_way::UnderWay;
 /// [`BodyRules`]: crate::catalogue::BodyRules
 /// [`CheckedBody`]: crate::catalogue::CheckedBody
 ///
-/// A request with a [`Proxied`] in its extensions is one that a proxy asks about, and forwards itself.
+/// A request with a [`Proxied`] in its extensions comes from a proxy that forwards it itself.
 ///
 /// Responses to requests with credentials, and those with a receipt, are kept out of shared caches ([`Privacy`]).
 ///
@@ -163,9 +163,9 @@ impl MeteringLayer {
 
     /// Calls `hook` with each request that matches a route, before its parameters are checked and before it is charged.
     ///
-    /// The hook may refuse the request, for free; it may reserve something; and what it puts into the extensions, the
-    /// inner service finds in its request. The key is well-formed, but not known to be live. Everything in the
-    /// extensions is dropped if the request is refused later.
+    /// The hook may refuse the request, for free, may reserve something, and may put values into the extensions, where
+    /// the inner service finds them. The key is well-formed, but not known to be live. Everything in the extensions is
+    /// dropped if the request is refused later.
     ///
     /// A limit on the requests to one kind of route that are served at the same time:
     ///

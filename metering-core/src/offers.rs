@@ -1,4 +1,4 @@
-//! Payable refusals: what a 402 offers to agents that pay by themselves, and the signed authorizations that they pay
+//! Payable refusals: what a 402 offers to agents that pay automatically, and the signed authorizations that they pay
 //! with.
 //!
 //! An agent signs an [`Authorization`] to transfer the amount of an [`Offer`] (EIP-3009), and sends it with its

@@ -1,6 +1,6 @@
 //! Ids of 16 random bytes, written as a prefix and 32 hexadecimal digits.
 
-/// Gives a tuple struct of 16 bytes what such ids have. `$error` is a unit struct: the text is no such id.
+/// Implements such an id for a tuple struct of 16 bytes. `$error` is a unit struct: the text is not such an id.
 macro_rules! random_id {
     ($id:ident, $error:ident, $prefix:literal) => {
         impl $id {

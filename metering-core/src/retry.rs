@@ -98,7 +98,7 @@ impl Retries {
     }
 }
 
-/// Between half of `wait` and all of it, as `random` has it, so that callers that failed together do not retry
+/// Between half of `wait` and all of it, depending on `random`, so that callers that failed together do not retry
 /// together.
 ///
 /// ```

@@ -137,8 +137,8 @@ pub trait Store: KeyStore + HoldStore {
     /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and all its keys. A second call changes nothing and returns the account as it is. Its records
-    /// stay. `None` when there is no such account.
+    /// Revokes an account and all its keys. A second call changes nothing and returns the account. Its records stay.
+    /// `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are
@@ -163,8 +163,8 @@ pub trait Store: KeyStore + HoldStore {
     /// range of [`Credits`].
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
-    /// How many requests an account has made to each route with volume tiers, in the newest month that had any, ordered by
-    /// route and method. Empty when there is no such account.
+    /// How many requests an account has made to each route with volume tiers, in the newest month that had any, ordered
+    /// by route and method. Empty when there is no such account.
     async fn volumes(&self, id: &AccountId) -> Result<Vec<(CountedRoute, Volume)>, StoreError>;
 
     /// An account's recent activity, newest first; empty when there is no such account.

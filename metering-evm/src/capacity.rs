@@ -57,7 +57,7 @@ impl Capacity {
         self.range(search).size
     }
 
-    /// How many blocks it is asked the logs of now, and how many at most.
+    /// The current and the largest number of blocks to request logs of.
     pub(crate) fn log_blocks(&self) -> (u64, u64) {
         let range = self.range(Search::Logs);
         (range.size, range.max)

@@ -49,7 +49,7 @@ pub struct HttpFacilitator {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FacilitatorSetupError {
-    /// The text is no URL that a request can be sent to.
+    /// The text is not a URL that a request can be sent to.
     #[error("the facilitator's URL must begin with https://; http:// is allowed for this machine only")]
     Url,
     /// The token cannot be sent.

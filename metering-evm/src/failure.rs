@@ -130,7 +130,7 @@ impl Failure {
     }
 }
 
-/// Whether an HTTP status says something about who asks, or where, and not about what was asked.
+/// Whether an HTTP status is about the client or the URL, and not about the request.
 fn is_about_the_client(status: StatusCode) -> bool {
     const STATUSES: [StatusCode; 5] = [
         StatusCode::UNAUTHORIZED,

@@ -37,7 +37,7 @@ use original::{Asking, original};
 
 /// Where proxies ask.
 const PATH: &str = "/authorize";
-/// Asks for the body of a refusal in a header, for proxies that drop the body.
+/// Requests the body of a refusal in a header, for proxies that drop the body.
 const REFUSAL_IN_HEADER: HeaderName = HeaderName::from_static("x-bds-refusal-in-header");
 /// That header.
 const REFUSAL: HeaderName = HeaderName::from_static("x-bds-refusal");
@@ -60,7 +60,8 @@ pub(crate) struct Authorizer {
 struct Decided(StatusCode);
 
 impl Authorizer {
-    /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the proxy.
+    /// An authorizer that charges with `service`. Pages that `cross_origin` allows may call the service behind the
+    /// proxy.
     #[must_use]
     pub(crate) fn new(service: Arc<Service>, cross_origin: CrossOrigin, config: &Config, bodies: Bodies) -> Self {
         let (http, config) = (&config.http, &config.authorize);
@@ -142,7 +143,7 @@ impl Authorizer {
         response
     }
 
-    /// Charges the request that a proxy asks about, or refuses it.
+    /// Charges or refuses a proxy's original request.
     async fn decide(&self, head: Parts, asking: Asking) -> Reply {
         let in_header = head.headers.contains_key(REFUSAL_IN_HEADER);
         let mut response = match self.asked(head, asking) {
@@ -175,7 +176,7 @@ impl Authorizer {
         decided
     }
 
-    /// The request that the proxy asks about.
+    /// The proxy's original request.
     fn asked(&self, head: Parts, asking: Asking) -> Result<Request<()>, Problem> {
         if !head.extensions.get::<ClientAddress>().is_some_and(ClientAddress::is_from_proxy) {
             let message = "Only a proxy may ask. Add its address to http.trusted_proxies.";

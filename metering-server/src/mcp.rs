@@ -1,9 +1,9 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
 //! `/mcp` is Streamable HTTP: each request is independent, so any node can serve it, and session ids only serve to
-//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on
-//! one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a request
-//! with that key to the [service](service), which charges it.
+//! [cancel](cancelling) calls. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live
+//! on one node. Every request carries an API key, unless calls can be paid for without one. A tool call becomes a
+//! request with that key to the [service](service), which charges it.
 //!
 //! A session belongs to the key that opened it and ends with it. A call's key is checked before any JSON-RPC is read,
 //! and takes one of the key's slots. Nothing here charges: the request goes to the `Front` like one from outside, so

@@ -56,8 +56,8 @@ pub struct Loaded {
     pub config: Config,
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
-    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in which
-    /// two can be compared.
+    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in
+    /// which two can be compared.
     pub(super) digests: BTreeMap<String, [u8; 32]>,
 }
 

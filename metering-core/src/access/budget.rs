@@ -61,7 +61,7 @@ impl BudgetReset {
         }
     }
 
-    /// The first day of the period after the one that has `day`.
+    /// The first day of the period after the one with `day`.
     #[must_use]
     pub fn next(self, day: Day) -> Day {
         let length = match self {
@@ -144,8 +144,8 @@ impl Spent {
     /// the newest reading was wrong; it must not block the key until that period comes.
     const LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so that
-    /// small clock differences never give a key the same period twice.
+    /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so
+    /// that small clock differences never give a key the same period twice.
     #[must_use]
     pub fn at(self, budget: &Budget, now: Timestamp) -> Self {
         let since = budget.first_day(now.day());

@@ -54,8 +54,8 @@ pub struct ClientAddress(pub IpAddr);
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor is
-    /// `Basic` next to one of these. `None` when the key is missing or malformed, or when a header is sent twice: a
+    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor
+    /// is `Basic` next to one of these. `None` when the key is missing or malformed, or when a header is sent twice: a
     /// proxy that inspects requests must not see a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.

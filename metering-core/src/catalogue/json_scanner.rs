@@ -25,7 +25,7 @@ pub(super) enum Found<'v> {
     Text(&'v [u8], u64),
     Object,
     Array,
-    /// A name on the way to the pointer is in its object again.
+    /// An object repeats a name on the pointer's path.
     RepeatedName,
 }
 

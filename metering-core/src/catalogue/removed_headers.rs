@@ -149,7 +149,8 @@ fn from_requests(pricing: Option<&Pricing>) -> HeaderPatterns {
 fn from_responses(pricing: Option<&Pricing>) -> HeaderPatterns {
     let Some(Pricing::ByUsage(price)) = pricing else { return HeaderPatterns::default() };
     let report = price.report();
-    // What the upstream says that it cost; the customer gets what it was charged. Counts of units stay: they explain it.
+    // What the upstream says that it cost; the customer gets what it was charged. Counts of units stay: they explain
+    // it.
     let cost = report.header_names().filter(|_| report.is_in_credits());
     patterns(FROM_RESPONSES).chain(cost.filter_map(|name| name.parse().ok())).collect()
 }

@@ -249,14 +249,14 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
-    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives the
-    /// place back. Just after a month begins, that may be the month after [`day`](Self::day).
+    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives
+    /// the place back. Just after a month begins, that may be the month after [`day`](Self::day).
     pub counted_in: Option<Month>,
 }
 
 impl Refund {
-    /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account and
-    /// its first key get the credits back, and no budget between the two.
+    /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account
+    /// and its first key get the credits back, and no budget between the two.
     #[must_use]
     pub fn of_first_key(&self) -> Self {
         Self {

@@ -52,8 +52,8 @@ pub struct HoldTerms {
 }
 
 impl HoldTerms {
-    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be held
-    /// long after its process has ended.
+    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be
+    /// held long after its process has ended.
     pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
 
     /// The terms of a new hold.
@@ -168,7 +168,7 @@ pub enum HoldAction {
     },
 }
 
-/// A posting that changes a hold. A hold that is already settled stays as it is.
+/// A posting that changes a hold. A hold that is already settled does not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldUpdate {
     /// The hold's account.
@@ -177,8 +177,8 @@ pub struct HoldUpdate {
     pub id: HoldId,
     /// What to do.
     pub action: HoldAction,
-    /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for a
-    /// request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold belongs to
+    /// For a [release](HoldAction::Release) or a [fallback](HoldAction::CaptureFallback): which attempt has ended, for
+    /// a request with an idempotency key. A release forgets the key. If a later attempt has begun, the hold belongs to
     /// that attempt, and nothing changes.
     pub delivery: Option<Attempt>,
     /// For a release of a hold of a route with volume tiers: the month whose count has the request, if that is known.
@@ -187,8 +187,8 @@ pub struct HoldUpdate {
 }
 
 impl HoldUpdate {
-    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with volume
-    /// tiers.
+    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with
+    /// volume tiers.
     #[must_use]
     pub fn counted_route(&self, hold: &Hold) -> Option<CountedRoute> {
         matches!(self.action, HoldAction::Release).then(|| CountedRoute::of(&hold.line))

@@ -59,7 +59,7 @@ impl RequestId {
         Self(format!("{PROXY_PREFIX}{}", self.0))
     }
 
-    /// The id as it is stored for a request with this key of its account. Ids are per key, so that no key repeats a
+    /// The stored form of the id for a request with this key of its account. Ids are per key, so that no key repeats a
     /// charge of another key or gets its refund.
     ///
     /// ```

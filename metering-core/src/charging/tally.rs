@@ -61,7 +61,7 @@ type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
 struct Touched {
     id: AccountId,
     state: MeterState,
-    /// The alert level as it is stored.
+    /// The stored alert level.
     raised: AlertLevel,
     changed: bool,
 }
@@ -105,8 +105,8 @@ where
         self.accounts.entry(account).or_insert(Touched { id, state, raised, changed: false });
     }
 
-    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored result
-    /// for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
+    /// Decides one charge or hold of a loaded account with a key whose secret is known. `remembered` is the stored
+    /// result for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
     /// ([`Tally::missing_hold`]), load it first.
     ///
     /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),

@@ -52,11 +52,11 @@ pub enum OldSecrets {
 /// What happens to a key's meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterWrite {
-    /// It stays as it is.
+    /// It does not change.
     Keep,
     /// It is inserted, or replaced.
     Set(KeyMeter),
-    /// It is deleted: nothing is counted for this key any more.
+    /// It is deleted: the key is no longer counted.
     Remove,
 }
 
@@ -299,7 +299,7 @@ fn meter_after(
     if let Some(mut meter) = meter
         && before.budget.map(period) == terms.budget.map(period)
     {
-        // Counting again could move to another period, if this clock differs from the one that counted.
+        // Counting again could move to another period, if this clock differs from the one used before.
         let Some(budget) = terms.budget else { return MeterWrite::Keep };
         let raised = meter.raised;
         meter.raised.lower(remaining(&budget, meter.spent.amount), terms.alert_below);

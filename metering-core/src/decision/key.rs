@@ -1,4 +1,5 @@
-//! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the operator.
+//! Replaces the keys of an account whose owner proved to be its owner otherwise: by wallet, by email, or to the
+//! operator.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +32,8 @@ pub struct KeyChanges<K> {
     pub row: K,
     /// The account, which does not change.
     pub account: Account,
-    /// The first key with its new secret; the other keys that could manage keys and those that they made, revoked; and the
-    /// rest, without secrets in a grace period.
+    /// The first key with its new secret; the other keys that could manage keys and those that they made, revoked; and
+    /// the rest, without secrets in a grace period.
     pub keys: Vec<KeyWrite<K>>,
     /// When.
     pub replaced_at: Timestamp,

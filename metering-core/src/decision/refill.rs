@@ -16,8 +16,8 @@ pub struct RefillChanges<K> {
     pub entry: Option<EntryChanges<K>>,
 }
 
-/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where the
-/// last one stopped. A new rule starts without it.
+/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where
+/// the last one stopped. A new rule starts without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefillProgress {
     /// The first day of the period.
@@ -27,8 +27,8 @@ pub struct RefillProgress {
 }
 
 impl RefillProgress {
-    /// The row after which to continue in a period; `None` if it is done, or if a later one has begun: then the caller's
-    /// clock lags behind. Rows have positive numbers.
+    /// The row after which to continue in a period; `None` if it is done, or if a later one has begun: then the
+    /// caller's clock lags behind. Rows have positive numbers.
     #[must_use]
     pub const fn position(stored: Option<Self>, period: Day) -> Option<i64> {
         match stored {

@@ -307,7 +307,7 @@ impl Lane<'_> {
     }
 }
 
-/// The share of one attempt, given back when it ends, however it does.
+/// The share of one attempt, returned when it ends for any reason.
 struct Share {
     of: Arc<Mutex<DeliveryShares>>,
     webhook: Option<(AccountId, String)>,

@@ -230,8 +230,8 @@ impl Progress {
         if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }
     }
 
-    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each wait
-    /// is twice the one before.
+    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each
+    /// wait is twice the one before.
     fn backoff(&self, now: Timestamp) -> Duration {
         let [shortest, longest] = Self::WAITS;
         let millis = now.unix_millis().saturating_sub(self.since.unix_millis());

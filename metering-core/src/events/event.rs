@@ -292,11 +292,11 @@ impl Event {
     /// How long events and their deliveries are kept.
     pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);
 
-    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so that a flood
-    /// of changes does not fill the database.
+    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so that a
+    /// flood of changes does not fill the database.
     pub const MAX_PER_ACCOUNT: u32 = 10_000;
 
-    /// Accounts that had no event for this long are not looked at for [`Event::MAX_PER_ACCOUNT`].
+    /// Accounts without an event for this long are not checked for [`Event::MAX_PER_ACCOUNT`].
     pub const EXCESS_WINDOW: std::time::Duration = std::time::Duration::from_secs(10 * 60);
 
     /// The event with this number.

@@ -140,7 +140,7 @@ pub struct NewWebhook {
 /// A change of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookChange {
-    /// Changes what its owner decides. What is `None` stays as it is.
+    /// Changes to what its owner decides. `None` leaves a field unchanged.
     Terms {
         /// Where events are sent.
         url: Option<WebhookUrl>,
@@ -169,7 +169,7 @@ impl NewWebhook {
 }
 
 impl Webhook {
-    /// The most secrets that requests are signed with: a new one, and the one that it replaced.
+    /// The most secrets that requests are signed with: the new one and the replaced one.
     const MAX_SECRETS: usize = 2;
 
     /// Whether a change may have repaired this webhook: it has another URL, or is switched on again.

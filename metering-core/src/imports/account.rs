@@ -1,4 +1,4 @@
-//! An account as it is imported: everything that a store writes for it in one transaction.
+//! An imported account: everything that a store writes for it in one transaction.
 
 use sha3::{Digest, Sha3_256};
 
@@ -126,7 +126,7 @@ pub enum AccountImported {
         /// What was left out.
         conflicts: Vec<ImportConflict>,
     },
-    /// It was imported before, and nothing changed. The account as it is now.
+    /// It was imported before, and nothing changed. The current account.
     AlreadyThere(Account),
     /// Another account has its id; nothing was written.
     IdInUse,

@@ -1,6 +1,6 @@
 //! Accounts of an `agenthub` database, whose wire protocol is ours and whose amounts are floating point.
 //!
-//! Rows come as they are stored, and one at a time, so that memory does not grow with the number of transactions. Keys
+//! Rows are read in stored order, one at a time, so that memory does not grow with the number of transactions. Keys
 //! there have balances, so each becomes an account.
 
 mod books;

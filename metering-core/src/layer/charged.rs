@@ -111,8 +111,8 @@ impl Charged {
         self.usage_price.as_ref()
     }
 
-    /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route. The
-    /// layer refunds such a response, or releases what is held, and passes it on.
+    /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route.
+    /// The layer refunds such a response, or releases what is held, and passes it on.
     #[must_use]
     pub fn is_free(&self, status: StatusCode) -> bool {
         self.free_statuses.contains(status.as_u16())

@@ -17,7 +17,7 @@ const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 pub(super) struct Outgoing {
     /// The id of the request. What is held for it has the same.
     pub(super) id: HoldId,
-    /// `None` if the response is passed on as it is.
+    /// `None` if the response is passed on unchanged.
     shape: Option<ErrorShape>,
     privacy: Privacy,
 }
@@ -44,7 +44,7 @@ impl Outgoing {
             Some(shape) => {
                 let mut response = shape.finish(response, self.id);
                 self.privacy.protect(response.headers_mut());
-                // For what comes after the head: a stream may break off.
+                // For the time after the head: a stream may break off.
                 response.extensions_mut().insert(shape);
                 response.extensions_mut().insert(self.id);
                 response

@@ -28,7 +28,7 @@ pub struct AuthorizationId {
 }
 
 impl AuthorizationId {
-    /// The id to charge a request by that was paid for with this authorization, and came without a key.
+    /// The id for charging a request that came without a key and was paid for with this authorization.
     #[must_use]
     pub fn request_id(&self) -> RequestId {
         let text = format!("{}:{}:{}:{}", self.chain_id, self.token, self.payer, self.nonce);

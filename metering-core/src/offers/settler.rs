@@ -29,7 +29,7 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
 }
 
-/// Executes authorizations with transactions of its own wallet, which holds coins for gas and nothing else.
+/// Executes authorizations with transactions of its own wallet, which holds only coins for gas.
 ///
 /// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
 /// be sent again at any time and is executed at most once.

@@ -34,8 +34,8 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used from
-    /// there.
+    /// [`Error::Unauthorized`] without a live key; [`Error::KeyNotAllowed`] when it has expired, or may not be used
+    /// from there.
     pub async fn authenticate(&self, caller: impl Into<Caller<'_>>) -> Result<Account, Error> {
         let span = info_span!(target: trace::TARGET, "authenticate");
         Ok(self.holder(caller.into(), None).instrument(span).await?.account)

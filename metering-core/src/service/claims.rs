@@ -147,9 +147,9 @@ impl Service {
     }
 
     /// The payment that paid a quote, for a claim that names another transaction. Anyone can send a quote's amount
-    /// through a public contract before the quote's owner does. The contract signs for nobody, so the owner could not
-    /// rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can rotate
-    /// the key instead, so the claim is an error.
+    /// through a public contract before the quote's owner does. The contract cannot sign for them, so the owner could
+    /// not rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can
+    /// rotate the key instead, so the claim is an error.
     async fn shared_payment(&self, paid_by: &TxRef) -> Result<Payment, Error> {
         let payment = self.recorded(paid_by).await?;
         if self.is_from_contract(&payment).await? { Ok(payment) } else { Err(PaymentError::AlreadyClaimed.into()) }

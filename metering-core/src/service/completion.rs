@@ -1,4 +1,5 @@
-//! Top-ups that the payer completes, without the account's key: the wallet that paid says which account gets the credits.
+//! Top-ups that the payer completes, without the account's key: the wallet that paid says which account gets the
+//! credits.
 
 use crate::access::account::AccountId;
 use crate::chains::transaction::TxRef;

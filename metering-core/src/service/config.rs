@@ -77,7 +77,8 @@ pub struct Links {
     pub plans: Option<String>,
     /// URL to register a payment at.
     pub top_up: Option<String>,
-    /// URL of the page where a payer signs for a top-up ([`Service::complete_top_up`](crate::Service::complete_top_up)).
+    /// URL of the page where a payer signs for a top-up
+    /// ([`Service::complete_top_up`](crate::Service::complete_top_up)).
     pub complete: Option<String>,
     /// Where all routes are listed, as a phrase for messages: `/endpoints.json`, or "the API reference".
     pub routes: Option<Arc<str>>,

@@ -116,8 +116,8 @@ impl Service {
         Ok(self.recovered(&account, key).await)
     }
 
-    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that no
-    /// account has verified. Only a [`Mailer`] calls this.
+    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that
+    /// no account has verified. Only a [`Mailer`] calls this.
     ///
     /// # Errors
     /// When the store fails; the request can be tried again.

@@ -329,7 +329,7 @@ pub(crate) fn created(outcome: KeyCreated) -> Result<Key, Error> {
     }
 }
 
-/// The key as it was changed, or why it was not.
+/// The changed key, or why it was not changed.
 pub(crate) fn changed_key(outcome: KeyChanged) -> Result<Key, Error> {
     match outcome {
         KeyChanged::Key(key) => Ok(key),

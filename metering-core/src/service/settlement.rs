@@ -75,7 +75,7 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// When the chain or the store cannot be read. The payments stay as they are until the next check.
+    /// When the chain or the store cannot be read. The payments do not change until the next check.
     pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementReport, Error> {
         let reader = self.payments.reader(chain_id)?;
         let (mut report, mut after) = (SettlementReport::default(), None);

@@ -86,7 +86,7 @@ impl Service {
         for _ in 0..MAX_DRAWS {
             let drawn = self.draw_top_up(&account, &plan, chain)?;
             let quote = Quote { amount: again.next().unwrap_or(drawn.amount), ..drawn };
-            // Paying a plan's plain price must never pay somebody's quote.
+            // Paying a plan's plain price must never pay another account's quote.
             if is_price(&quote) {
                 continue;
             }

@@ -215,8 +215,8 @@ impl Service {
         delivery_response(delivery.ok_or(Error::NoSuchWebhook)?)
     }
 
-    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in the
-    /// state with this name if one is given.
+    /// The deliveries to a webhook of the caller's account, newest first: at most `limit` (1 to 100) after `after`, in
+    /// the state with this name if one is given.
     ///
     /// # Errors
     /// As [`Service::webhooks`]; [`Error::NoSuchWebhook`], and [`Error::ValidationFailed`].

@@ -20,7 +20,7 @@ pub trait Mailer: Send + Sync + fmt::Debug {
     fn queue(&self, request: MailRequest) -> bool;
 }
 
-/// Mail that was asked for.
+/// Requested mail.
 #[derive(Clone, PartialEq, Eq)]
 pub enum MailRequest {
     /// A link that verifies the address of this account.

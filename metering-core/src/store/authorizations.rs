@@ -140,7 +140,7 @@ pub struct NewAuthorization {
 pub enum AuthorizationOpened {
     /// It was stored.
     Opened(AuthorizationRecord),
-    /// It was stored before, perhaps for another account. Its record as it is.
+    /// It was stored before, perhaps for another account. The existing record.
     Known(AuthorizationRecord),
     /// Another authorization of its payer has its id.
     IdentifierUsed,
@@ -153,7 +153,7 @@ pub enum AuthorizationOpened {
 pub enum AuthorizationCredited {
     /// It was credited. The account after it.
     Account(Account),
-    /// It was credited before, or has failed. Its record as it is.
+    /// It was credited before, or has failed. The existing record.
     NotPending(AuthorizationRecord),
     /// The transaction was used before, or an open quote expects this payment. Nothing changed.
     TxUsed,

@@ -39,8 +39,8 @@ pub trait EventStore: Store {
     /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
 
-    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired), its
-    /// first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
+    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired),
+    /// its first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
     /// webhook.
     async fn change_webhook(
         &self,
@@ -77,17 +77,17 @@ pub trait EventStore: Store {
     ) -> Result<Page<Delivery>, StoreError>;
 
     /// How many deliveries wait, and since when the oldest one has been due that
-    /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so do
-    /// not call it often.
+    /// [`claim_deliveries`](Self::claim_deliveries) would claim at `now`. Counts every pending and parked delivery, so
+    /// do not call it often.
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError>;
 
-    /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process that
-    /// sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up the
-    /// operator's. Of several callers, one gets each.
+    /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process
+    /// that sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up
+    /// the operator's. Of several callers, one gets each.
     ///
-    /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending delivery
-    /// precedes: an earlier event of the same account to the same webhook. One that cannot be read is logged and put off
-    /// for an hour, so that it does not stop the others.
+    /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending
+    /// delivery precedes: an earlier event of the same account to the same webhook. An unreadable one is logged and
+    /// postponed for an hour, so that it does not stop the others.
     ///
     /// [`Progress::claimed`]: crate::events::Progress::claimed
     /// [`Progress::next_at`]: crate::events::Progress::next_at
@@ -101,8 +101,8 @@ pub trait EventStore: Store {
         self.claim_shared(now, lease, limit, owner, DeliveryShares::unlimited()).await
     }
 
-    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the others
-    /// stay as they are, for the next call. May leave out what is behind 20,000 deliveries without room.
+    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the
+    /// others are left for the next call. May leave out what is behind 20,000 deliveries without room.
     async fn claim_shared(
         &self,
         now: Timestamp,

@@ -45,16 +45,16 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// One key of an account, revoked or not.
     async fn key(&self, account: &AccountId, id: &KeyId, today: Day) -> Result<Option<KeyStatus>, StoreError>;
 
-    /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is no
-    /// such account.
+    /// The names of all keys of an account, and of those that ended and are still kept, by number. Empty when there is
+    /// no such account.
     async fn key_labels(&self, account: &AccountId) -> Result<Vec<KeyLabel>, StoreError>;
 
-    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the same
-    /// parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome is
-    /// that key.
+    /// Creates a key. [`create_key`](crate::store::backend::decision::create_key) has the refusals in order. If the
+    /// same parent made a key with this secret before, and it is not revoked, the request was repeated, and the outcome
+    /// is that key.
     async fn create_key(&self, new: NewKey) -> Result<KeyCreated, StoreError>;
 
-    /// Changes a key. `actor` is the key that asks for it; `None` is the operator.
+    /// Changes a key. `actor` is the requesting key; `None` is the operator.
     /// [`change_key`](crate::store::backend::decision::change_key) has the refusals in order.
     ///
     /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
@@ -126,7 +126,7 @@ pub enum KeyChange {
     Revoke,
 }
 
-/// Terms to change; `None` leaves a term as it is.
+/// Terms to change; `None` leaves a term unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TermsChange {
     /// The name.

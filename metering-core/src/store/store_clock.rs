@@ -1,5 +1,5 @@
-//! The clock of a node that shares a store: the store's own, so that leases, budgets and expiries mean the same on every
-//! node, whatever the clock of its machine says.
+//! The clock of a node that shares a store: the store's own, so that leases, budgets and expiries mean the same on
+//! every node, whatever the clock of its machine says.
 //!
 //! Between two readings of the store's clock it follows the monotonic clock, so setting the machine's clock has no
 //! effect. A store without a clock (one file, one machine) leaves the machine's clock in force.

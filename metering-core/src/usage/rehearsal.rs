@@ -48,8 +48,8 @@ impl<'c> Repricing<'c> {
         self.new.values().any(|route| route.volume_tiers().is_some())
     }
 
-    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the order
-    /// of their days, from the first of a month on. `None` when that is out of range.
+    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the
+    /// order of their days, from the first of a month on. `None` when that is out of range.
     pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
         let key = (&*total.line.route_template, &*total.line.http_method);
         let old = self.old.as_ref().map(|old| old.get(&key));

@@ -22,7 +22,7 @@ pub struct Accepted {
     pub domain_version: Option<String>,
 }
 
-/// Why no current offer is the one that a payment accepts. Nothing was taken.
+/// Why a payment matches no current offer. Nothing was taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OfferMismatch {

@@ -40,7 +40,7 @@ impl Factor {
         self.value
     }
 
-    /// What was sent, shortened, if it cannot be used: it is no number, or not above 0.
+    /// What was sent, shortened, if it cannot be used: it is not a number, or not above 0.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         self.unusable.as_deref()

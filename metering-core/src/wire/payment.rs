@@ -78,8 +78,8 @@ pub struct ClaimRequest {
     /// The payment's transaction.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
-    /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other quote
-    /// of the wallet that the payment pays.
+    /// The payer's signature (EIP-191) of the `proof_message` in a `payment_mismatch` response: it claims the other
+    /// quote of the wallet that the payment pays.
     #[serde(default)]
     pub signature: Option<String>,
 }
@@ -124,7 +124,7 @@ pub struct TopUpQuoteRequest {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpQuoteDocument {
-    /// Its id, to ask for it again. Only the account can.
+    /// Its id, with which only the account can get it again.
     pub quote_id: String,
     /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), `paid` (the
     /// credits are in the account), or `reversed` (a reorganisation of the chain removed the payment, its credits were

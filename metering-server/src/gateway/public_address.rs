@@ -1,7 +1,7 @@
 //! The public address of the gateway, as the upstream gets it.
 //!
-//! A trusted proxy in front knows it best, since its clients asked for it. What the proxy does not say is that of
-//! `public_url`, and without that, of the connection. Whatever any other peer says about itself is ignored.
+//! A trusted proxy in front knows it best, since its clients used it. Missing parts come from `public_url`, or else
+//! from the connection. Headers of other peers are ignored.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::Authority;
@@ -18,7 +18,7 @@ const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicAddress {
     scheme: String,
-    /// With a port, if the client's `Host` had one. `None` if nobody said it.
+    /// With a port, if the client's `Host` had one. `None` if it is unknown.
     host: Option<String>,
     port: String,
     /// The path of `public_url`, without a trailing slash.

@@ -42,7 +42,8 @@ impl ClientStream {
         Ok((self.socket.peek(&mut byte).await? > 0).then_some(byte[0]))
     }
 
-    /// Whether the client begins with these bytes, without consuming them. It may send them in parts, within half a second.
+    /// Whether the client begins with these bytes, without consuming them. It may send them in parts, within half a
+    /// second.
     ///
     /// # Errors
     /// When the connection is broken.

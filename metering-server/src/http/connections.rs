@@ -1,6 +1,6 @@
 //! Connection limits, in total and per client address, and which connections are closed to make room.
 //!
-//! If new connections had to wait at the limit, a few clients could lock everybody else out. So an unproductive one (it
+//! If new connections had to wait at the limit, a few clients could lock everyone else out. So an unproductive one (it
 //! waits for its client, or its client does not read the response) is closed for a new one: the oldest such connection,
 //! brand-new ones excepted, of the address that has the most. A request that is being served is never cut to make room.
 

@@ -1,7 +1,7 @@
 //! Replies with a CSV file (RFC 4180), for spreadsheets.
 //!
-//! A spreadsheet takes a cell that begins with `=`, `+`, `-` or `@` for a formula. Route names and descriptions come
-//! from others, so such a text gets an apostrophe in front; amounts are numbers and stay as they are.
+//! A spreadsheet reads a cell that begins with `=`, `+`, `-` or `@` as a formula. Route names and descriptions are
+//! untrusted, so such a text gets an apostrophe in front; amounts are numbers and stay unchanged.
 
 use std::borrow::Cow;
 

@@ -20,8 +20,8 @@ const DISCARDED_MAX: u64 = 64 << 10;
 /// How long that may take: most clients send a small body together with its head, or right after it.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Responds to a request with this head without reading its body. A client that waits for `100 Continue` does not get it:
-/// it would be sent when the body is first polled.
+/// Responds to a request with this head without reading its body. A client that waits for `100 Continue` does not get
+/// it: it would be sent when the body is first polled.
 pub(crate) async fn without_reading<B>(mut response: Response, head: &Parts, body: B) -> Response
 where
     B: Body<Data = Bytes> + Send,

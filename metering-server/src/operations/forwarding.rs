@@ -1,5 +1,5 @@
-//! Counts what proxies really send in `X-Forwarded-For`, for `metering admin doctor`: a configuration shows only what they
-//! should send.
+//! Counts what proxies really send in `X-Forwarded-For`, for `metering admin doctor`: a configuration shows only what
+//! they should send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

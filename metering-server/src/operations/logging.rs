@@ -11,13 +11,13 @@ use tracing_subscriber::{EnvFilter, Registry, fmt};
 use super::traces::Traces;
 use crate::config::{Config, ConfigError, LogConfig, LogFormat};
 
-/// Default filters, which the configured filter can override. The spans of traces would make every line longer, and the OpenTelemetry libraries repeat
-/// what `traces` logs once.
+/// Default filters, which the configured filter can override. The spans of traces would make every line longer, and the
+/// OpenTelemetry libraries repeat what `traces` logs once.
 const DEFAULT_FILTERS: &str = "metering::trace=off,opentelemetry_sdk=off,opentelemetry-otlp=off";
 
-/// The filters of the MCP library, unless the configured filter names it: the filter for a part of it would be stronger than
-/// one for all of it. It logs every message at info level, with everything its client sent. The errors of its services are
-/// about clients that hang up, which is ordinary.
+/// The filters of the MCP library, unless the configured filter names it: the filter for a part of it would be stronger
+/// than one for all of it. It logs every message at info level, with everything its client sent. The errors of its
+/// services are about clients that hang up, which is ordinary.
 const MCP_FILTERS: &str = "rmcp=error,rmcp::service=off";
 
 /// Starts logging for the whole process, and traces if they are configured. Must be called on a Tokio runtime. A second

@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::http::{Reply, bytes, with_headers};
 use crate::pages::{HTML, Page, secured};
 
-/// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at startup.
+/// Where the reason of a refusal goes. Not HTML's own: templates escape what they insert, and this is inserted at
+/// startup.
 pub(super) const REASON: &str = "\u{fdd0}reason\u{fdd0}";
 
 /// The outcome of approving a signup, as pages.

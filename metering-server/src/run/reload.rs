@@ -105,8 +105,8 @@ impl Reloader {
     /// one reloads for all.
     ///
     /// # Errors
-    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says why,
-    /// without secrets.
+    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says
+    /// why, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
         // A separate task: a caller that goes away must not let the next one start before the reload has ended.
         let reloader = Arc::clone(self);

@@ -1,4 +1,5 @@
-//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key does.
+//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key
+//! does.
 
 use std::io::Write;
 

@@ -2,7 +2,7 @@
 //!
 //! A member is known if the schema says something about it: JSON Schema's annotations of `properties`,
 //! `patternProperties` and `additionalProperties`, through all combinations of schemas, for those that fit the body.
-//! An object of which no schema names any member is free-form, and passes as it is.
+//! An object of which no schema names any member is free-form, and passes unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

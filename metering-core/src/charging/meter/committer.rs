@@ -141,8 +141,8 @@ impl Committer {
         }
     }
 
-    /// Puts a request into its lane. Charges go by secret, so those of one key share a lane. Other keys of the account, and
-    /// refunds, may be in other lanes; the store serialises them.
+    /// Puts a request into its lane. Charges go by secret, so those of one key share a lane. Other keys of the account,
+    /// and refunds, may be in other lanes; the store serialises them.
     fn assign_lane(&mut self, request: Request) {
         match &request.posting {
             Posting::Charge(charge) => {

@@ -30,8 +30,8 @@ pub struct Changes<K, L> {
     pub volumes: Vec<(K, CountedRoute, Volume)>,
     /// Holds that were opened or changed, by id.
     pub holds: Vec<HoldChange<K, L>>,
-    /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is among
-    /// `accounts` too.
+    /// New alert levels of accounts ([`BalanceAlert::raised`](crate::money::BalanceAlert)). Each of these accounts is
+    /// among `accounts` too.
     pub alerts: Vec<(K, AlertLevel)>,
     /// Events to write, in this order.
     pub events: Vec<(K, NewEvent)>,

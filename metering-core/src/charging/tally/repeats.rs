@@ -23,7 +23,8 @@ where
     K: Copy + Ord + Hash,
     L: Clone + Ord + Hash,
 {
-    /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is loaded.
+    /// The hold to load before a charge whose stored result is `remembered`; `None` when there is none, or it is
+    /// loaded.
     #[must_use]
     pub fn missing_hold(&self, remembered: Option<&Remembered>) -> Option<HoldId> {
         remembered.and_then(|remembered| remembered.result.hold).filter(|id| !self.holds.contains_key(id))
@@ -55,7 +56,7 @@ where
         match settled {
             // A retry must not cost more than what was held for the request.
             Some(None) if held.amount > result.charged => Err(Repetition::OtherRequest),
-            // Its cost is paid, and a retry could use more. Only a caller without an idempotency key asks for the result.
+            // Its cost is paid, and a retry could use more. Only callers without an idempotency key need the result.
             Some(Some(SettleReason::Report)) if attempt.is_some() => Err(Repetition::UsedUp),
             Some(None | Some(SettleReason::Report)) => Ok(Repeat::Same(attempt)),
             Some(Some(_)) | None => Ok(Repeat::Anew(attempt)),
@@ -112,8 +113,8 @@ pub(super) fn is_taken_over(failed: Option<&Attempt>, known: Option<Remembered>)
     failed.zip(last).is_some_and(|(failed, last)| last.tries != failed.number)
 }
 
-/// Whether the charge of a failed attempt is to be given back. A later attempt may have taken it over. If its result is
-/// no longer stored, another attempt has refunded it and forgotten the key, which another charge may use by now.
+/// Whether to refund the charge of a failed attempt. A later attempt may have taken it over. If its result is no longer
+/// stored, another attempt has refunded it and forgotten the key, which another charge may use by now.
 pub(super) fn is_owed(failed: Option<&Attempt>, known: Option<Remembered>, now: Timestamp) -> bool {
     match (failed, known) {
         (None, _) => true,

@@ -15,7 +15,7 @@ use crate::store::memory::MemoryStore;
 use crate::wire::{ChangeWebhookRequest, CreateWebhookRequest, RotateWebhookRequest};
 use crate::{ApiKey, Service, SystemClock};
 
-/// A message as it was sent.
+/// A sent message.
 #[derive(Debug, Clone)]
 struct Sent {
     id: String,

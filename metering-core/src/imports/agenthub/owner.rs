@@ -83,8 +83,8 @@ pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<Oddity>
         .ok()
 }
 
-/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC 6762;
-/// ICANN reserves `internal`).
+/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC
+/// 6762; ICANN reserves `internal`).
 fn is_placeholder(email: &str) -> bool {
     let domain = email.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
     domain.ends_with(".local") || domain.ends_with(".internal")

@@ -14,7 +14,7 @@ pub type QuoteNonce = Secret<QuoteNonceKind>;
 pub type NonceHash = SecretHash<QuoteNonceKind>;
 
 /// The hash of a nonce as a client sends it: of one that was issued here, or of one in another form, whose quote was
-/// imported with the nonce's SHA-256. `None` when the text is no nonce at all.
+/// imported with the nonce's SHA-256. `None` when the text is not a nonce.
 #[must_use]
 pub fn nonce_hash(text: &str) -> Option<NonceHash> {
     match QuoteNonce::parse(text) {

@@ -75,7 +75,7 @@ impl<'s> Found<'s, '_> {
         found
     }
 
-    /// The same request, which a proxy asks about and forwards itself.
+    /// The same request, from a proxy that forwards it itself.
     #[must_use]
     pub fn proxied(self, proxied: Proxied) -> Self {
         Self { proxied: Some(proxied), ..self }
@@ -143,7 +143,8 @@ impl<'s> Found<'s, '_> {
             let max_cost = max_cost.and_then(Result::ok);
             VolumeTerms { tiers: Arc::clone(tiers), max_cost }
         });
-        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the dearest.
+        // The price of a volume tier is known only in the charge, which compares it. What is paid before is the
+        // dearest.
         let has_account = request.key.is_some() || sign_in.is_some();
         let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
         let known_price = if is_compared_later { Credits::ZERO } else { price };
@@ -230,8 +231,8 @@ struct Read {
     body: Option<CheckedBody>,
 }
 
-/// Reads a request that matches a route. Checks its parameters and its body, and how it spells its target if a proxy asks
-/// about it.
+/// Reads a request that matches a route. Checks its parameters and its body, and the spelling of its target if it comes
+/// from a proxy.
 fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_proxied: bool) -> Result<Read, Error> {
     let _span = info_span!(target: trace::TARGET, "price").entered();
     let (price, query) = route.read(path, request.query)?;
@@ -246,7 +247,7 @@ fn read(route: &Route, path: &RequestPath<'_>, request: &RequestHead<'_>, is_pro
     Ok(Read { price, target, body: body.map_err(Error::InvalidParameter)? })
 }
 
-/// The body of a request as its route's rules make it. One that was not read here could be anything.
+/// The request's body after its route's rules. A body that was not read here is unknown.
 fn checked(
     rules: &BodyRules,
     request: &RequestHead<'_>,

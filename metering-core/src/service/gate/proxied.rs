@@ -1,4 +1,4 @@
-//! Requests that a proxy asks about before it forwards them itself.
+//! Requests that a proxy has charged before it forwards them itself.
 //!
 //! The proxy forwards the target as the client spelled it, not our normal form, and we do not see the response. So
 //! every server must read the target the same way, and the price may be held until the proxy reports the outcome.
@@ -13,7 +13,7 @@ use crate::money::credits::Credits;
 use crate::random::SystemRandomness;
 use crate::service::RequestHead;
 
-/// Marks a request that a proxy asks about, and forwards itself if it is admitted.
+/// Marks a request from a proxy that forwards it itself if it is admitted.
 ///
 /// For [`MeteringLayer`](crate::MeteringLayer), put it into the request's extensions; without the layer, use
 /// [`Found::proxied`](super::Found::proxied). Such a request
@@ -23,7 +23,7 @@ use crate::service::RequestHead;
 /// - is admitted as [`AdmissionKind::Charged`](super::AdmissionKind::Charged), also if its price is held.
 #[derive(Debug, Clone, Default)]
 pub struct Proxied {
-    /// The id that the proxy gave to the request. Only one that no client can choose is safe.
+    /// The id that the proxy gave to the request. It is safe only if clients cannot choose it.
     pub request_id: Option<RequestId>,
     /// Holds the price for this long instead of charging it. If the proxy does not [settle] it by then, it is charged.
     ///

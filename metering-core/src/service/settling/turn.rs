@@ -44,7 +44,7 @@ impl Step<'_> {
         Ok(Exposure { chain_id, payer, code: self.chain.reader.code_hash(payer).await? })
     }
 
-    /// Counts its revert, once, and whether it is in flight: one that another process sent is, too.
+    /// Counts its revert, once, and whether it is in flight, also if another process sent it.
     pub(super) async fn keep_count(&mut self, seen: &Observation) -> Result<(), ChainError> {
         if !matches!(self.chain.settler, Settler::Own(_)) {
             return Ok(());

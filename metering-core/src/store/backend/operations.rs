@@ -17,8 +17,8 @@ use crate::payments::payment::{PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::store::StoreError;
 use crate::usage::{DayRange, UsageLine};
 
-/// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of creation,
-/// and `L` its key for a usage line.
+/// The sums behind an [`OperationsReport`]. `A` is the backend's key for an account, ascending in the order of
+/// creation, and `L` its key for a usage line.
 ///
 /// Feed it the rows of one snapshot: payments in the order written, all others in any order. Rows outside the range are
 /// ignored.

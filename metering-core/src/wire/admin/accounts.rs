@@ -161,7 +161,7 @@ pub struct EntryRequest {
     pub reason: String,
 }
 
-/// New rate limits. A limit that is not given stays as it is.
+/// New rate limits. An omitted limit does not change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitsRequest {

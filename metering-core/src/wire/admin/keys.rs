@@ -1,4 +1,4 @@
-//! Keys, as operators ask for them. The responses are those of the owners' API.
+//! Requests of operators for keys. The responses are those of the owners' API.
 
 use serde::{Deserialize, Serialize};
 

@@ -30,7 +30,8 @@ pub struct CreateKeyRequest {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that makes it has them.
+    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that
+    /// makes it has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.

@@ -39,7 +39,7 @@ pub struct Credential {
 /// A credential for a challenge of this service. Its signature and times are not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedCredential {
-    /// What the challenge asked for. This is authentic.
+    /// What the challenge requested. This is authentic.
     pub accepted: Accepted,
     /// What was signed.
     pub signed: SignedAuthorization,

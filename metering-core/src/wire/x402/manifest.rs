@@ -41,7 +41,8 @@ struct Item {
 }
 
 impl Manifest {
-    /// Describes the metered routes of a catalogue, except those for WebSocket connections. `public_url` is the service's, without a slash at its end.
+    /// Describes the metered routes of a catalogue, except those for WebSocket connections. `public_url` is the
+    /// service's, without a slash at its end.
     ///
     /// A route is among `resources` only if the catalogue has an example of each parameter that it requires: clients
     /// may try these URLs.

@@ -3,8 +3,8 @@
 use crate::offers::{AuthorizationFault, SettlementFailure};
 
 /// Why a payment was refused. The codes are those of the reference implementation
-/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one for
-/// any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
+/// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`), or of the specification where that has one
+/// for any scheme (`specs/x402-specification-v2.md`, "Error Handling"). Clients understand both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SettleRefusal {
@@ -74,8 +74,8 @@ impl SettleRefusal {
         }
     }
 
-    /// Why a payment would fail, in the words of its token or of a facilitator, which nobody has standardised: too few
-    /// tokens, as the reference implementation recognises it, or anything else.
+    /// Why a payment would fail, from the unstandardised message of its token or of a facilitator: too few tokens, as
+    /// the reference implementation recognises it, or anything else.
     #[must_use]
     pub fn of_simulation(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();

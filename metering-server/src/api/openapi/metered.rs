@@ -27,7 +27,7 @@ pub(super) fn add(document: &mut OpenApi, catalogue: &Catalogue) {
     add_routes(document, routes.filter_map(|(route, id)| Some((route, id.as_deref()?))));
 }
 
-/// The operation id of each route; `None` for one that no document can have.
+/// The operation id of each route; `None` for a route that cannot be documented.
 pub(super) fn ids(document: &mut OpenApi, catalogue: &Catalogue) -> Vec<Option<String>> {
     let own = document.paths.paths.values_mut().flat_map(bounds::operations);
     let mut ids: BTreeSet<String> = own.filter_map(|operation| operation.operation_id.clone()).collect();

@@ -24,7 +24,8 @@ pub(super) struct UpstreamBody {
 /// How long the upstream may send nothing.
 struct Silence {
     allowed: Duration,
-    /// Fires `allowed` after the last frame. It is reset only when it fires, since resetting it costs more than a frame.
+    /// Fires `allowed` after the last frame. It is reset only when it fires, since resetting it costs more than a
+    /// frame.
     timer: Option<Pin<Box<Sleep>>>,
     last_frame: Instant,
 }

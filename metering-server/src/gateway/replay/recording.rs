@@ -1,4 +1,4 @@
-//! A response as it is received, for its client and for retries.
+//! A response while it is received, for its client and for retries.
 //!
 //! While it is on the shelf, all of it is in memory, and the upstream is read at full speed. Once it is dropped from
 //! the shelf, only unread parts are kept, and the upstream waits for the readers.

@@ -80,7 +80,7 @@ impl Frames {
         }
     }
 
-    /// The length of the header, as far as it is known: at least what says more about it.
+    /// The length of the header as known so far: at least the bytes that determine it.
     fn header_length(&self) -> usize {
         if self.header_bytes < 2 {
             return 2;

@@ -49,8 +49,8 @@ pub(crate) fn check(asked: Asked, route: &Route) -> Result<(), Error> {
     }
 }
 
-/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so that
-/// any part of a handshake counts as one.
+/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so
+/// that any part of a handshake counts as one.
 ///
 /// # Errors
 /// As [`check`].
@@ -58,8 +58,8 @@ pub(crate) fn check_proxied(asked: Asked, route: &Route) -> Result<(), Error> {
     check(if asked == Asked::Nothing { asked } else { Asked::WebSocket }, route)
 }
 
-/// Takes a key out of the list of subprotocols, so that the upstream does not get it. It becomes a header unless there is
-/// one with a key already.
+/// Takes a key out of the list of subprotocols, so that the upstream does not get it. It becomes a header unless there
+/// is one with a key already.
 pub(super) fn take_key(head: &mut Parts) {
     let is_key = |protocol: &str| protocol.starts_with(KEY_PREFIX);
     let lines: Vec<_> = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().collect();
@@ -94,7 +94,7 @@ pub(crate) fn switch(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Whether the upstream switched to what it was asked for.
+/// Whether the upstream switched to the requested protocol.
 pub(crate) fn is_accepted(headers: &HeaderMap) -> bool {
     names(headers, header::UPGRADE, "websocket")
 }

@@ -20,8 +20,8 @@ const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long it may take to end the frame that has begun, and after that to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// Copies until both sides have ended, one has broken off, or `ended` resolves: then the client gets a Close frame, unless
-/// it does not read.
+/// Copies until both sides have ended, one has broken off, or `ended` resolves: then the client gets a Close frame,
+/// unless it does not read.
 pub(super) async fn run<C, U>(client: C, upstream: U, ended: impl Future<Output = SocketEnd>)
 where
     C: AsyncRead + AsyncWrite,
@@ -78,7 +78,8 @@ async fn copy(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + U
     }
 }
 
-/// Copies the direction to the client until its end, which it passes on, or until the frame ends in which it is to `stop`.
+/// Copies the direction to the client until its end, which it passes on, or until the frame ends in which it is to
+/// `stop`.
 async fn copy_frames(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),

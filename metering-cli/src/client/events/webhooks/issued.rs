@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::write_pairs;
 
-/// The failure of a request that issues a secret. If its outcome is unknown, the service may have issued one; `then` says
-/// what to do in that case.
+/// The failure of a request that issues a secret. If its outcome is unknown, the service may have issued one; `then`
+/// says what to do in that case.
 pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
     match error {
         ClientError::Refused(refusal) if !is_unknown(&refusal) => ClientError::Refused(refusal).into(),

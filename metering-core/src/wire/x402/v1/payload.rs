@@ -67,7 +67,7 @@ impl PaymentPayloadV1 {
     /// a chain can check, the first.
     ///
     /// # Errors
-    /// When no offer on its network asks for what was signed.
+    /// When no offer on its network matches what was signed.
     pub fn offer<'o>(&self, offers: &'o Offers) -> Result<(&'o Offer, SignedAuthorization), OfferMismatch> {
         let fits = |offer: &&Offer| {
             let expected = offer.expected();
