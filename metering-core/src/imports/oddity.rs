@@ -1,15 +1,15 @@
-//! What is odd about an account at its source. Each is listed; none stops an import without a word.
+//! Irregularities of an account at its source. All are listed; none stops the import silently.
 
 use serde::Serialize;
 
-/// Something that an operator should look at.
+/// A finding that an operator should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oddity {
     /// What it is about: an id or a row of the source.
     pub subject: String,
     /// What it is.
     pub kind: OddityKind,
-    /// What was found, and what the import does about it.
+    /// What was found, and how the import handles it.
     pub detail: String,
 }
 
